@@ -1,0 +1,35 @@
+"""kwire: the Kafka wire format in Python at C speed. Everything is imported at first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> module that defines it
+_HOME = {
+    "crc32c": "kwire_c.crc32c",
+    **dict.fromkeys(
+        (
+            "CorruptBatchError", "DecodeError", "EncodeError", "KwireError", "LimitError", "MissingCodecError",
+            "ObsoleteBrokerVersion", "UnsupportedVersionError",
+        ),
+        "kwire_c.failure",
+    ),
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kwire' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

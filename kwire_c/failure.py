@@ -1,0 +1,89 @@
+"""The one family of errors that kwire raises for bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class KwireError(ValueError):
+    """Base of every error that kwire raises for bad data, bad values or refused limits."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def _rebuild(kind: type[KwireError], args: tuple[Any, ...], state: dict[str, Any]) -> KwireError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class DecodeError(KwireError):
+    """Bytes that are not what the message and version say.
+
+    offset: byte position in the input (int); path: the field, as ".responses[3].records"; reason: what is wrong.
+    """
+
+    def __init__(self, reason: str, *, offset: int = 0, path: str = "", what: str = "") -> None:
+        self.reason, self.offset, self.path = reason, offset, path
+        place = f"{what} {path}".strip()
+        super().__init__(f"{place}: {reason}, at byte {offset}" if place else f"{reason}, at byte {offset}")
+
+
+class EncodeError(KwireError):
+    """A value that the message and version cannot carry. path: the field; reason: what is wrong."""
+
+    def __init__(self, reason: str, *, path: str = "", what: str = "") -> None:
+        self.reason, self.path = reason, path
+        place = f"{what} {path}".strip()
+        super().__init__(f"{place}: {reason}" if place else reason)
+
+
+class CorruptBatchError(KwireError):
+    """A record batch that is damaged or contradicts itself.
+
+    position: byte of the batch in the input; offset: its base offset (-1 if unreadable); reason: what is wrong.
+    """
+
+    def __init__(self, reason: str, *, position: int = 0, offset: int = -1) -> None:
+        self.reason, self.position, self.offset = reason, position, offset
+        super().__init__(f"batch at byte {position}, base offset {offset}: {reason}")
+
+
+class LimitError(KwireError):
+    """Input that asks for more than a limit allows.
+
+    limit: the limit; needed: what was asked for as far as known (None if unknown); offset: byte position in the input.
+    """
+
+    def __init__(self, reason: str, *, limit: int, needed: int | None = None, offset: int = 0) -> None:
+        self.reason, self.limit, self.needed, self.offset = reason, limit, needed, offset
+        super().__init__(f"{reason} (limit {limit}, needed {'more' if needed is None else needed}), at byte {offset}")
+
+
+class UnsupportedVersionError(KwireError):
+    """A message, version or release that the facts, or the broker, lack.
+
+    api: its name or key; needed: (min, max) or version asked for; offered: (min, max) there is, or None;
+    header: what could be read of a frame's header, or None. KIP-97 calls it ObsoleteBrokerVersion.
+    """
+
+    def __init__(
+        self, reason: str, *, api: Any = None, needed: Any = None, offered: Any = None, header: Any = None
+    ) -> None:
+        self.reason, self.api, self.needed, self.offered, self.header = reason, api, needed, offered, header
+        super().__init__(reason)
+
+
+ObsoleteBrokerVersion = UnsupportedVersionError
+
+
+class MissingCodecError(KwireError, ImportError):
+    """A compression codec whose library is not installed; the text names the extra to install."""
+
+
+# The family is kwire's, wherever its code stands: this is the name users see and pickles carry.
+for _kind in (KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError,
+              MissingCodecError):
+    _kind.__module__ = "kwire"

@@ -1,0 +1,59 @@
+"""The C extensions. Everything else stands in pyproject.toml.
+
+Switches (environment): KWIRE_DEBUG=1 keeps symbols and -O0, KWIRE_SANITIZE=1 adds ASan and UBSan,
+KWIRE_COVERAGE=1 adds Cython line tracing and gcov, KWIRE_PLANT=1 plants an out-of-bounds read for the
+test that shows the sanitisers awake.
+"""
+
+import os
+from glob import glob
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+# extension -> the files of kwire_c/core linked into it besides its own .pyx
+EXTENSIONS = {
+    "cursor": [],
+    "crc32c": ["kwire_c/core/crc32c.c"],
+}
+
+
+def switch(name):
+    return os.environ.get("KWIRE_" + name, "0") not in ("", "0")
+
+
+compile_args, link_args, macros, directives = ["-O3", "-g0", "-std=c11"], ["-Wl,-s"], [], {}
+if switch("DEBUG"):
+    compile_args, link_args = ["-O0", "-g", "-std=c11"], []
+if switch("SANITIZE"):
+    sanitizer = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    compile_args = ["-O1", "-g", "-std=c11", "-fno-omit-frame-pointer", "-fno-wrapv", *sanitizer]
+    link_args = sanitizer
+if switch("COVERAGE"):
+    compile_args, link_args = ["-O0", "-g", "-std=c11", "--coverage"], ["--coverage"]
+    macros.append(("CYTHON_TRACE_NOGIL", "1"))
+    directives["linetrace"] = True
+if switch("PLANT"):
+    macros.append(("KWIRE_PLANT", "1"))
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(
+                f"kwire_c.{name}",
+                [f"kwire_c/{name}.pyx", *sources],
+                depends=glob("kwire_c/core/*.h") + glob("kwire_c/*.pxd"),
+                extra_compile_args=compile_args,
+                extra_link_args=link_args,
+                define_macros=macros,
+                include_dirs=["kwire_c/core"],
+            )
+            for name, sources in EXTENSIONS.items()
+        ],
+        build_dir="build/cython",
+        compiler_directives={
+            "language_level": "3", "boundscheck": False, "wraparound": False, "initializedcheck": False,
+            "embedsignature": True, "embedsignature.format": "python", "binding": False, **directives,
+        },
+    ),
+)
