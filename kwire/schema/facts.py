@@ -1,0 +1,274 @@
+"""The facts of one message: its versions, its fields, their types, defaults and names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from kwire.schema import files
+from kwire_c.failure import UnsupportedVersionError
+
+LAST_VERSION = 32767  # the high end of an open range such as "3+"
+PRIMITIVES = frozenset(
+    ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes", "records")
+)
+
+
+class Versions(NamedTuple):
+    """A range of versions, both ends included: "0-3", "4", "3+" (high is 32767) or "none" (empty, false)."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def parse(cls, text: str | None) -> Versions:
+        """The range that a schema writes as "none", "4", "0-3" or "3+"."""
+        if not text or text == "none":
+            return NO_VERSIONS
+        if text.endswith("+"):
+            return cls(int(text[:-1]), LAST_VERSION)
+        low, _, high = text.partition("-")
+        return cls(int(low), int(high or low))
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.low <= version <= self.high
+
+    def __bool__(self) -> bool:
+        return self.low <= self.high
+
+    def __str__(self) -> str:
+        if not self:
+            return "none"
+        if self.high == LAST_VERSION:
+            return f"{self.low}+"
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+    def all(self) -> range:
+        """Every version in it, rising."""
+        return range(self.low, self.high + 1)
+
+    def overlap(self, other: Versions) -> Versions:
+        """The versions that stand in both."""
+        both = Versions(max(self.low, other.low), min(self.high, other.high))
+        return both if both else NO_VERSIONS
+
+    def span(self, other: Versions) -> Versions:
+        """The smallest range that covers both."""
+        if not self or not other:
+            return self or other
+        return Versions(min(self.low, other.low), max(self.high, other.high))
+
+
+NO_VERSIONS = Versions(0, -1)
+
+
+class Field(NamedTuple):
+    """One field of a message or of a struct in it, for all versions.
+
+    name: Kafka's own ("FetchOffset"); snake_name: the attribute ("fetch_offset"); json_name: the key in JSON
+    ("fetchOffset"); type: as in the schema ("int64", "[]int32", "FetchTopic", "[]FetchTopic"); default: as the schema
+    writes it ("-1", "0x7fffffff", "null") or None; tag: None when it is no tagged field; old_names: (JSON name,
+    versions) that older releases used; fields: those of its struct, () when it has none.
+    """
+
+    name: str
+    snake_name: str
+    json_name: str
+    type: str
+    versions: Versions
+    nullable_versions: Versions = NO_VERSIONS
+    tagged_versions: Versions = NO_VERSIONS
+    tag: int | None = None
+    default: str | None = None
+    ignorable: bool = False
+    map_key: bool = False
+    entity_type: str | None = None
+    zero_copy: bool = False
+    flexible_versions: Versions | None = None
+    about: str = ""
+    old_names: tuple[tuple[str, Versions], ...] = ()
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def is_array(self) -> bool:
+        """Whether its type starts with []."""
+        return self.type.startswith("[]")
+
+    @property
+    def element(self) -> str:
+        """The type without []: a primitive or the name of a struct."""
+        return self.type.removeprefix("[]")
+
+    @property
+    def struct(self) -> str | None:
+        """The name of its struct, None for primitives and arrays of them."""
+        return None if self.element in PRIMITIVES else self.element
+
+    @property
+    def default_value(self) -> int | float | bool | str | bytes | tuple[()] | None:
+        """The default as a Python value: 0, False, 0.0, "", b"" and () where the schema names none.
+
+        None: null; a uuid's zero and a struct's own default are None too (look at default and type). int64 is exact.
+        """
+        if self.is_array:
+            return None if self.default == "null" else ()
+        if self.default == "null" or self.type in ("records", "uuid") or self.struct:
+            return None
+        text = self.default or ""
+        if self.type == "string":
+            return text
+        if self.type == "bytes":
+            return b""
+        if self.type == "bool":
+            return text == "true"
+        if self.type == "float64":
+            return float(text or 0)
+        return int(text or "0", 0)
+
+
+class Message(NamedTuple):
+    """The facts of one message (what Kafka's schema of that name says), for all versions of all releases.
+
+    type: "request" "response" "header" "data" "metadata" "coordinator-key" "coordinator-value"; api_key: of the
+    request, response or record type, or None; releases: the first and last that have it; last_source: (version, the
+    release its facts are from) where the newest lacks it; shared_structs: structs used at several places.
+    """
+
+    name: str
+    type: str
+    api_key: int | None
+    valid_versions: Versions
+    flexible_versions: Versions
+    fields: tuple[Field, ...]
+    deprecated_versions: Versions = NO_VERSIONS
+    latest_version_unstable: bool = False
+    listeners: tuple[str, ...] = ()
+    releases: tuple[str, ...] = ()
+    last_source: tuple[tuple[int, str], ...] = ()
+    shared_structs: tuple[str, ...] = ()
+    folder: str = ""
+
+    def header_version(self, version: int) -> int:
+        """The version of the header in front of this request or response.
+
+        A flexible request has 2, others 1, ControlledShutdown v0 has 0; a flexible response has 1, others 0,
+        ApiVersions always 0.
+        """
+        flexible = version in self.flexible_versions
+        if self.type == "request":
+            return 0 if self.api_key == 7 and version == 0 else 1 + flexible
+        if self.type == "response":
+            return 0 if self.api_key == 18 else int(flexible)
+        raise ValueError(f"{self.name} is neither a request nor a response: it has no header")
+
+    def walk(self) -> Iterator[tuple[str, Field]]:
+        """Every field with its path in JSON names ("topics.partitions.fetchOffset"), parents first."""
+
+        def below(prefix: str, fields: tuple[Field, ...]) -> Iterator[tuple[str, Field]]:
+            for field in fields:
+                yield prefix + field.json_name, field
+                yield from below(f"{prefix}{field.json_name}.", field.fields)
+
+        return below("", self.fields)
+
+    def structs(self) -> dict[str, tuple[Field, ...]]:
+        """Struct name -> its fields, in order of first appearance.
+
+        A struct used at several places has the union of its fields there, each with the versions of all places.
+        """
+        found: dict[str, dict[str, Field]] = {}
+        for _, field in self.walk():
+            if field.struct is None:
+                continue
+            union = found.setdefault(field.struct, {})
+            for item in field.fields:
+                seen = union.get(item.name)
+                union[item.name] = item if seen is None else item._replace(
+                    versions=seen.versions.span(item.versions),
+                    nullable_versions=seen.nullable_versions.span(item.nullable_versions),
+                    tagged_versions=seen.tagged_versions.span(item.tagged_versions),
+                )
+        return {name: tuple(union.values()) for name, union in found.items()}
+
+    def check(self, version: int) -> int:
+        """The version itself, if the message has it; else UnsupportedVersionError."""
+        if version not in self.valid_versions:
+            raise UnsupportedVersionError(
+                f"{self.name} has versions {self.valid_versions}, not {version}",
+                api=self.name, needed=(version, version), offered=tuple(self.valid_versions),
+            )
+        return version
+
+
+def snake(name: str) -> str:
+    """Kafka's own snake_case of a field name: "V3AndBelowTopics" -> "v3_and_below_topics", "ISR" -> "isr"."""
+    out: list[str] = []
+    capital = True
+    for letter in name:
+        if letter.isupper():
+            if not capital:
+                out.append("_")
+            out.append(letter.lower())
+            capital = True
+        else:
+            out.append(letter)
+            capital = False
+    return "".join(out)
+
+
+def _field(facts: dict[str, Any], path: str, old: dict[str, list[tuple[str, Versions]]]) -> Field:
+    name = facts["name"]
+    json_name = name[:1].lower() + name[1:]
+    here = f"{path}.{json_name}"
+    flexible = facts.get("flexibleVersions")
+    return Field(
+        name, snake(name), json_name, facts["type"], Versions.parse(facts["versions"]),
+        Versions.parse(facts.get("nullableVersions")), Versions.parse(facts.get("taggedVersions")),
+        facts.get("tag"), facts.get("default"), facts.get("ignorable", False), facts.get("mapKey", False),
+        facts.get("entityType"), facts.get("zeroCopy", False),
+        None if flexible is None else Versions.parse(flexible),
+        facts.get("about", ""), tuple(old.get(here, ())),
+        tuple(_field(item, here, old) for item in facts.get("fields", ())),
+    )
+
+
+def message_names(type: str | None = None) -> tuple[str, ...]:
+    """The names of all messages, or of those of one type ("request", "metadata", ...)."""
+    return tuple(name for name, row in files.index().items() if type in (None, row[2]))
+
+
+def canonical(name: str) -> str:
+    """The newest name of a message that is given by that or by an older one; else UnsupportedVersionError."""
+    if name in files.index():
+        return name
+    newest = files.renames()["messages"].get(name)
+    if newest is None:
+        raise UnsupportedVersionError(f"no Kafka release that kwire knows has a message {name!r}", api=name)
+    return str(newest)
+
+
+def message(name: str) -> Message:
+    """The facts of the message of that name ("FetchRequest"), or of that older name ("AlterIsrRequest").
+
+    Raises UnsupportedVersionError for a name that no release has.
+    """
+    return _message(canonical(name))
+
+
+@lru_cache(None)
+def _message(name: str) -> Message:
+    file, part = files.index()[name][:2]
+    facts = files.pair(file)[part]
+    old: dict[str, list[tuple[str, Versions]]] = {}
+    for row in files.renames()["fields"]:
+        if row["message"].partition(".")[0] == name:
+            old.setdefault(f"{row['message']}.{row['new']}", []).append((row["old"], Versions.parse(row["versions"])))
+    return Message(
+        name, facts["type"], facts.get("apiKey"), Versions.parse(facts["validVersions"]),
+        Versions.parse(facts["flexibleVersions"]), tuple(_field(item, name, old) for item in facts["fields"]),
+        Versions.parse(facts.get("deprecatedVersions")), facts.get("latestVersionUnstable", False),
+        tuple(facts.get("listeners", ())), tuple(facts["releases"]),
+        tuple((int(version), release) for version, release in facts.get("lastSource", {}).items()),
+        tuple(facts.get("sharedStructs", ())), file.partition("/")[0],
+    )
