@@ -1,0 +1,1 @@
+"""Record batches against the vectors and the golden segments."""
