@@ -19,11 +19,16 @@ _HOME = {
     ),
 }
 
+# rooms that `import kwire` alone makes reachable, as kwire.schema.releases()
+_ROOMS = ("messages", "schema", "storage", "spark")
+
 __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
+    if name in _ROOMS:
+        return import_module(f"kwire.{name}")
     if home is None:
         raise AttributeError(f"module 'kwire' has no attribute {name!r}")
     value = getattr(import_module(home), name)

@@ -6,15 +6,60 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kwire.schema.codes import ErrorCode
     from kwire.schema.facts import NO_VERSIONS, Field, Message, Versions, canonical, message, message_names
+    from kwire.schema.history import Api, api, apis, patch_release, release_name, releases
+    from kwire.schema.kinds import RecordType, record_type, record_types
+    from kwire.schema.levels import (
+        FeatureLevel,
+        FeatureRange,
+        MetadataBounds,
+        MetadataVersion,
+        features,
+        metadata_bounds,
+        metadata_version,
+        metadata_versions,
+    )
 
-_HOME = {
-    **dict.fromkeys(
-        ("NO_VERSIONS", "Field", "Message", "Versions", "canonical", "message", "message_names"), "kwire.schema.facts"
+__all__ = [
+    "NO_VERSIONS",
+    "Api",
+    "ErrorCode",
+    "FeatureLevel",
+    "FeatureRange",
+    "Field",
+    "Message",
+    "MetadataBounds",
+    "MetadataVersion",
+    "RecordType",
+    "Versions",
+    "api",
+    "apis",
+    "canonical",
+    "features",
+    "message",
+    "message_names",
+    "metadata_bounds",
+    "metadata_version",
+    "metadata_versions",
+    "patch_release",
+    "record_type",
+    "record_types",
+    "release_name",
+    "releases",
+]
+
+_PLACES = {
+    "facts": ("NO_VERSIONS", "Field", "Message", "Versions", "canonical", "message", "message_names"),
+    "history": ("Api", "api", "apis", "patch_release", "release_name", "releases"),
+    "kinds": ("RecordType", "record_type", "record_types"),
+    "levels": (
+        "FeatureLevel", "FeatureRange", "MetadataBounds", "MetadataVersion", "features", "metadata_bounds",
+        "metadata_version", "metadata_versions",
     ),
+    "codes": ("ErrorCode",),
 }
-
-__all__ = ["NO_VERSIONS", "Field", "Message", "Versions", "canonical", "message", "message_names"]
+_HOME = {name: f"kwire.schema.{place}" for place, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
@@ -24,3 +69,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -22,9 +22,7 @@ def test_counts():
     assert sum(1 for name in pairs for _ in schema.message(name).walk()) == 2354
 
 
-@pytest.mark.parametrize(
-    ("text", "low", "high"), [("3+", 3, 32767), ("4", 4, 4), ("0-12", 0, 12), ("none", 0, -1)]
-)
+@pytest.mark.parametrize(("text", "low", "high"), [("3+", 3, 32767), ("4", 4, 4), ("0-12", 0, 12), ("none", 0, -1)])
 def test_ranges_read_and_write(text, low, high):
     versions = Versions.parse(text)
     assert (*versions, str(versions), bool(versions)) == (low, high, text, text != "none")

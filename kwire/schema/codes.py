@@ -1,0 +1,65 @@
+"""Kafka's error codes with their names, texts and kinds."""
+
+from __future__ import annotations
+
+from enum import EnumMeta, IntEnum
+from typing import TYPE_CHECKING, Any
+
+from kwire.schema import files
+
+_TABLE: dict[int, dict[str, Any]] = {int(code): row for code, row in files.load("errors.json").items()}
+_UNKNOWN: dict[str, Any] = {"message": "", "since": None}
+
+
+class _Codes(EnumMeta):
+    """The type of ErrorCode; it tells type checkers that ErrorCode.NAME is an ErrorCode."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> ErrorCode: ...
+
+
+class ErrorCode(IntEnum, metaclass=_Codes):
+    """A Kafka error code (int16): ErrorCode(35).name, .message, .retriable; ErrorCode.NONE; ErrorCode["NONE"].
+
+    A code that the facts lack is a member too (name UNKNOWN_CODE_n, .known is False): newer brokers may send one.
+    """
+
+    _ignore_ = "members code row"
+    members = vars()
+    for code, row in _TABLE.items():
+        members[row["name"]] = code
+
+    @property
+    def message(self) -> str:
+        """Kafka's own text, "" for NONE and for a code that the facts lack."""
+        return str(_TABLE.get(self.value, _UNKNOWN)["message"])
+
+    @property
+    def retriable(self) -> bool:
+        """Whether the same request may succeed when it is sent again (RetriableException)."""
+        return "retriable" in _TABLE.get(self.value, _UNKNOWN)
+
+    @property
+    def invalid_metadata(self) -> bool:
+        """Whether the client should ask for metadata anew first (InvalidMetadataException)."""
+        return "invalidMetadata" in _TABLE.get(self.value, _UNKNOWN)
+
+    @property
+    def known(self) -> bool:
+        """Whether the facts have it; a broker of a later release may send others."""
+        return self.value in _TABLE
+
+    @property
+    def since(self) -> str | None:
+        """The first release that has it, None for a code that the facts lack."""
+        since: str | None = _TABLE.get(self.value, _UNKNOWN)["since"]
+        return since
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        if not isinstance(value, int) or not -32768 <= value <= 32767:
+            return None
+        code = int.__new__(cls, value)
+        code._name_, code._value_ = f"UNKNOWN_CODE_{value}".replace("-", "MINUS_"), value
+        return cls._value2member_map_.setdefault(value, code)
