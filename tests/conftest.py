@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.oracle.kafka import NEWEST, OLD, Oracle
 from tests.upstream import places
+from tests.upstream.maven import MissingTool
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +23,30 @@ def golden() -> Path:
 def vectors() -> Path:
     """The folder of vectors that Apache Kafka's own classes wrote."""
     return places.VECTORS
+
+
+@contextmanager
+def started(release: str) -> Iterator[Oracle]:
+    """A running oracle; a failed test, not a skipped one, where Java or Maven is missing."""
+    try:
+        running = Oracle(release)
+    except MissingTool as missing:
+        pytest.fail(str(missing), pytrace=False)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """Kafka 4.4.0's own classes."""
+    with started(NEWEST) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def old_oracle() -> Iterator[Oracle]:
+    """Kafka 3.9.2's own classes (messages only), for the versions that 4.0 removed."""
+    with started(OLD) as running:
+        yield running
