@@ -1,0 +1,117 @@
+"""gzip as java.util.zip.GZIPInputStream reads it: members one after the other, each with its checksum."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from kwire_c.failure import CorruptBatchError, EncodeError, LimitError
+
+_inflater: Any
+_crc32: Any
+_Error: Any
+try:
+    from isal import __version__ as _version
+    from isal import isal_zlib
+
+    LIBRARY = f"isal {_version}"
+    _inflater, _crc32, _Error = isal_zlib.decompressobj, isal_zlib.crc32, isal_zlib.error
+except ImportError:
+    LIBRARY = f"zlib {zlib.ZLIB_RUNTIME_VERSION}"
+    _inflater, _crc32, _Error = zlib.decompressobj, zlib.crc32, zlib.error
+
+_PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional part
+_FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
+
+
+def decompress(data: Any, limit: int, magic: int) -> bytes:
+    """The members' content in one piece. What follows a member and is no gzip header is ignored, as Java does."""
+    if bytes(data[:4]) != _PLAIN:
+        return _members(memoryview(data), limit)
+    inflater = _inflater(31)
+    try:
+        out: bytes = inflater.decompress(data, limit + 1)
+    except _Error as error:
+        raise CorruptBatchError(f"gzip: {error}") from None
+    if len(out) > limit:
+        raise _too_large(limit)
+    if not inflater.eof:
+        raise CorruptBatchError("gzip: the stream ends early")
+    rest = inflater.unused_data
+    if rest:
+        return _members(memoryview(rest), limit, out)
+    return out
+
+
+def _too_large(limit: int) -> LimitError:
+    return LimitError("gzip: the batch decompresses to more than the limit", limit=limit)
+
+
+def _members(data: memoryview, limit: int, head: bytes | None = None) -> bytes:
+    """Member after member; head: what came out of earlier ones, None at the first, whose header must be sound."""
+    parts = [] if head is None else [head]
+    done = 0 if head is None else len(head)
+    # GZIPInputStream looks for another member only where more than 18 bytes follow the trailer, or the source has more
+    while not parts or len(data) > 18:
+        try:
+            start = _header(data)
+        except CorruptBatchError:
+            if parts:
+                break
+            raise
+        inflater = _inflater(-15)
+        try:
+            out = inflater.decompress(data[start:], limit - done + 1)
+        except _Error as error:
+            raise CorruptBatchError(f"gzip: {error}") from None
+        done += len(out)
+        if done > limit:
+            raise _too_large(limit)
+        trailer = inflater.unused_data
+        if not inflater.eof or len(trailer) < 8:
+            raise CorruptBatchError("gzip: the stream ends early")
+        if int.from_bytes(trailer[:4], "little") != _crc32(out):
+            raise CorruptBatchError("gzip: wrong checksum in the trailer")
+        if int.from_bytes(trailer[4:8], "little") != len(out) & 0xFFFFFFFF:
+            raise CorruptBatchError("gzip: wrong length in the trailer")
+        parts.append(out)
+        data = memoryview(trailer)[8:]
+    return b"".join(parts)
+
+
+def _header(data: memoryview) -> int:
+    """Where the deflate stream starts behind the member's header. Reserved flags are let through, as Java does."""
+    if len(data) < 10:
+        raise CorruptBatchError("gzip: the header ends early")
+    if data[0] != 0x1F or data[1] != 0x8B:
+        raise CorruptBatchError("gzip: wrong magic bytes")
+    if data[2] != 8:
+        raise CorruptBatchError(f"gzip: unsupported compression method {data[2]}")
+    flags, at = data[3], 10
+    if flags & _FEXTRA:
+        if len(data) < at + 2:
+            raise CorruptBatchError("gzip: the header ends early")
+        at += 2 + int.from_bytes(data[at : at + 2], "little")
+    for flag in (_FNAME, _FCOMMENT):
+        if flags & flag:
+            while at < len(data) and data[at]:
+                at += 1
+            at += 1
+    if flags & _FHCRC:
+        if len(data) < at + 2:
+            raise CorruptBatchError("gzip: the header ends early")
+        if int.from_bytes(data[at : at + 2], "little") != zlib.crc32(data[:at]) & 0xFFFF:
+            raise CorruptBatchError("gzip: wrong header checksum")
+        at += 2
+    if at > len(data):
+        raise CorruptBatchError("gzip: the header ends early")
+    return at
+
+
+def compress(data: Any, level: int | None, magic: int) -> bytes:
+    """One member at a level of 1 to 9; None and -1 are zlib's default."""
+    if level is None:
+        level = -1
+    elif not (isinstance(level, int) and (1 <= level <= 9 or level == -1)):
+        raise EncodeError(f"gzip levels are 1 to 9, or -1 for the default, got {level!r}", path="level")
+    return zlib.compress(data, level, 31)
