@@ -22,7 +22,8 @@ class Oracle:
     read: hex -> every field of every batch and record, and what Kafka says of it
     build: the arguments of kwire.build_batch (append_time for log-append time) -> hex
     compact: hex, keep=[offsets], horizon -> hex, as the log cleaner would leave it
-    messages: name -> versions;  decode: message, version, hex -> json, remaining;  encode: message, version, json -> hex
+    messages: name -> versions
+    decode: message, version, hex -> json, remaining;  encode: message, version, json -> hex
     random: message, version, seed -> hex and json of a random message
     An error of Kafka's is the answer {"error": "class: text"}.
     """

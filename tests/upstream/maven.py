@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.upstream.places import cache, digest
 
 JAVA_WANTED = 17
+JDK = f"openjdk-{JAVA_WANTED}-jdk-headless"
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
 
@@ -34,11 +35,11 @@ def java() -> str:
     """The java to run ($JAVA, $JAVA_HOME or on the path), 17 or newer."""
     home = os.environ.get("JAVA_HOME")
     told = os.environ.get("JAVA") or (str(Path(home) / "bin" / "java") if home else "java")
-    path = need(told, f"openjdk-{JAVA_WANTED}-jdk-headless")
+    path = need(told, JDK)
     text = subprocess.run([path, "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     if found is None or int(found.group(1)) < JAVA_WANTED:
-        raise MissingTool(f"{path} is older than Java {JAVA_WANTED}: apt-get install -y openjdk-{JAVA_WANTED}-jdk-headless")
+        raise MissingTool(f"{path} is older than Java {JAVA_WANTED}: apt-get install -y {JDK}")
     return path
 
 
@@ -83,7 +84,7 @@ def compiled(sources: Sequence[Path], jars: str, name: str) -> Path:
     with only_one(folder):
         if not kept.exists():
             java()
-            javac = need(str(Path(java()).resolve().parent / "javac"), f"openjdk-{JAVA_WANTED}-jdk-headless")
+            javac = need(str(Path(java()).resolve().parent / "javac"), JDK)
             fresh = Path(tempfile.mkdtemp(dir=folder))
             done = subprocess.run(
                 [javac, "-nowarn", "-proc:none", "-cp", jars, "-d", str(fresh), *map(str, sources)],

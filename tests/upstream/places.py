@@ -26,10 +26,11 @@ def digest(*parts: bytes) -> str:
 
 
 def golden() -> Path:
-    """Unpacks tests/data/golden.tar.xz once; the folder with data/, old-brokers/ and dump-log/. Read only: copy, then write.
+    """Unpacks tests/data/golden.tar.xz once; the folder of data/, old-brokers/, dump-log/. Read only: copy, then write.
 
-    data/kafka-RELEASE/dataN: log directories that brokers 2.2.2, 2.8.2, 4.3.0 (one and three nodes) left after a clean stop;
-    old-brokers/RELEASE: partitions of 0.9.0.1 (magic 0) and 0.10.2.2 (magic 1); dump-log: texts of kafka-dump-log 4.3.0.
+    data/kafka-RELEASE/dataN: log directories that brokers 2.2.2, 2.8.2, 4.3.0 (one and three nodes) left after a
+    clean stop; old-brokers/RELEASE: partitions of 0.9.0.1 (magic 0) and 0.10.2.2 (magic 1); dump-log: texts of
+    kafka-dump-log 4.3.0.
     """
     archive = DATA / "golden.tar.xz"
     target = cache() / f"golden-{digest(archive.read_bytes())}"

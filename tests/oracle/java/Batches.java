@@ -82,7 +82,7 @@ public class Batches {
         }
         ArrayNode records = o.putArray("records");
         try {
-            for (Iterator<Record> it = b.iterator(); it.hasNext(); ) records.add(record(it.next(), b.magic()));
+            for (Iterator<Record> it = b.iterator(); it.hasNext(); ) records.add(record(it.next(), b));
             o.put("iterate", "ok");
         } catch (Throwable e) {
             o.put("iterate", Oracle.text(e));
@@ -123,10 +123,10 @@ public class Batches {
         }
     }
 
-    static ObjectNode record(Record r, byte magic) {
+    static ObjectNode record(Record r, RecordBatch b) {
         ObjectNode o = Oracle.MAPPER.createObjectNode();
         o.put("offset", r.offset()).put("timestamp", r.timestamp());
-        o.put("timestampType", r.hasTimestampType(TimestampType.CREATE_TIME) ? "CreateTime"
+        o.put("timestampType", b.magic() >= 2 ? b.timestampType().name : r.hasTimestampType(TimestampType.CREATE_TIME) ? "CreateTime"
                 : r.hasTimestampType(TimestampType.LOG_APPEND_TIME) ? "LogAppendTime" : "NoTimestampType");
         o.put("sequence", r.sequence());
         if (r instanceof DefaultRecord) o.put("attributes", ((DefaultRecord) r).attributes());
