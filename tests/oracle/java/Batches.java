@@ -248,7 +248,7 @@ public class Batches {
         MemoryRecords records = MemoryRecords.readableRecords(ByteBuffer.wrap(Oracle.unhex(ask.get("hex").asText())));
         MemoryRecords.FilterResult result = records.filterTo(new MemoryRecords.RecordFilter(0, horizon) {
             @Override protected BatchRetentionResult checkBatchRetention(RecordBatch batch) {
-                return new BatchRetentionResult(BatchRetention.RETAIN_EMPTY, horizon >= 0);
+                return new BatchRetentionResult(batch.magic() < 2 ? BatchRetention.DELETE_EMPTY : BatchRetention.RETAIN_EMPTY, horizon >= 0);
             }
             @Override protected boolean shouldRetainRecord(RecordBatch batch, Record record) {
                 return keep.contains(record.offset());
