@@ -1,0 +1,26 @@
+"""A pinned buffer: the input, or the decompressed payload of one batch."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport uint8_t
+
+cimport cython
+
+
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
+cdef class Block:
+    """Keeps one contiguous buffer exported for as long as records or columns point into it."""
+
+    def __cinit__(self, data):
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.data = <const uint8_t *> self.view.buf
+        self.size = self.view.len
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+
+cdef Block pin(object data):
+    """A Block over any buffer; TypeError (BufferError where it is not contiguous) for what is none."""
+    return Block.__new__(Block, data)

@@ -1,0 +1,365 @@
+/* Record batches: see batch.h. */
+#include "batch.h"
+
+#include "cursor.h"
+
+const char *kw_batch_reason(kw_batch_status status) {
+    switch (status) {
+    case KW_BATCH_OK: return "sound";
+    case KW_BATCH_TAIL: return "the input ends inside the batch";
+    case KW_BATCH_LENGTH: return "length is not that of a batch";
+    case KW_BATCH_MAGIC: return "magic is not 0, 1 or 2";
+    case KW_BATCH_TOO_SMALL: return "shorter than its own header";
+    case KW_BATCH_CRC: return "checksum does not match";
+    case KW_BATCH_COUNT_NEGATIVE: return "negative number of records";
+    case KW_BATCH_COUNT_HIGH: return "more records declared than the bytes can hold";
+    case KW_BATCH_TRAILING: return "bytes left behind the last record";
+    case KW_BATCH_RECORD_LENGTH: return "a record's length goes past the end";
+    case KW_BATCH_RECORD: return "a record's fields do not fill its length";
+    case KW_BATCH_HEADERS: return "a record's headers do not fit";
+    case KW_BATCH_HEADER_KEY: return "a header key has a negative length";
+    case KW_BATCH_LEGACY_FIELD: return "key or value goes past the end of its entry";
+    case KW_BATCH_CODEC: return "unknown compression codec";
+    case KW_BATCH_LEGACY_CODEC: return "zstd is not a codec of magic 0 and 1";
+    case KW_BATCH_WRAPPER_NULL: return "compressed wrapper without a value";
+    case KW_BATCH_WRAPPER_EMPTY: return "compressed wrapper without an entry";
+    case KW_BATCH_NESTED: return "compressed entry in a compressed wrapper";
+    case KW_BATCH_WRAPPER_OFFSET: return "wrapper offset is below that of its last entry";
+    case KW_BATCH_INNER: return "an inner entry is damaged";
+    }
+    return "unknown";
+}
+
+kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch) {
+    if (left < KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
+    batch->base_offset = batch->last_offset = (int64_t)kw_load64(data);
+    batch->size = 0;
+    int32_t length = (int32_t)kw_load32(data + 8);
+    if (length < KW_MIN_LENGTH || length > INT32_MAX - KW_LOG_OVERHEAD) return KW_BATCH_LENGTH;
+    if (left < KW_HEADER_TO_MAGIC) return KW_BATCH_TAIL;
+    batch->size = (uint32_t)length + KW_LOG_OVERHEAD;
+    batch->magic = (int8_t)data[16];
+    if (batch->magic < 0 || batch->magic > 2) return KW_BATCH_MAGIC;
+    if (batch->size > left) return KW_BATCH_TAIL;
+
+    if (batch->magic < 2) {
+        if (length < (batch->magic ? 22 : KW_MIN_LENGTH)) return KW_BATCH_TOO_SMALL;
+        batch->crc = kw_load32(data + 12);
+        batch->attributes = data[17];
+        batch->codec = data[17] & KW_ATTR_CODEC;
+        batch->timestamp_type = !batch->magic ? KW_TIME_NONE
+                                : data[17] & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
+        batch->base_timestamp = batch->max_timestamp = batch->magic ? (int64_t)kw_load64(data + 18) : -1;
+        batch->producer_id = batch->partition_leader_epoch = batch->base_sequence = batch->producer_epoch = -1;
+        batch->count = batch->codec ? -1 : 1;
+        batch->payload = 0;
+        return KW_BATCH_OK;
+    }
+    if (batch->size < KW_HEADER_V2) return KW_BATCH_TOO_SMALL;
+    batch->partition_leader_epoch = (int32_t)kw_load32(data + 12);
+    batch->crc = kw_load32(data + 17);
+    batch->attributes = kw_load16(data + 21);
+    batch->codec = batch->attributes & KW_ATTR_CODEC;
+    batch->timestamp_type = batch->attributes & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
+    batch->last_offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)(int32_t)kw_load32(data + 23));
+    batch->base_timestamp = (int64_t)kw_load64(data + 27);
+    batch->max_timestamp = (int64_t)kw_load64(data + 35);
+    batch->producer_id = (int64_t)kw_load64(data + 43);
+    batch->producer_epoch = (int16_t)kw_load16(data + 51);
+    batch->base_sequence = (int32_t)kw_load32(data + 53);
+    batch->count = (int32_t)kw_load32(data + 57);
+    batch->payload = KW_HEADER_V2;
+    return KW_BATCH_OK;
+}
+
+int kw_batch_length_trusted(const uint8_t *data, size_t left) {
+    if (left < KW_HEADER_TO_MAGIC) return 0;
+    int32_t length = (int32_t)kw_load32(data + 8);
+    if (length < KW_MIN_LENGTH || (size_t)length > left - KW_LOG_OVERHEAD) return 0;
+    size_t behind = left - KW_LOG_OVERHEAD - (size_t)length;
+    return behind == 0 || (behind >= KW_HEADER_TO_MAGIC && data[KW_LOG_OVERHEAD + (size_t)length + 16] <= 2);
+}
+
+int32_t kw_sequence(int32_t base_sequence, int32_t delta) {
+    uint32_t room = (uint32_t)INT32_MAX - (uint32_t)delta; /* wraps as Java's int does */
+    if (base_sequence > (int32_t)room)
+        return (int32_t)((uint32_t)delta - ((uint32_t)INT32_MAX - (uint32_t)base_sequence) - 1);
+    return (int32_t)((uint32_t)base_sequence + (uint32_t)delta);
+}
+
+int kw_control_type(const uint8_t *block, const kw_record *record) {
+    return record->key_size < 4 ? -1 : (int16_t)kw_load16(block + record->key_at + 2);
+}
+
+kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at, int32_t *key_size,
+                               uint32_t *value_at, int32_t *value_size) {
+    kw_cursor c = {block, block + *at, block + size};
+    if (kw_read_varint32(&c, key_size) != KW_OK) return KW_BATCH_HEADERS;
+    if (*key_size < 0) return KW_BATCH_HEADER_KEY;
+    if (!kw_has(&c, *key_size)) return KW_BATCH_HEADERS;
+    *key_at = (uint32_t)(c.at - block);
+    c.at += *key_size;
+    if (kw_read_varint32(&c, value_size) != KW_OK) return KW_BATCH_HEADERS;
+    *value_at = (uint32_t)(c.at - block);
+    if (*value_size < 0) {
+        *value_size = -1;
+    } else {
+        if (!kw_has(&c, *value_size)) return KW_BATCH_HEADERS;
+        c.at += *value_size;
+    }
+    *at = (uint32_t)(c.at - block);
+    return KW_BATCH_OK;
+}
+
+/* Walks a record's headers; they must end where the record ends. */
+static kw_batch_status walk_headers(const uint8_t *block, uint32_t at, uint32_t end, int32_t count) {
+    if (count < 0 || (uint32_t)count > end - at) return KW_BATCH_HEADERS;
+    const uint8_t *p = block + at, *stop = block + end;
+    while (count) {
+        /* one-byte lengths, the usual case, without the general reader */
+        if (KW_LIKELY(p < stop && *p < 0x80 && !(*p & 1))) {
+            uint32_t key = *p >> 1;
+            if (KW_LIKELY((int64_t)key + 2 <= stop - p)) {
+                const uint8_t *v = p + 1 + key;
+                if (KW_LIKELY(*v < 0x80 && !(*v & 1) && (*v >> 1) < stop - v)) {
+                    p = v + 1 + (*v >> 1);
+                    count--;
+                    continue;
+                }
+            }
+        }
+        uint32_t from = (uint32_t)(p - block), key_at, value_at;
+        int32_t key_size, value_size;
+        kw_batch_status status = kw_header_read(block, end, &from, &key_at, &key_size, &value_at, &value_size);
+        if (status != KW_BATCH_OK) return status;
+        p = block + from;
+        count--;
+    }
+    return p == stop ? KW_BATCH_OK : KW_BATCH_RECORD;
+}
+
+/* One record by the checked readers. */
+static kw_batch_status read_record(kw_cursor *c, const kw_batch *batch, kw_record *record) {
+    int32_t size, delta, headers;
+    int64_t stamp_delta;
+    if (kw_read_varint32(c, &size) != KW_OK || !kw_has(c, size)) return KW_BATCH_RECORD_LENGTH;
+    kw_cursor r = {c->base, c->at, c->at + size};
+    if (!kw_has(&r, 1)) return KW_BATCH_RECORD;
+    record->attributes = (int8_t)*r.at++;
+    if (kw_read_varint64(&r, &stamp_delta) != KW_OK || kw_read_varint32(&r, &delta) != KW_OK ||
+        kw_read_varint32(&r, &record->key_size) != KW_OK)
+        return KW_BATCH_RECORD;
+    record->stamp = (int64_t)((uint64_t)batch->base_timestamp + (uint64_t)stamp_delta);
+    record->offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)delta);
+    record->key_at = (uint32_t)(r.at - r.base);
+    if (record->key_size < 0) {
+        record->key_size = -1;
+    } else {
+        if (!kw_has(&r, record->key_size)) return KW_BATCH_RECORD;
+        r.at += record->key_size;
+    }
+    if (kw_read_varint32(&r, &record->value_size) != KW_OK) return KW_BATCH_RECORD;
+    record->value_at = (uint32_t)(r.at - r.base);
+    if (record->value_size < 0) {
+        record->value_size = -1;
+    } else {
+        if (!kw_has(&r, record->value_size)) return KW_BATCH_RECORD;
+        r.at += record->value_size;
+    }
+    if (kw_read_varint32(&r, &headers) != KW_OK) return KW_BATCH_RECORD;
+    record->headers = headers;
+    record->headers_at = (uint32_t)(r.at - r.base);
+    c->at = r.end;
+    return walk_headers(r.base, record->headers_at, (uint32_t)(r.end - r.base), headers);
+}
+
+/* A varint of one or two bytes at p into v (zigzag still on); `otherwise` where it is longer. */
+#define SHORT_VARINT(p, v, otherwise)                    \
+    do {                                                 \
+        v = *p++;                                        \
+        if (v >= 0x80) {                                 \
+            uint32_t second = *p++;                      \
+            if (KW_UNLIKELY(second >= 0x80)) otherwise;  \
+            v = (v & 0x7f) | second << 7;                \
+        }                                                \
+    } while (0)
+
+kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size, const kw_batch *batch,
+                                kw_record *records, uint32_t *where) {
+    const uint8_t *end = block + size;
+    kw_cursor c = {block, block + at, end};
+    const int8_t type = batch->timestamp_type;
+    const uint64_t base_stamp = (uint64_t)batch->base_timestamp, base_offset = (uint64_t)batch->base_offset;
+    for (kw_record *record = records, *stop = records + batch->count; record != stop; record++) {
+        const uint8_t *p = c.at, *record_end;
+        uint32_t v;
+        record->timestamp_type = type;
+        /* While 64 bytes are left, the head's varints (under 40 bytes) are read without a check. */
+        if (KW_UNLIKELY(end - p < 64)) goto checked;
+        SHORT_VARINT(p, v, goto checked);
+        if (KW_UNLIKELY((v & 1) || (int64_t)(v >> 1) > end - p)) goto checked;
+        record_end = p + (v >> 1);
+        record->attributes = (int8_t)*p++;
+        SHORT_VARINT(p, v, goto wide_stamp);
+        record->stamp = (int64_t)(base_stamp + (uint64_t)(int64_t)kw_unzigzag32(v));
+    after_stamp:
+        SHORT_VARINT(p, v, goto checked);
+        record->offset = (int64_t)(base_offset + (uint64_t)(int64_t)kw_unzigzag32(v));
+        SHORT_VARINT(p, v, goto checked);
+        if (KW_UNLIKELY(p > record_end)) goto checked;
+        record->key_at = (uint32_t)(p - block);
+        if (KW_LIKELY(!(v & 1))) {
+            v >>= 1;
+            if (KW_UNLIKELY((int64_t)v > record_end - p)) goto checked;
+            record->key_size = (int32_t)v;
+            p += v;
+        } else {
+            record->key_size = -1;
+        }
+        if (KW_UNLIKELY(end - p < 8)) goto checked;
+        SHORT_VARINT(p, v, goto wide_value);
+    after_value_size:
+        if (KW_UNLIKELY(p > record_end)) goto checked;
+        record->value_at = (uint32_t)(p - block);
+        if (KW_LIKELY(!(v & 1))) {
+            v >>= 1;
+            if (KW_UNLIKELY((int64_t)v >= record_end - p)) goto checked; /* a byte must be left for the headers */
+            record->value_size = (int32_t)v;
+            p += v;
+        } else {
+            record->value_size = -1;
+            if (KW_UNLIKELY(p >= record_end)) goto checked;
+        }
+        v = *p++;
+        if (KW_UNLIKELY(v >= 0x80)) goto checked;
+        record->headers_at = (uint32_t)(p - block);
+        record->headers = kw_unzigzag32(v);
+        if (v == 0) {
+            if (KW_UNLIKELY(p != record_end)) goto checked;
+        } else {
+            kw_batch_status status =
+                walk_headers(block, record->headers_at, (uint32_t)(record_end - block), record->headers);
+            if (KW_UNLIKELY(status != KW_BATCH_OK)) {
+                *where = (uint32_t)(c.at - block);
+                return status;
+            }
+        }
+        c.at = record_end;
+        continue;
+
+    wide_stamp: {
+            /* three bytes and more: still within the 64 */
+            uint64_t wide = 0;
+            p -= 2;
+            for (int shift = 0;; shift += 7) {
+                if (KW_UNLIKELY(shift == 70)) goto checked;
+                uint64_t b = *p++;
+                wide |= (b & 0x7f) << shift;
+                if (b < 0x80) break;
+            }
+            record->stamp = (int64_t)(base_stamp + (uint64_t)kw_unzigzag64(wide));
+            goto after_stamp;
+        }
+    wide_value: {
+            uint32_t wide = 0;
+            p -= 2;
+            for (int shift = 0;; shift += 7) {
+                if (KW_UNLIKELY(shift == 35)) goto checked;
+                uint32_t b = *p++;
+                wide |= (b & 0x7f) << shift;
+                if (b < 0x80) break;
+            }
+            v = wide;
+            goto after_value_size;
+        }
+    checked: {
+            const uint8_t *from = c.at;
+            kw_batch_status status = read_record(&c, batch, record);
+            if (KW_UNLIKELY(status != KW_BATCH_OK)) {
+                *where = (uint32_t)(from - block);
+                return status;
+            }
+        }
+    }
+    *where = (uint32_t)(c.at - block);
+    return c.at == end || batch->count == 0 ? KW_BATCH_OK : KW_BATCH_TRAILING;
+}
+
+kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size) {
+    if (batch->count < 0) return KW_BATCH_COUNT_NEGATIVE;
+    return (uint32_t)batch->count > size / KW_MIN_RECORD ? KW_BATCH_COUNT_HIGH : KW_BATCH_OK;
+}
+
+kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *record) {
+    int magic = block[16];
+    kw_cursor c = {block, block + (magic ? 26 : 18), block + size};
+    record->offset = (int64_t)kw_load64(block);
+    record->stamp = magic ? (int64_t)kw_load64(block + 18) : -1;
+    record->timestamp_type = !magic ? KW_TIME_NONE
+                             : block[17] & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
+    record->attributes = (int8_t)block[17];
+    record->headers = 0;
+    record->headers_at = size;
+    if (!kw_has(&c, 4)) return KW_BATCH_LEGACY_FIELD;
+    record->key_size = (int32_t)kw_load32(c.at);
+    c.at += 4;
+    record->key_at = (uint32_t)(c.at - block);
+    if (record->key_size < 0) {
+        record->key_size = -1;
+    } else {
+        if (!kw_has(&c, record->key_size)) return KW_BATCH_LEGACY_FIELD;
+        c.at += record->key_size;
+    }
+    if (!kw_has(&c, 4)) return KW_BATCH_LEGACY_FIELD;
+    record->value_size = (int32_t)kw_load32(c.at);
+    c.at += 4;
+    record->value_at = (uint32_t)(c.at - block);
+    if (record->value_size < 0)
+        record->value_size = -1;
+    else if (!kw_has(&c, record->value_size))
+        return KW_BATCH_LEGACY_FIELD;
+    return KW_BATCH_OK;
+}
+
+kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_batch *wrapper,
+                                kw_record *records, uint32_t room, uint32_t *count, uint32_t *where) {
+    uint32_t at = 0, n = 0;
+    int64_t last = 0;
+    int nested = 0;
+    while (size - at >= KW_LOG_OVERHEAD) {
+        *where = at;
+        int32_t length = (int32_t)kw_load32(block + at + 8);
+        if (length < KW_MIN_LENGTH) return KW_BATCH_INNER;
+        if ((uint32_t)length > size - at - KW_LOG_OVERHEAD) break; /* a torn last entry: as Kafka, not an error */
+        uint32_t entry = (uint32_t)length + KW_LOG_OVERHEAD;
+        uint8_t magic = block[at + 16];
+        if (magic > 1 || (magic == 1 && length < 22)) return KW_BATCH_INNER;
+        if (n < room) {
+            kw_record *record = records + n;
+            kw_batch_status status = kw_legacy_entry(block + at, entry, record);
+            if (status != KW_BATCH_OK) return status;
+            record->key_at += at;
+            record->value_at += at;
+            record->headers_at = size;
+            if (magic == 1) record->timestamp_type = wrapper->timestamp_type;
+        }
+        nested |= block[at + 17] & KW_ATTR_CODEC;
+        last = (int64_t)kw_load64(block + at);
+        n++;
+        at += entry;
+    }
+    *count = n;
+    if (n == 0) return KW_BATCH_WRAPPER_EMPTY;
+    if (nested) return KW_BATCH_NESTED;
+    if (wrapper->magic == 1) {
+        /* librdkafka once wrote wrappers with offset 0: then the inner offsets stand as they are */
+        int64_t base = 0;
+        if (wrapper->last_offset != 0) {
+            if (wrapper->last_offset < last) return KW_BATCH_WRAPPER_OFFSET;
+            base = (int64_t)((uint64_t)wrapper->last_offset - (uint64_t)last);
+        }
+        for (uint32_t i = 0; i < n && i < room; i++)
+            records[i].offset = (int64_t)((uint64_t)records[i].offset + (uint64_t)base);
+    }
+    return KW_BATCH_OK;
+}

@@ -1,0 +1,117 @@
+/* Record batches of magic 0, 1 and 2: headers, and the heads of the records in them. Pure C without Python.
+   Verdicts are those of Kafka's DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch. */
+#ifndef KWIRE_BATCH_H
+#define KWIRE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KW_LOG_OVERHEAD 12   /* base offset and length, in front of every batch */
+#define KW_HEADER_TO_MAGIC 17
+#define KW_HEADER_V2 61
+#define KW_MIN_LENGTH 14     /* LegacyRecord.RECORD_OVERHEAD_V0: a smaller length is corrupt */
+#define KW_MIN_RECORD 7      /* bytes of the smallest record of magic 2 */
+
+enum { KW_TIME_NONE = -1, KW_TIME_CREATE = 0, KW_TIME_LOG_APPEND = 1 };
+enum {
+    KW_ATTR_CODEC = 0x07, KW_ATTR_LOG_APPEND = 0x08, KW_ATTR_TRANSACTIONAL = 0x10, KW_ATTR_CONTROL = 0x20,
+    KW_ATTR_DELETE_HORIZON = 0x40
+};
+
+/* What is wrong with a batch; kw_batch_reason gives the words. 0 is sound. */
+typedef enum {
+    KW_BATCH_OK = 0,
+    KW_BATCH_TAIL,            /* the input ends inside the batch: the partial last batch of a fetch or a log */
+    KW_BATCH_LENGTH,          /* length below 14 or beyond any batch */
+    KW_BATCH_MAGIC,           /* magic not 0, 1 or 2 */
+    KW_BATCH_TOO_SMALL,       /* shorter than the header of its magic */
+    KW_BATCH_CRC,
+    KW_BATCH_COUNT_NEGATIVE,
+    KW_BATCH_COUNT_HIGH,      /* more records declared than the bytes can hold */
+    KW_BATCH_TRAILING,        /* bytes left behind the last record */
+    KW_BATCH_RECORD_LENGTH,   /* a record's length is negative or past the end of the batch */
+    KW_BATCH_RECORD,          /* a record's fields do not fill its length exactly */
+    KW_BATCH_HEADERS,         /* negative or impossible number of headers, or a header that does not fit */
+    KW_BATCH_HEADER_KEY,      /* header key with a negative length */
+    KW_BATCH_LEGACY_FIELD,    /* key or value of a magic 0 or 1 entry past its end */
+    KW_BATCH_CODEC,           /* unknown compression codec */
+    KW_BATCH_LEGACY_CODEC,    /* zstd in magic 0 or 1 */
+    KW_BATCH_WRAPPER_NULL,    /* compressed wrapper without a value */
+    KW_BATCH_WRAPPER_EMPTY,   /* compressed wrapper without an entry in it */
+    KW_BATCH_NESTED,          /* compressed entry in a compressed wrapper */
+    KW_BATCH_WRAPPER_OFFSET,  /* wrapper offset below that of its last entry */
+    KW_BATCH_INNER            /* an inner entry with a length below 14, a wrong magic, or too small for it */
+} kw_batch_status;
+
+const char *kw_batch_reason(kw_batch_status status);
+
+/* The header of one batch. Positions inside it count from its first byte. */
+typedef struct {
+    int64_t base_offset;      /* magic 0, 1: the entry's own (a wrapper's last) offset */
+    int64_t last_offset;
+    int64_t base_timestamp;   /* raw: the delete horizon where that bit is set */
+    int64_t max_timestamp;
+    int64_t producer_id;
+    uint32_t size;            /* all of it, the 12 bytes in front included */
+    uint32_t crc;
+    int32_t partition_leader_epoch;
+    int32_t base_sequence;
+    int32_t count;            /* records; magic 0, 1: 1, or -1 for a wrapper */
+    uint32_t payload;         /* magic 2: the records; magic 0, 1: unused */
+    uint16_t attributes;
+    int16_t producer_epoch;
+    int8_t magic;
+    int8_t codec;             /* 0..7, as it stands in the attributes */
+    int8_t timestamp_type;
+} kw_batch;
+
+/* The head of one record: where its parts lie in the block (the batch, or its decompressed payload). */
+typedef struct {
+    int64_t offset;
+    int64_t stamp;            /* its own timestamp, -1 in magic 0 */
+    uint32_t key_at, value_at, headers_at;
+    int32_t key_size, value_size; /* -1: null */
+    int32_t headers;          /* how many */
+    int8_t attributes;
+    int8_t timestamp_type;
+} kw_record;
+
+/* Reads the header at data: KW_BATCH_OK, KW_BATCH_TAIL, or what is wrong. On KW_BATCH_TOO_SMALL and
+   KW_BATCH_MAGIC base_offset and size are filled all the same. */
+kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch);
+
+/* Is the length of the batch at data to be trusted: at least 14, inside the data, and the end or a header behind it? */
+int kw_batch_length_trusted(const uint8_t *data, size_t left);
+
+/* Magic 2: the heads of batch->count records from block[at..size), which they must fill. records has room for count,
+   which the caller checked by kw_batch_count. where: byte of the block at which it failed. */
+kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size, const kw_batch *batch,
+                                kw_record *records, uint32_t *where);
+
+/* Magic 2: may count records stand in size bytes? */
+kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size);
+
+/* Magic 0, 1: the one entry of an uncompressed batch, or a wrapper's own key and value. */
+kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *record);
+
+/* Magic 0, 1: the entries of a decompressed wrapper value. room: entries that fit into records; *count: entries
+   there are (call again with more room when it is larger). Offsets become absolute, a torn last entry is left out. */
+kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_batch *wrapper,
+                                kw_record *records, uint32_t room, uint32_t *count, uint32_t *where);
+
+/* One header of a record from block[*at..size): key and value spans, moves *at. Checked. */
+kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at, int32_t *key_size,
+                               uint32_t *value_at, int32_t *value_size);
+
+/* DefaultRecordBatch.incrementSequence. */
+int32_t kw_sequence(int32_t base_sequence, int32_t delta);
+
+/* What records of this batch report as their timestamp. */
+static inline int64_t kw_timestamp(const kw_batch *batch, const kw_record *record) {
+    return record->timestamp_type == KW_TIME_LOG_APPEND ? batch->max_timestamp : record->stamp;
+}
+
+/* Type of a control record by its key (ABORT 0, COMMIT 1, ...), -1 where the key is too short for one. */
+int kw_control_type(const uint8_t *block, const kw_record *record);
+
+#endif
