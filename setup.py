@@ -15,6 +15,9 @@ from setuptools import Extension, setup
 EXTENSIONS = {
     "cursor": [],
     "crc32c": ["kwire_c/core/crc32c.c"],
+    "block": [],
+    "records": ["kwire_c/core/batch.c"],
+    "build": ["kwire_c/core/batch.c"],
 }
 
 

@@ -17,6 +17,9 @@ _HOME = {
         ),
         "kwire_c.failure",
     ),
+    **dict.fromkeys(
+        ("BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"), "kwire.codec.records"
+    ),
 }
 
 # rooms that `import kwire` alone makes reachable, as kwire.schema.releases()

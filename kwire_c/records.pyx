@@ -5,7 +5,9 @@ import zlib
 from kwire_c.failure import CorruptBatchError, KwireError
 from kwire_c.text import decode_replacing
 
+from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, realloc
@@ -40,7 +42,7 @@ from kwire_c.block cimport Block, pin
 from kwire_c.crc32c cimport crc32c_update
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-TIMESTAMP_TYPES = ("create", "log_append", "none")  # by type: 0, 1, -1
+TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
 # Set by kwire.codec: what these rooms need from above, handed down.
 cdef object _decompress = None
@@ -70,7 +72,7 @@ cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
     """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
     if head.magic == 2:
         return crc32c_update(0, data + 21, head.size - 21) == head.crc
-    return zlib.crc32(<const uint8_t[:head.size - 16]> (data + 16)) == head.crc
+    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + 16, head.size - 16, PyBUF_READ)) == head.crc
 
 
 cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
@@ -91,10 +93,9 @@ cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, P
             raise corrupt(KW_BATCH_WRAPPER_NULL, position, head)
         start = data + wrapper.value_at
         size = wrapper.value_size
-    # an empty slice has no first byte to take the address of
-    payload = <const uint8_t[:size]> <uint8_t *> start if size else b""
     try:
-        return pin(_decompress(head.codec, payload, limit=limit, magic=head.magic))
+        return pin(_decompress(head.codec, PyMemoryView_FromMemory(<char *> start, size, PyBUF_READ), limit=limit,
+                               magic=head.magic))
     except CorruptBatchError as error:
         raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
     except KwireError as error:
@@ -225,7 +226,7 @@ cdef class Record:
     @property
     def timestamp_type(self):
         """"none", "create" or "log_append"."""
-        return TIMESTAMP_TYPES[self.head.timestamp_type]
+        return TIMESTAMP_TYPES[self.head.timestamp_type + 1]
 
     @property
     def key(self):
@@ -434,7 +435,7 @@ cdef class RecordBatch:
     @property
     def timestamp_type(self):
         """"none", "create" or "log_append"."""
-        return TIMESTAMP_TYPES[self.head.timestamp_type]
+        return TIMESTAMP_TYPES[self.head.timestamp_type + 1]
 
     @property
     def base_timestamp(self):
