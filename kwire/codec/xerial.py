@@ -64,16 +64,15 @@ def _block(data: Any, out: Any, size: int) -> None:
 
 def _framed(data: memoryview, limit: int) -> Any:
     blocks, total, end = [], 0, len(data)
-    _version(data, 0)
-    at = 16
+    at = 16  # the first header's versions are not looked at
     while end - at >= 4:  # fewer bytes end the stream without a word, as in Java
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
         if data[at : at + 4] == MAGIC[:4]:  # concatenated streams
             if end - at < 16:
                 raise CorruptBatchError("snappy: a concatenated header ends early")
-            if data[at : at + 8] != MAGIC:
-                break
-            _version(data, at)
+            # a header that only begins like one is passed over: SnappyInputStream goes on behind it
+            if data[at : at + 8] == MAGIC and int.from_bytes(data[at + 8 : at + 12], "big", signed=True) < 1:
+                raise CorruptBatchError("snappy: incompatible version of a concatenated stream")
             at += 16
             continue
         at += 4
@@ -91,11 +90,6 @@ def _framed(data: memoryview, limit: int) -> Any:
         _block(data[start:stop], view[done : done + plain], plain)
         done += plain
     return out
-
-
-def _version(data: memoryview, at: int) -> None:
-    if int.from_bytes(data[at + 8 : at + 12], "big", signed=True) < 1:
-        raise CorruptBatchError("snappy: incompatible version of the framing")
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:
