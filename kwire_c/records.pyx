@@ -556,17 +556,18 @@ cdef class BatchIterator:
     """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch."""
 
     cdef Block block
-    cdef Py_ssize_t at, limit
+    cdef Py_ssize_t at, limit, origin
     cdef bint verify_crc, keep, strict_tail, ended
     cdef readonly object tail
 
-    def __init__(self, data, verify_crc, errors, limit, strict_tail):
+    def __init__(self, data, verify_crc, errors, limit, strict_tail, position=0):
         if errors not in ("raise", "keep"):
             raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
         self.block = pin(data)
         self.verify_crc = verify_crc
         self.keep = errors == "keep"
         self.limit = limit
+        self.origin = position
         self.strict_tail = strict_tail
 
     def __iter__(self):
@@ -583,24 +584,24 @@ cdef class BatchIterator:
         status = kw_batch_read(data, left, &batch.head)
         if status == KW_BATCH_TAIL:
             self.ended = True
-            self.tail = (self.at, left)
+            self.tail = (self.origin + self.at, left)
             if not self.strict_tail:
                 raise StopIteration
             error = CorruptBatchError(
                 f"{kw_batch_reason(status).decode()}: {left} bytes left, {batch.head.size or 'more'} needed",
-                position=self.at, offset=batch.head.base_offset if left >= 12 else -1)
+                position=self.origin + self.at, offset=batch.head.base_offset if left >= 12 else -1)
             if not self.keep:
                 raise error
-            return BadBatch(self.at, PyBytes_FromStringAndSize(<const char *> data, left), error)
+            return BadBatch(self.origin + self.at, PyBytes_FromStringAndSize(<const char *> data, left), error)
         if status != KW_BATCH_OK:
-            return self.bad(corrupt(status, self.at, &batch.head), False)
+            return self.bad(corrupt(status, self.origin + self.at, &batch.head), False)
         batch.block = self.block
         batch.data = data
-        batch.at = self.at
+        batch.at = self.origin + self.at
         batch.limit = self.limit
         batch.loaded = -1
         if self.verify_crc and not checksum_holds(data, &batch.head):
-            return self.bad(CorruptBatchError("checksum does not match", position=self.at,
+            return self.bad(CorruptBatchError("checksum does not match", position=self.origin + self.at,
                                               offset=batch.head.base_offset), False)
         if self.keep:
             try:
@@ -613,7 +614,7 @@ cdef class BatchIterator:
     cdef object bad(self, object error, bint sound_length):
         """Raise, or give back the bad bytes and go on behind them where their length can be trusted."""
         cdef const uint8_t *data = self.block.data + self.at
-        cdef Py_ssize_t left = self.block.size - self.at, size = left, position = self.at
+        cdef Py_ssize_t left = self.block.size - self.at, size = left, position = self.origin + self.at
         cdef kw_batch head
         if not self.keep:
             self.ended = True

@@ -64,15 +64,16 @@ def _block(data: Any, out: Any, size: int) -> None:
 
 def _framed(data: memoryview, limit: int) -> Any:
     blocks, total, end = [], 0, len(data)
-    at = 16  # the first header's versions are not looked at
+    _version(data, 0)
+    at = 16
     while end - at >= 4:  # fewer bytes end the stream without a word, as in Java
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
         if data[at : at + 4] == MAGIC[:4]:  # concatenated streams
             if end - at < 16:
                 raise CorruptBatchError("snappy: a concatenated header ends early")
-            # a header that only begins like one is passed over: SnappyInputStream goes on behind it
-            if data[at : at + 8] == MAGIC and int.from_bytes(data[at + 8 : at + 12], "big", signed=True) < 1:
-                raise CorruptBatchError("snappy: incompatible version of a concatenated stream")
+            if data[at : at + 8] != MAGIC:
+                break
+            _version(data, at)
             at += 16
             continue
         at += 4
@@ -90,6 +91,11 @@ def _framed(data: memoryview, limit: int) -> Any:
         _block(data[start:stop], view[done : done + plain], plain)
         done += plain
     return out
+
+
+def _version(data: memoryview, at: int) -> None:
+    if int.from_bytes(data[at + 8 : at + 12], "big", signed=True) < 1:
+        raise CorruptBatchError("snappy: incompatible version of the framing")
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

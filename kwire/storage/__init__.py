@@ -1,4 +1,4 @@
-"""Kafka's log on disk or in an object store: segments, their indexes, partitions and log directories, without a broker."""
+"""Kafka's log on disk or in an object store, without a broker: segments, their indexes, log directories."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _HOME = {
     "LogSegment": "kwire.storage.segment",
     "LogDirectory": "kwire.storage.directory",
     "Partition": "kwire.storage.directory",
-    "SegmentFile": "kwire.storage.directory",
-    "discover": "kwire.storage.directory",
+    "SegmentFile": "kwire.storage.discovery",
+    "discover": "kwire.storage.discovery",
     "BatchHeader": "kwire.storage.scan",
     "ByteRange": "kwire.storage.scan",
     "Window": "kwire.storage.scan",

@@ -1,61 +1,145 @@
-"""LogDirectory and Partition, and the discovery of segments from paths, globs, comma lists and folders."""
+"""LogDirectory and Partition: the segments of partitions, in order of offsets, read as one log."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-if TYPE_CHECKING:
-    from kwire.storage.segment import LogSegment
-
-
-class SegmentFile(NamedTuple):
-    """A segment as discovery finds it; plain data, pickles. topic and partition: from the folder name or the labels given.
-
-    base_offset: from the file name, -1 where the file is named otherwise.
-    """
-
-    path: str
-    topic: str | None
-    partition: int | None
-    base_offset: int
-    size: int
-
-
-def discover(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    *,
-    topics: Collection[str] | None = None,
-    partitions: Collection[int] | None = None,
-    options: dict[str, Any] | None = None,
-) -> list[SegmentFile]:
-    """The segments behind paths, sorted by topic, partition, base offset.
-
-    paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob, a comma list of these, or
-    a list; local or fsspec URLs. topics, partitions: select among topic-N folders; for a file outside of such a folder a
-    single topic (partition) labels. .deleted, .cleaned, .swap and .checkpoint files are no segments.
-    Raises FileNotFoundError for a path that does not exist.
-    """
-    raise NotImplementedError
+from kwire.storage.discovery import SegmentFile, discover
+from kwire.storage.pieces import FIELDS, gather
+from kwire.storage.segment import LogSegment
+from kwire.storage.verify import Finding, verify_partition
 
 
 class Partition:
-    """The segments of one partition in order of offsets, read as one log."""
+    """The segments of one partition in order of offsets, read as one log. topic, partition: None where unknown."""
 
-    topic: str | None
-    partition: int | None
-    segments: list[LogSegment]
+    def __init__(self, files: Sequence[SegmentFile], options: dict[str, Any] | None = None) -> None:
+        self.topic, self.partition = (files[0].topic, files[0].partition) if files else (None, None)
+        self.segments = [
+            LogSegment(file.path, topic=file.topic, partition=file.partition, options=options) for file in files
+        ]
+        for at, segment in enumerate(self.segments):
+            segment.later = self.segments[at + 1 :]
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        raise NotImplementedError
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.partition}: {len(self.segments)} segments>"
+
+    def __iter__(self) -> Iterator[LogSegment]:
+        return iter(self.segments)
+
+    def batches(self, **options: Any) -> Iterator[Any]:
+        """The RecordBatches of all segments; keywords as LogSegment.batches."""
+        for segment in self.segments:
+            yield from segment.batches(**options)
+
+    def read(self, *, start_offset: int | None = None, end_offset: int | None = None, **options: Any) -> Iterator[Any]:
+        """The Records of the range; keywords as LogSegment.read."""
+        for segment in self._touched(start_offset, end_offset):
+            yield from segment.read(start_offset=start_offset, end_offset=end_offset, **options)
+
+    def columns(
+        self,
+        fields: Sequence[str] = FIELDS,
+        *,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """RecordColumns of the range, all segments in one; keywords as LogSegment.columns."""
+        touched = self._touched(start_offset, end_offset)
+        return gather(touched, fields, start_offset=start_offset, end_offset=end_offset, **options)
+
+    def column_batches(
+        self,
+        fields: Sequence[str] = FIELDS,
+        *,
+        start_offset: int | None = None,
+        end_offset: int | None = None,
+        **options: Any,
+    ) -> Iterator[Any]:
+        """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
+        for segment in self._touched(start_offset, end_offset):
+            yield from segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
+
+    def verify(self) -> list[Finding]:
+        """What is wrong in any segment or between them; empty when all is well."""
+        return verify_partition(self.segments)
+
+    def _touched(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
+        """The segments that may hold offsets of the range: names tell where each begins."""
+        chosen = []
+        for segment, following in zip(self.segments, [*self.segments[1:], None], strict=True):
+            named = segment.named_offset
+            if end_offset is not None and named is not None and named >= end_offset:
+                continue
+            behind = following.named_offset if following is not None else None
+            if start_offset is not None and named is not None and behind is not None and behind <= start_offset:
+                continue
+            chosen.append(segment)
+        return chosen
 
 
 class LogDirectory:
-    """A Kafka log directory (log.dirs), or one partition folder. path: a local folder or an fsspec URL."""
+    """A Kafka log directory (every topic-N folder in it, internal topics too), or one partition folder.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        raise NotImplementedError
+    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: only these. Iteration gives
+    Partitions in order of topic and number; directory["topic", 0] one of them.
+    Raises FileNotFoundError where nothing is at path.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        topics: Collection[str] | None = None,
+        partitions: Collection[int] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        grouped: dict[tuple[Any, ...], list[SegmentFile]] = {}
+        for file in discover(path, topics=topics, partitions=partitions, options=options):
+            folder = file.path.rpartition("/")[0]
+            grouped.setdefault((file.topic, file.partition, folder), []).append(file)
+        self.partitions = [Partition(files, options) for files in grouped.values()]
 
     def __iter__(self) -> Iterator[Partition]:
-        raise NotImplementedError
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __getitem__(self, key: tuple[str, int]) -> Partition:
+        for partition in self.partitions:
+            if (partition.topic, partition.partition) == tuple(key):
+                return partition
+        raise KeyError(key)
+
+    @property
+    def segments(self) -> list[LogSegment]:
+        """All segments, in order."""
+        return [segment for partition in self.partitions for segment in partition]
+
+    def batches(self, **options: Any) -> Iterator[Any]:
+        """The RecordBatches of all partitions, one after the other; keywords as LogSegment.batches."""
+        for partition in self.partitions:
+            yield from partition.batches(**options)
+
+    def read(self, **options: Any) -> Iterator[Any]:
+        """The Records of the range in every partition; keywords as LogSegment.read."""
+        for partition in self.partitions:
+            yield from partition.read(**options)
+
+    def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
+        """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
+        return gather(self.segments, fields, **options)
+
+    def column_batches(self, fields: Sequence[str] = FIELDS, **options: Any) -> Iterator[Any]:
+        """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
+        for partition in self.partitions:
+            yield from partition.column_batches(fields, **options)
+
+    def verify(self) -> list[Finding]:
+        """What is wrong in any partition; empty when all is well."""
+        return [finding for partition in self.partitions for finding in partition.verify()]

@@ -1,21 +1,42 @@
-"""Hops over batch headers without decoding: boundaries, byte ranges, windows, and the search for the next sound batch."""
+"""Hops over batch headers without decoding: boundaries, ranges, windows, the search for the next sound batch."""
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Iterator
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire_c.crc32c import crc32c
+
+from kwire.storage.source import located
+from kwire_c.failure import CorruptBatchError
+
 if TYPE_CHECKING:
+    from kwire.storage.indexes import OffsetIndex
     from kwire.storage.source import Source
 
 WINDOW_BYTES = 32 << 20
+_HEAD = 17  # bytes up to the magic, in every format
+_HEAD_V2 = 61
+_MINIMUM = 14  # a smaller length is corrupt in every format
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
+_ZEROS = bytes(1 << 16)
+_REGION_BYTES = 1 << 20  # of a bad region, that much is shown
+_SEARCH_BYTES = 8 << 20
+
+_start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
+_v2 = Struct(">qiibIhiqqqhii").unpack_from
+_legacy = Struct(">qiIbBq").unpack_from
 
 
 class BatchHeader(NamedTuple):
-    """One batch as its fixed header tells it (magic 0 and 1: one entry or compressed wrapper); nothing is decoded or checked.
+    """One batch as its header tells it (magic 0 and 1: one entry or compressed wrapper); nothing is decoded.
 
-    position and size are bytes in the file. Magic 0 and 1 know no base_offset for compressed wrappers: it is then the
-    last offset. What a format lacks is -1. Times are milliseconds; crc is unsigned.
+    position and size are bytes in the file. Magic 0 and 1 know no base_offset of compressed wrappers: it is then the
+    last offset. What a format lacks is -1, as is the count of a wrapper. Times are milliseconds; crc is unsigned.
     """
 
     position: int
@@ -31,18 +52,32 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    count: int  # type: ignore[assignment]
 
     @property
-    def is_transactional(self) -> bool: ...
+    def is_transactional(self) -> bool:
+        """Does the batch belong to a transaction?"""
+        return self.magic == 2 and self.attributes & 0x10 != 0
+
     @property
-    def is_control(self) -> bool: ...
+    def is_control(self) -> bool:
+        """Does the batch hold control records (markers) instead of data?"""
+        return self.magic == 2 and self.attributes & 0x20 != 0
+
     @property
-    def codec(self) -> str: ...
+    def codec(self) -> str:
+        """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
+        number = self.attributes & 7
+        return _CODECS[number] if number < 5 else str(number)
+
+    @property
+    def timestamp_type(self) -> str:
+        """"none" (magic 0), "create" or "log_append"."""
+        return "none" if self.magic == 0 else "log_append" if self.attributes & 8 else "create"
 
 
 class ByteRange(NamedTuple):
-    """Bytes [start, end) of a segment, cut where batches begin; first_offset: base offset of its first batch (-1 unknown)."""
+    """Bytes [start, end) of a segment, cut where batches begin; first_offset: of its first batch (-1 unknown)."""
 
     start: int
     end: int
@@ -50,34 +85,286 @@ class ByteRange(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A piece of a segment that begins and ends at batch boundaries. position: its first byte in the file.
+    """Bytes [position, end) of a segment. bad None: whole batches, one behind the other, and data holds them all.
 
-    bad: None, or why these bytes are no batches (data is then the damaged region, offset the last offset before it + 1).
+    bad a text: no batches that can be trusted, and why; data holds the region's first bytes, offset is the base offset
+    that stands at its begin (-1 unreadable).
     """
 
     position: int
+    end: int
     data: memoryview
     bad: str | None = None
     offset: int = -1
 
 
-def headers(source: Source, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
-    """The headers of the batches that begin in bytes [start, end) of source; start must be a batch boundary.
+class Place(NamedTuple):
+    """What stands somewhere: kind "batch", "torn" (goes past the end), "zeros" (to the end) or "bad"; size; why."""
 
-    Stops before a torn tail or trailing zeros. Raises CorruptBatchError where a length cannot be trusted.
+    kind: str
+    size: int
+    reason: str
+    offset: int
+
+
+def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
+    """The header of the batch at byte `at` of data, which holds all of it; position: what the header reports."""
+    base, length, epoch, magic = _start(data, at)
+    if magic == 2:
+        _, _, _, _, crc, attributes, delta, base_time, max_time, producer, term, sequence, count = _v2(data, at)
+        return BatchHeader(position, 12 + length, 2, base, base + delta, epoch, crc, attributes, base_time, max_time,
+                           producer, term, sequence, count)
+    _, _, crc, _, attributes, time = _legacy(data, at)
+    time = time if magic == 1 else -1
+    return BatchHeader(position, 12 + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
+                       -1 if attributes & 7 else 1)
+
+
+def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
+    """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
+    left = size - position
+    head: memoryview | bytes = b"" if view is None else view[at : at + _HEAD]
+    if len(head) < min(_HEAD, left):
+        head = source.read(position, min(size, position + _HEAD))
+    if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
+        return Place("zeros", left, "zeros to the end of the file", -1)
+    if len(head) < _HEAD:
+        return Place("torn", left, f"{left} bytes left, {_HEAD} needed at least", -1)
+    base, length, _, magic = _start(head, 0)
+    if length < _MINIMUM:
+        return Place("bad", left, f"batch length {length} is below {_MINIMUM}", base)
+    if not 0 <= magic <= 2:
+        return Place("bad", left, f"unknown magic {magic}", base)
+    if length + 12 < _SMALLEST[magic]:
+        return Place("bad", left, f"batch length {length} is too small for magic {magic}", base)
+    if length + 12 > left:
+        return Place("torn", left, f"{left} bytes left, {length + 12} needed", base)
+    return Place("batch", length + 12, "", base)
+
+
+def _all_zero(source: Source, position: int, size: int) -> bool:
+    while position < size:
+        piece = source.read(position, min(size, position + len(_ZEROS)))
+        if not piece or piece != _ZEROS[: len(piece)]:
+            return False
+        position += len(piece)
+    return True
+
+
+def checksum_holds(data: memoryview) -> bool:
+    """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
+    if data[16] == 2:
+        return bool(crc32c(data[21:]) == int.from_bytes(data[17:21], "big"))
+    return zlib.crc32(data[16:]) == int.from_bytes(data[12:16], "big")
+
+
+def is_sound(source: Source, position: int, size: int) -> bool:
+    """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
+    place = examine(source, position, size)
+    if place.kind != "batch" or not checksum_holds(source.view(position, position + place.size)):
+        return False
+    behind = position + place.size
+    return behind == size or examine(source, behind, size).kind != "bad"
+
+
+def hop(view: memoryview, stop: int, rows: int) -> tuple[int, int]:
+    """Hop over whole batches from the start of view: (bytes hopped over, start of the last batch).
+
+    Ends at stop, after `rows` rows (0: no limit), before a batch that is not all in view or whose header is unsound.
     """
-    raise NotImplementedError
+    at = last = count = 0
+    room = len(view)
+    while at < stop and room - at >= _HEAD:
+        _, length, _, magic = _start(view, at)
+        if not _MINIMUM <= length <= room - at - 12 or not 0 <= magic <= 2 or length + 12 < _SMALLEST[magic]:
+            break
+        if rows:
+            count += int.from_bytes(view[at + 57 : at + 61], "big") if magic == 2 else 100 if view[at + 17] & 7 else 1
+        last = at
+        at += 12 + length
+        if rows and count >= rows:
+            break
+    return at, last
 
 
-def cut(source: Source, partition_bytes: int, index: object = None) -> list[ByteRange]:
-    """Cuts a segment at batch boundaries into ranges of about partition_bytes (at least one batch each).
+class Scanner:
+    """Windows of whole batches over bytes [start, end) of a source; at the end, tail is (position, bytes left) or None.
 
-    Through the entries of an OffsetIndex where they check out (header, length, CRC), else by hopping over headers. Bytes
-    whose length cannot be trusted stay in one range with what stands before them. Covers all bytes of the file.
+    window_bytes: at most that much a window, but at least a batch; rows: about that many rows a window (0: no limit);
+    both may be changed between windows. search=False: a bad region goes to the end, without the search for the next
+    sound batch. Several windows may share one piece of the file (32 MiB), which goes away with the last of them.
     """
-    raise NotImplementedError
+
+    def __init__(
+        self,
+        source: Source,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        window_bytes: int = WINDOW_BYTES,
+        rows: int = 0,
+        search: bool = True,
+    ) -> None:
+        self.tail: tuple[int, int] | None = None
+        self.window_bytes, self.rows = window_bytes, rows
+        self._source, self._search = source, search
+        self._size = source.size()
+        self._end = self._size if end is None else min(end, self._size)
+        self._at = start
+        self._view, self._begin = memoryview(b""), start  # a piece of the file and its first byte
+
+    def _load(self, at: int, room: int) -> None:
+        """Have the room bytes at `at` in view."""
+        if at + room > self._begin + len(self._view):
+            self._view = memoryview(b"")
+            self._view = self._source.view(at, min(self._size, at + max(room, WINDOW_BYTES)))
+            self._begin = at
+
+    def _examine(self, at: int) -> Place:
+        self._load(at, min(_HEAD, self._size - at))
+        return examine(self._source, at, self._size, self._view, at - self._begin)
+
+    def __iter__(self) -> Iterator[Window]:
+        place = None
+        while self._at < self._end:
+            at = self._at
+            place = place or self._examine(at)
+            if place.kind != "batch":
+                yield from self._strange(at, place)
+                place = None
+                continue
+            self._load(at, place.size)
+            data = self._view[at - self._begin :]
+            done, last = hop(data[: max(place.size, self.window_bytes)], self._end - at, self.rows)
+            data = data[:done]
+            place = None
+            if at + done < self._size:
+                place = self._examine(at + done)
+                if (place.kind != "batch" or at + done > self._end) and not checksum_holds(data[last:]):
+                    if last:
+                        yield Window(at, at + last, data[:last])
+                    reason = "checksum does not match, and no batch follows where its length says"
+                    place = Place("bad", 0, reason, _start(data, last)[0])
+                    yield from self._strange(at + last, place)
+                    place = None
+                    continue
+            self._at = at + done
+            yield Window(at, at + done, data)
+            del data
+
+    def _strange(self, at: int, place: Place) -> Iterator[Window]:
+        """A torn tail, zeros at the end, or a region to leap over."""
+        self._at = self._size
+        if place.kind == "zeros":
+            self.tail = (at, self._size - at)
+            return
+        torn = place.kind == "torn"
+        following = resync(self._source, at + 1, self._end) if self._search or torn else None
+        if torn and following is None:
+            self.tail = (at, self._size - at)
+            return
+        reason = f"length goes past the end ({place.reason}), yet a batch follows" if torn else place.reason
+        self._at = self._end if following is None else following
+        yield Window(at, self._at, self._source.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
+
+
+_CANDIDATE = re.compile(rb"(?=[\x00-\x7f].{7}[\x00-\x7f].{7}[\x00-\x02])", re.DOTALL)
 
 
 def resync(source: Source, position: int, end: int | None = None) -> int | None:
     """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
-    raise NotImplementedError
+    size = source.size()
+    end = size if end is None else min(end, size)
+    budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
+    while position < end:
+        view = source.view(position, min(size, position + _SEARCH_BYTES))
+        for at in _candidates(view, min(len(view) - _HEAD + 1, end - position)):
+            here = position + at
+            place = examine(source, here, size, view, at)
+            if place.kind != "batch":
+                continue
+            behind = here + place.size
+            if behind < size and examine(source, behind, size, view, at + place.size).kind == "bad":
+                continue
+            budget -= place.size
+            if budget < 0:
+                return None
+            inside = at + place.size <= len(view)
+            if checksum_holds(view[at : at + place.size] if inside else source.view(here, behind)):
+                return here
+        if position + len(view) >= size:
+            return None
+        position += len(view) - _HEAD + 1
+    return None
+
+
+def _candidates(view: memoryview, stop: int) -> Iterator[int]:
+    """Bytes of view at which a header may stand: length at least 14, magic 0 to 2."""
+    for found in _CANDIDATE.finditer(view):
+        at = found.start()
+        if at >= stop:
+            return
+        if int.from_bytes(view[at + 8 : at + 12], "big") >= _MINIMUM:
+            yield at
+
+
+def headers(source: Source, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
+    """The headers of the batches that begin in bytes [start, end) of source; start must be a batch boundary.
+
+    Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) where bytes are no batches.
+    """
+    for window in Scanner(source, start, end):
+        if window.bad is not None:
+            raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), source.path)
+        yield from window_headers(window)
+
+
+def window_headers(window: Window) -> Iterator[BatchHeader]:
+    """The headers of the batches in one window; positions are those in the file."""
+    at, data, position = 0, window.data, window.position
+    while at < len(data):
+        header = parse_header(data, at, position + at)
+        yield header
+        at += header.size
+
+
+def cut(source: Source, partition_bytes: int, index: OffsetIndex | None = None) -> list[ByteRange]:
+    """Cuts a segment at batch boundaries into ranges of about partition_bytes (at least one batch each).
+
+    Through the entries of an OffsetIndex where they check out (header, length, CRC), else by hopping over headers.
+    Bytes whose length cannot be trusted stay in one range with what stands before them. Covers all bytes of the file.
+    """
+    if partition_bytes < 1:
+        raise ValueError(f"partition_bytes is {partition_bytes}: at least 1 is needed")
+    size = source.size()
+    if not size:
+        return []
+    edges = _index_edges(source, partition_bytes, size, index) or _scanned_edges(source, partition_bytes)
+    places = [examine(source, edge, size) for edge in edges]
+    return [
+        ByteRange(edge, end, place.offset if place.kind == "batch" else -1)
+        for edge, end, place in zip(edges, [*edges[1:], size], places, strict=True)
+    ]
+
+
+def _index_edges(source: Source, partition_bytes: int, size: int, index: OffsetIndex | None) -> list[int]:
+    """Cuts by the index; none where it is missing, too coarse, or an entry used points to no batch of its offset."""
+    edges = [0]
+    if index is None or not index.entries or size <= partition_bytes:
+        return [0] if size <= partition_bytes else []
+    while size - edges[-1] > partition_bytes:
+        found = index.below_position(edges[-1] + partition_bytes)
+        if found is None or found[1] <= edges[-1] or not index.points_right(source, found, size):
+            return []
+        edges.append(found[1])
+    return edges
+
+
+def _scanned_edges(source: Source, partition_bytes: int) -> list[int]:
+    edges = [0]
+    scanner = Scanner(source, window_bytes=min(WINDOW_BYTES, partition_bytes))
+    for window in scanner:
+        if window.bad is None and window.position > edges[-1] and window.end - edges[-1] > partition_bytes:
+            edges.append(window.position)
+        scanner.window_bytes = min(WINDOW_BYTES, max(1, partition_bytes - (window.end - edges[-1])))
+    return edges

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kwire.storage import indexes, scan
+from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
+from kwire.storage.pieces import FIELDS, PIECE_BYTES, Range, SegmentBatches, find_pieces, gather
+from kwire.storage.source import located, open_source, plain
+from kwire.storage.transactions import Transactions, find_transactions
+from kwire_c.failure import KwireError
+
 if TYPE_CHECKING:
-    from kwire.storage.indexes import OffsetIndex, TimeIndex, TransactionIndex
-    from kwire.storage.scan import BatchHeader, ByteRange
     from kwire.storage.stats import SegmentStats
-    from kwire.storage.transactions import Transactions
     from kwire.storage.verify import Finding
+
+__all__ = ["FIELDS", "LogSegment"]
 
 
 class LogSegment:
     """One segment of a partition. path: a local file or an fsspec URL (s3://bucket/topic-0/0000.log, memory://...).
 
-    topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions are
-    bytes in the file, offsets Kafka offsets, times milliseconds; all ends are exclusive. options: keywords for fsspec.
+    topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
+    are bytes in the file, offsets Kafka offsets, times milliseconds; all ends are exclusive. options: keywords for
+    fsspec. Raises FileNotFoundError where there is no such file.
     """
-
-    path: str
-    topic: str | None
-    partition: int | None
-    base_offset: int
-    size: int
 
     def __init__(
         self,
@@ -35,32 +37,134 @@ class LogSegment:
         partition: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        raise NotImplementedError
+        self.path = plain(path)
+        self.options = options
+        self.source = open_source(self.path, options)
+        self.source.size()
+        place = place_of(self.path)
+        self.topic = place[0] if topic is None else topic
+        self.partition = place[1] if partition is None else partition
+        self._tail: tuple[int, int] | bool | None = False
+
+    def __repr__(self) -> str:
+        return f"LogSegment({self.path!r})"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the .log file as it is now."""
+        return self.source.size()
+
+    @property
+    def named_offset(self) -> int | None:
+        """The base offset by the file's name, None where it is named otherwise."""
+        offset = offset_in_name(self.path)
+        return None if offset < 0 else offset
+
+    @cached_property
+    def base_offset(self) -> int:
+        """The offset that the file's name tells, else that of the first batch (0 where there is none)."""
+        named = offset_in_name(self.path)
+        if named >= 0:
+            return named
+        place = scan.examine(self.source, 0, self.size)
+        return place.offset if place.kind == "batch" else 0
+
+    @cached_property
+    def later(self) -> list[LogSegment]:
+        """The segments of the same partition behind this one, in order."""
+        return [
+            LogSegment(path, topic=self.topic, partition=self.partition, options=self.options)
+            for path in later_segments(self.path, self.options)
+        ]
 
     @property
     def tail(self) -> tuple[int, int] | None:
-        """(position, bytes left) of a partial last batch or of zeros at the end (preallocated), None if it ends cleanly."""
-        raise NotImplementedError
+        """(position, bytes left) of a partial last batch or of preallocated zeros, None if the file ends cleanly."""
+        if self._tail is False:
+            scanner = scan.Scanner(self.source)
+            for _ in scanner:
+                pass
+            self._tail = scanner.tail
+        return self._tail  # type: ignore[return-value]
 
-    def cut(self, partition_bytes: int) -> list[ByteRange]:
+    def _beside(self, kind: str) -> bytes | None:
+        try:
+            source = open_source(beside(self.path, kind), self.options)
+            return source.read(0, source.size())
+        except FileNotFoundError:
+            return None
+
+    @cached_property
+    def index(self) -> indexes.OffsetIndex | None:
+        """The .index beside the segment, None if missing."""
+        data = self._beside(".index")
+        return None if data is None else indexes.OffsetIndex(data, self.base_offset)
+
+    @cached_property
+    def time_index(self) -> indexes.TimeIndex | None:
+        """The .timeindex beside the segment, None if missing."""
+        data = self._beside(".timeindex")
+        return None if data is None else indexes.TimeIndex(data, self.base_offset)
+
+    @cached_property
+    def transaction_index(self) -> indexes.TransactionIndex | None:
+        """The .txnindex beside the segment, None if missing."""
+        data = self._beside(".txnindex")
+        return None if data is None else indexes.TransactionIndex(data)
+
+    def cut(self, partition_bytes: int) -> list[scan.ByteRange]:
         """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
-        raise NotImplementedError
+        return scan.cut(self.source, partition_bytes, self.index)
 
-    def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
-        """The batch headers in bytes [start, end), nothing decoded."""
-        raise NotImplementedError
+    def headers(self, start: int = 0, end: int | None = None) -> Iterator[scan.BatchHeader]:
+        """The headers of the batches in bytes [start, end), nothing decoded; start is a batch boundary.
+
+        Raises CorruptBatchError (.file .position .offset .reason) where bytes are no batches.
+        """
+        return scan.headers(self.source, start, end)
 
     def seek(self, offset: int) -> int:
         """Position of the batch that holds the first record at or behind offset; .size if there is none."""
-        raise NotImplementedError
+        return self._first(self._near(offset), lambda header: header.last_offset >= offset)
 
     def seek_time(self, timestamp: int) -> int:
         """Position of the first batch whose largest timestamp is >= timestamp (ms); .size if there is none."""
-        raise NotImplementedError
+        return self._first(self._near_time(timestamp), lambda header: header.max_timestamp >= timestamp)
 
-    def transactions(self, end_position: int | None = None) -> Transactions:
-        """Aborted and open transactions that touch this segment (up to end_position): looks on into later segments."""
-        raise NotImplementedError
+    def _first(self, start: int, wanted: Any) -> int:
+        for window in scan.Scanner(self.source, start):
+            if window.bad is None:
+                for header in scan.window_headers(window):
+                    if wanted(header):
+                        return header.position
+        return self.size
+
+    def _near(self, offset: int) -> int:
+        """A batch boundary at or before the one that holds offset: by the index where it checks out, else 0."""
+        entry = self.index.below(offset) if self.index else None
+        if entry and self.index and self.index.points_right(self.source, entry, self.size):
+            return entry[1]
+        return 0
+
+    def _near_time(self, timestamp: int) -> int:
+        """A batch boundary before which all timestamps are smaller: by both indexes where they check out, else 0."""
+        index = self.time_index
+        entry = index.before(timestamp) if index and index.damage is None else None
+        if entry is None:
+            return 0
+        for header in scan.headers(self.source, self._near(entry[1])):
+            if header.last_offset >= entry[1]:
+                return header.position if header.max_timestamp == entry[0] else 0
+        return 0
+
+    def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
+        """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
+        listed: list[indexes.AbortedTransaction] = []
+        for segment in (self, *self.later):
+            index = segment.transaction_index
+            if index is not None and index.damage is None:
+                listed += index.entries
+        return find_transactions(self.source, start, end, (segment.source for segment in self.later), listed)
 
     def batches(
         self,
@@ -71,12 +175,16 @@ class LogSegment:
         errors: str = "raise",
         max_batch_bytes: int = 64 << 20,
         strict_tail: bool = False,
-    ) -> Iterator[Any]:
+    ) -> SegmentBatches:
         """RecordBatch by RecordBatch (.position is the byte in the file), as kwire.read_batches, window by window.
 
-        errors="keep" yields BadBatch for what is damaged and goes on at the next sound batch.
+        errors="keep" yields BadBatch for what is damaged and goes on at the next sound batch. The iterator's .tail is
+        (position, bytes left) of a partial last batch or of zeros, after its end. Errors raised have .file.
         """
-        raise NotImplementedError
+        return SegmentBatches(
+            self, start, end, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes,
+            strict_tail=strict_tail,
+        )
 
     def read(
         self,
@@ -87,21 +195,49 @@ class LogSegment:
         end_timestamp: int | None = None,
         committed: bool = False,
         control: bool = False,
+        verify_crc: bool = True,
+        max_batch_bytes: int = 64 << 20,
     ) -> Iterator[Any]:
-        """Records of the range; control records only with control=True."""
-        raise NotImplementedError
+        """The Records of the range, in order; control records only with control=True.
 
-    def columns(self, fields: Sequence[str] = ("offset", "timestamp", "key", "value"), **options: Any) -> Any:
-        """RecordColumns of the whole range, as kwire.columns, with the same range keywords as read()."""
-        raise NotImplementedError
+        committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
+        LimitError (.file) where a batch is damaged.
+        """
+        span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
+        start = self.start_of(span)
+        hidden = self.transactions(start) if committed else Transactions()
+        try:
+            for batch in self.batches(start, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes):
+                if span.is_behind(batch):
+                    return
+                if span.misses(batch) or (batch.is_control and (committed or not control)):
+                    continue
+                if committed and batch.is_transactional and hidden.hides(batch.producer_id, batch.base_offset):
+                    continue
+                yield from batch if span.holds(batch) else filter(span.admits, batch)
+        except KwireError as error:
+            raise located(error, self.path) from error.__cause__
+
+    def start_of(self, span: Range) -> int:
+        """The position at which reading a range begins."""
+        start = 0
+        if span.start_offset is not None and span.start_offset > self.base_offset:
+            start = self.seek(span.start_offset)
+        if span.start_timestamp is not None:
+            start = max(start, self.seek_time(span.start_timestamp))
+        return start
+
+    def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
+        """RecordColumns of the whole range in one piece, as kwire.columns; keywords as column_batches (no rows)."""
+        return gather([self], fields, **options)
 
     def column_batches(
         self,
-        fields: Sequence[str] = ("offset", "timestamp", "key", "value"),
+        fields: Sequence[str] = FIELDS,
         *,
+        rows: int = 10_000,
         start: int = 0,
         end: int | None = None,
-        rows: int = 10_000,
         start_offset: int | None = None,
         end_offset: int | None = None,
         start_timestamp: int | None = None,
@@ -116,31 +252,40 @@ class LogSegment:
     ) -> Iterator[Any]:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, cut at batch boundaries.
 
-        start, end: a byte range as cut() gives it. committed=True uses transactions, or finds them itself. errors="keep":
-        what is bad gives no rows; it stands in each piece's .bad as BadBatch (position: byte in the file), the search for
-        the next sound batch included. Errors raised name the file, the batch offset and the byte.
+        start, end: a byte range as cut() gives it. committed=True uses transactions, or finds them itself.
+        errors="keep": what is bad gives no rows; it stands in each piece's .bad as BadBatch (position: byte in the
+        file), the search for the next sound batch included. Errors raised name the file, the batch offset and the
+        byte, and have .file.
         """
-        raise NotImplementedError
+        from kwire.codec.columns import columns
 
-    @property
-    def index(self) -> OffsetIndex | None:
-        """The .index beside the segment, None if missing."""
-        raise NotImplementedError
-
-    @property
-    def time_index(self) -> TimeIndex | None:
-        """The .timeindex beside the segment, None if missing."""
-        raise NotImplementedError
-
-    @property
-    def transaction_index(self) -> TransactionIndex | None:
-        """The .txnindex beside the segment, None if missing."""
-        raise NotImplementedError
+        span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
+        keep = errors == "keep"
+        first = start or self.start_of(span)
+        hidden = None
+        if committed:
+            hidden = self.transactions(first, end) if transactions is None else transactions
+        scanner = scan.Scanner(self.source, first, end, window_bytes=PIECE_BYTES, rows=rows, search=keep)
+        for piece in find_pieces(self, span, scanner, hidden, keep=keep):
+            try:
+                found = columns(
+                    piece.data, fields, committed=committed, control=control, views=views, verify_crc=verify_crc,
+                    errors=errors, max_batch_bytes=max_batch_bytes, positions=piece.positions, **span._asdict(),
+                )
+            except KwireError as error:
+                raise located(error, self.path) from error.__cause__
+            if piece.bad is not None:
+                found.bad.append(piece.bad)
+            yield found
 
     def verify(self) -> list[Finding]:
         """What is wrong with the segment and its indexes; empty when all is well."""
-        raise NotImplementedError
+        from kwire.storage.verify import verify_segment
+
+        return verify_segment(self)
 
     def stats(self) -> SegmentStats:
         """Batches, records, codecs, sizes, ratio, producers, time range."""
-        raise NotImplementedError
+        from kwire.storage.stats import segment_stats
+
+        return segment_stats(self)

@@ -1,0 +1,143 @@
+"""Finds segments behind paths, folders, globs, comma lists and URLs; topic and partition by the folder's name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kwire.storage.source import is_url, open_folder, open_source, plain
+
+_PARTITION = re.compile(r"(.+)-(\d+)")
+_BESIDE = (
+    ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", ".deleted", ".cleaned", ".swap", ".lock",
+    ".metadata", ".properties", ".kafka_cleanshutdown", "-checkpoint", "quorum-state",
+)  # fmt: skip
+
+
+class SegmentFile(NamedTuple):
+    """A segment as discovery finds it; plain data, pickles. topic and partition: by the folder or the labels given.
+
+    base_offset: from the file name, -1 where the file is named otherwise. size: bytes.
+    """
+
+    path: str
+    topic: str | None
+    partition: int | None
+    base_offset: int
+    size: int
+
+
+def discover(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    topics: Collection[str] | None = None,
+    partitions: Collection[int] | None = None,
+    options: dict[str, Any] | None = None,
+) -> list[SegmentFile]:
+    """The segments behind paths, sorted by topic, partition, base offset.
+
+    paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob, a comma list of these,
+    or a list; local or fsspec URLs. topics, partitions: select among topic-N folders; for a file outside of such a
+    folder a single topic (partition) labels. .deleted, .cleaned, .swap and .checkpoint files are no segments, unless
+    named. Raises FileNotFoundError for a path that does not exist and a glob that matches nothing.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: dict[str, SegmentFile] = {}
+    for item in given:
+        for path in _split(plain(item), options):
+            for file in _resolve(path, options):
+                chosen = _select(file, topics, partitions)
+                if chosen is not None:
+                    found[chosen.path] = chosen
+    return sorted(found.values(), key=lambda file: (
+        file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
+        file.base_offset, file.path))
+
+
+def place_of(path: str) -> tuple[str | None, int | None]:
+    """(topic, partition) by the folder `topic-N` that a segment stands in, else (None, None)."""
+    folder = path.rpartition("/")[0] if is_url(path) else os.path.dirname(os.path.abspath(path))
+    match = _PARTITION.fullmatch(folder.rpartition("/")[2])
+    return (match[1], int(match[2])) if match else (None, None)
+
+
+def offset_in_name(path: str) -> int:
+    """The base offset that a segment's name tells (20 digits in Kafka), -1 where it is named otherwise."""
+    stem, _, kind = path.rpartition("/")[2].partition(".")
+    return int(stem) if kind == "log" and stem.isascii() and stem.isdigit() else -1
+
+
+def beside(path: str, kind: str) -> str:
+    """The path of the index (.index, .timeindex, .txnindex) that belongs to a segment."""
+    stem = path[:-4] if path.endswith(".log") else path
+    return stem + kind
+
+
+def later_segments(path: str, options: dict[str, Any] | None = None) -> list[str]:
+    """The paths of the segments behind this one in its folder, in order; none where it is not named as Kafka does."""
+    base = offset_in_name(path)
+    if base < 0:
+        return []
+    folder = path.rpartition("/")[0] if "/" in path else "."
+    names = [name for name, is_folder, _ in open_folder(folder, options).entries(folder) if not is_folder]
+    return sorted((name for name in names if offset_in_name(name) > base), key=offset_in_name)
+
+
+def _split(path: str, options: dict[str, Any] | None) -> list[str]:
+    if "," not in path or open_folder(path.partition(",")[0], options).kind(path) is not None:
+        return [path]
+    return [plain(part.strip()) for part in path.split(",") if part.strip()]
+
+
+def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:
+    folder = open_folder(path, options)
+    kind = folder.kind(path)
+    if kind == "file":
+        yield _file(path, open_source(path, options).size())
+    elif kind == "folder":
+        yield from _in_folder(path, options)
+    elif any(sign in path for sign in "*?["):
+        matches = folder.glob(path)
+        if not matches:
+            raise FileNotFoundError(f"{path}: no file matches")
+        for match in matches:
+            if folder.kind(match) == "folder":
+                yield from _in_folder(match, options)
+            elif not match.endswith(_BESIDE):
+                yield _file(match, open_source(match, options).size())
+    else:
+        raise FileNotFoundError(f"{path}: no such file or folder")
+
+
+def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:
+    folder = open_folder(path, options)
+    for name, is_folder, size in folder.entries(path):
+        if not is_folder:
+            if name.endswith(".log"):
+                yield _file(name, size)
+        elif _PARTITION.fullmatch(name.rpartition("/")[2]):
+            for inner, inner_folder, inner_size in folder.entries(name):
+                if inner.endswith(".log") and not inner_folder:
+                    yield _file(inner, inner_size)
+
+
+def _file(path: str, size: int) -> SegmentFile:
+    return SegmentFile(path, *place_of(path), offset_in_name(path), size)
+
+
+def _select(
+    file: SegmentFile, topics: Collection[str] | None, partitions: Collection[int] | None
+) -> SegmentFile | None:
+    if file.topic is None:
+        if topics is not None and len(topics) == 1:
+            file = file._replace(topic=next(iter(topics)))
+        if partitions is not None and len(partitions) == 1:
+            file = file._replace(partition=next(iter(partitions)))
+        return file
+    if (topics is not None and file.topic not in topics) or (
+        partitions is not None and file.partition not in partitions
+    ):
+        return None
+    return file
