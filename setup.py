@@ -18,6 +18,12 @@ EXTENSIONS = {
     "block": [],
     "records": ["kwire_c/core/batch.c"],
     "build": ["kwire_c/core/batch.c"],
+    "decode": [],
+    "encode": [],
+    "instance": [],
+    "jsonable": [],
+    "plan": [],
+    "values": [],
 }
 
 

@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 # public name -> module that defines it
 _HOME = {
     "crc32c": "kwire_c.crc32c",
+    **dict.fromkeys(("decode", "decode_from", "encode"), "kwire.codec.messages"),
+    **dict.fromkeys(("from_json", "to_json"), "kwire.codec.json"),
     **dict.fromkeys(
         (
             "CorruptBatchError", "DecodeError", "EncodeError", "KwireError", "LimitError", "MissingCodecError",

@@ -1,0 +1,10 @@
+"""to_json and from_json: messages as Kafka's *JsonConverter classes write them."""
+
+from __future__ import annotations
+
+import kwire.messages  # gives the engine its facts
+from kwire_c.jsonable import from_json, to_json
+
+__all__ = ["from_json", "to_json"]
+
+assert kwire.messages

@@ -1,0 +1,26 @@
+"""Message classes, one a message for all versions, made from the facts at first use: kwire.messages.FetchRequest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire import schema
+from kwire_c.failure import UnsupportedVersionError
+from kwire_c.plan import message_of, set_source
+
+set_source(schema.message)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        made = message_of(name).root
+    except UnsupportedVersionError:
+        raise AttributeError(f"no Kafka release has a message {name!r}") from None
+    globals()[name] = made
+    return made
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *schema.message_names()})

@@ -1,0 +1,501 @@
+"""Message classes: heap types whose instances hold their fields at fixed offsets as native C types.
+
+An object slot that is NULL holds the field's default; an empty list is () until somebody looks at it.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Calloc
+from cpython.object cimport Py_EQ, Py_NE, PyObject, PyObject_RichCompareBool, PyTypeObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int16_t, int32_t, int8_t, int64_t, uint16_t, uint32_t, uint8_t
+from libc.string cimport memcmp, memcpy
+
+from kwire_c.plan cimport (KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_RECORDS,
+                           KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UUID, kw_class, kw_field, kw_width)
+from kwire_c.values cimport place_number, take_bytes, take_ints, take_list, take_tags, tags_dict, unknown_equal
+
+cdef extern from "Python.h":
+    ctypedef struct PyGetSetDef:
+        const char *name
+        void *get
+        void *set
+        const char *doc
+        void *closure
+
+    ctypedef struct PyType_Slot:
+        int slot
+        void *pfunc
+
+    ctypedef struct PyType_Spec:
+        const char *name
+        int basicsize
+        int itemsize
+        unsigned int flags
+        PyType_Slot *slots
+
+    ctypedef int (*visitproc)(PyObject *, void *) noexcept
+    enum: Py_tp_dealloc, Py_tp_traverse, Py_tp_clear, Py_tp_new, Py_tp_init, Py_tp_repr, Py_tp_richcompare
+    enum: Py_tp_getset, Py_tp_doc, Py_tp_hash, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC
+    object PyType_FromSpecWithBases(PyType_Spec *spec, object bases)
+    PyObject *_PyObject_GC_New(PyTypeObject *type)
+    void *PyObject_Malloc(size_t size)
+    void PyObject_Free(void *p)
+    PyObject *PyErr_NoMemory()
+    PyObject *PyObject_Init(PyObject *self, PyTypeObject *type)
+    void PyObject_GC_Track(void *self)
+    void PyObject_GC_UnTrack(void *self)
+    void PyObject_GC_Del(void *self)
+    int PyObject_GC_IsTracked(PyObject *self)
+    void PyObject_HashNotImplemented()
+    void raw_incref "Py_INCREF"(PyObject *)
+    void raw_decref "Py_DECREF"(void *)
+    PyTypeObject *Py_TYPE(void *self)
+
+
+cdef object _uuid_type = None
+cdef object _uuid_int = None
+cdef object _uuid_safe = None
+cdef object _uuid_unknown = None
+
+
+cdef object make_uuid(const uint8_t *data):
+    """A uuid.UUID of 16 bytes; half the time that its constructor takes."""
+    global _uuid_type, _uuid_int, _uuid_safe, _uuid_unknown
+    if _uuid_type is None:
+        import uuid
+        _uuid_int, _uuid_safe = uuid.UUID.int.__set__, uuid.UUID.is_safe.__set__
+        _uuid_unknown, _uuid_type = uuid.SafeUUID.unknown, uuid.UUID
+    value = _uuid_type.__new__(_uuid_type)
+    _uuid_int(value, int.from_bytes((<const char *>data)[:16], "big"))
+    _uuid_safe(value, _uuid_unknown)
+    return value
+
+
+cdef kw_class *class_of(object value) except? NULL:
+    """The class of a message instance; NULL without an error for anything else."""
+    if not isinstance(value, Struct):
+        return NULL
+    return <kw_class *>kw_closure(Py_TYPE(<PyObject *>value))
+
+
+cdef PyObject *new_instance(const kw_class *cls) noexcept:
+    """A fresh instance with every default; NULL with MemoryError set."""
+    cdef PyObject *self
+    if cls.collected:
+        self = _PyObject_GC_New(<PyTypeObject *>cls.type)
+        if self == NULL:
+            return NULL
+    else:
+        self = <PyObject *>PyObject_Malloc(cls.size)
+        if self == NULL:
+            return PyErr_NoMemory()
+        PyObject_Init(self, <PyTypeObject *>cls.type)
+    memcpy(KW_PLACE(self, KW_UNKNOWN_AT), cls.model + KW_UNKNOWN_AT, cls.size - KW_UNKNOWN_AT)
+    return self
+
+
+cdef PyObject *made_instance(const kw_class *cls) except NULL:
+    cdef PyObject *self = new_instance(cls)
+    if self == NULL:
+        raise MemoryError
+    return self
+
+
+cdef PyObject *blank(const kw_class *cls) except NULL:
+    """The instance with every default that is only ever compared with and written; borrowed."""
+    if cls.blank == NULL:
+        (<kw_class *>cls).blank = made_instance(cls)
+    return <PyObject *>cls.blank
+
+
+cdef PyObject *fallback(const kw_field *field) except NULL:
+    """What an empty slot stands for; borrowed."""
+    if field.fallback != NULL:
+        return <PyObject *>field.fallback
+    return blank(field.cls)
+
+
+cdef class Span:
+    """A part of a buffer that stays alive, not yet looked at: what views=True leaves in bytes fields."""
+
+    def view(self):
+        """The memoryview."""
+        return memoryview(self.owner).cast("B")[self.position:self.position + self.size]
+
+
+cdef void track(PyObject *self) noexcept:
+    """A container that somebody gets a hold of may become part of a cycle from now on."""
+    if not PyObject_GC_IsTracked(self):
+        PyObject_GC_Track(self)
+
+
+cdef void dealloc(PyObject *self) noexcept:
+    cdef PyTypeObject *type = Py_TYPE(self)
+    cdef kw_class *cls = <kw_class *>kw_closure(type)
+    cdef uint32_t i
+    if cls.collected:
+        PyObject_GC_UnTrack(self)
+    for i in range(cls.n_slots):
+        Py_XDECREF(KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *)))
+    if cls.collected:
+        PyObject_GC_Del(self)
+    else:
+        PyObject_Free(self)
+    raw_decref(type)
+
+
+cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
+    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef uint32_t i
+    cdef int status
+    cdef PyObject *item
+    for i in range(cls.n_slots):
+        item = KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *))
+        if item != NULL:
+            status = visit(item, arg)
+            if status:
+                return status
+    return visit(<PyObject *>Py_TYPE(self), arg)
+
+
+cdef int clear(PyObject *self) noexcept:
+    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef uint32_t i
+    cdef PyObject *item
+    for i in range(cls.n_slots):
+        item = KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *))
+        (<PyObject **>KW_PLACE(self, KW_UNKNOWN_AT))[i] = NULL
+        Py_XDECREF(item)
+    return 0
+
+
+cdef void put(PyObject *self, size_t at, object value) noexcept:
+    """Stores a new reference and drops the old one last."""
+    cdef PyObject *old = KW_SLOT(self, at)
+    Py_INCREF(value)
+    (<PyObject **>KW_PLACE(self, at))[0] = <PyObject *>value
+    Py_XDECREF(old)
+
+
+cdef PyObject *get_field(PyObject *self, void *closure) except NULL:
+    """The value of a field, as its user sees it."""
+    value = read_field(self, <const kw_field *>closure)
+    Py_INCREF(value)
+    return <PyObject *>value
+
+
+cdef object read_native(int kind, const uint8_t *place):
+    """The Python value of a number, bool or uuid."""
+    if kind == KW_INT32:
+        return (<int32_t *>place)[0]
+    if kind == KW_INT16:
+        return (<int16_t *>place)[0]
+    if kind == KW_INT64:
+        return (<int64_t *>place)[0]
+    if kind == KW_INT8:
+        return (<int8_t *>place)[0]
+    if kind == KW_BOOL:
+        return True if place[0] else False
+    if kind == KW_UINT16:
+        return (<uint16_t *>place)[0]
+    if kind == KW_UINT32:
+        return (<uint32_t *>place)[0]
+    if kind == KW_FLOAT64:
+        return (<double *>place)[0]
+    return make_uuid(place)
+
+
+cdef object read_field(PyObject *self, const kw_field *field):
+    cdef uint8_t *place = KW_PLACE(self, field.at)
+    cdef PyObject *item
+    cdef int kind = field.kind
+    if kind < KW_STRING:
+        return read_native(kind, place)
+    item = (<PyObject **>place)[0]
+    if kind == KW_STRUCT:
+        if item == NULL:
+            if field.fallback != NULL:
+                return <object>field.fallback
+            item = made_instance(field.cls)
+            (<PyObject **>place)[0] = item
+        if field.owner.collected:
+            track(self)
+        return <object>item
+    if item == NULL:
+        item = <PyObject *>field.fallback
+    if kind == KW_ARRAY and (field.elem >= KW_STRING or field.elem == KW_UUID):
+        if isinstance(<object>item, tuple):
+            put(self, field.at, [])
+            item = (<PyObject **>place)[0]
+        if isinstance(<object>item, list):
+            track(item)
+            track(self)
+        return <object>item
+    if (kind == KW_BYTES or kind == KW_RECORDS) and isinstance(<object>item, Span):
+        put(self, field.at, (<Span><object>item).view())
+        item = (<PyObject **>place)[0]
+    return <object>item
+
+
+cdef int set_field(PyObject *self, PyObject *value, void *closure) except -1:
+    """Checks a value and stores it."""
+    cdef const kw_field *field = <const kw_field *>closure
+    if value == NULL:
+        raise TypeError(f"{<object>field.owner.label} {<object>field.name} cannot be deleted")
+    write_field(self, field, <object>value)
+    return 0
+
+
+cdef int write_field(PyObject *self, const kw_field *field, object value) except -1:
+    cdef int kind = field.kind
+    cdef kw_class *cls
+    if value is None:
+        if not field.nullable and kind != KW_RECORDS:
+            refuse(field, "no version allows null")
+    elif kind == KW_STRING:
+        if not isinstance(value, str):
+            wrong(field, "str", value)
+        if type(value) is not str:
+            value = str.__str__(value)
+    elif kind == KW_BYTES or kind == KW_RECORDS:
+        value = take_bytes(field, value)
+    elif kind == KW_STRUCT:
+        cls = class_of(value)
+        if cls != field.cls:
+            wrong(field, str(<object>field.cls.label), value)
+        if field.owner.collected:
+            track(self)
+    elif kind == KW_ARRAY:
+        if field.elem >= KW_STRING or field.elem == KW_UUID:
+            value = take_list(field, value)
+            track(self)
+        else:
+            value = take_ints(field, value)
+    else:
+        return place_number(field, kind, value, KW_PLACE(self, field.at))
+    put(self, field.at, value)
+    return 0
+
+
+cdef int wrong(const kw_field *field, str wanted, object value) except -1:
+    raise TypeError(f"{<object>field.owner.label} {<object>field.name}: expected {wanted}, "
+                    f"got {type(value).__name__}")
+
+
+cdef int refuse(const kw_field *field, str reason) except -1:
+    from kwire_c.failure import EncodeError
+    raise EncodeError(reason, path=f".{<object>field.name}", what=<object>field.owner.label)
+
+
+cdef PyObject *get_unknown(PyObject *self, void *closure) except NULL:
+    """The dict of unknown tags, made when first looked at."""
+    cdef PyObject *item = KW_SLOT(self, KW_UNKNOWN_AT)
+    if item == NULL or not isinstance(<object>item, dict):
+        put(self, KW_UNKNOWN_AT, tags_dict(item))
+        item = KW_SLOT(self, KW_UNKNOWN_AT)
+    raw_incref(item)
+    return item
+
+
+cdef int set_unknown(PyObject *self, PyObject *value, void *closure) except -1:
+    if value == NULL:
+        raise TypeError(f"{<object>(<kw_class *>closure).label} unknown_tags cannot be deleted")
+    put(self, KW_UNKNOWN_AT, take_tags(str(<object>(<kw_class *>closure).label), <object>value))
+    return 0
+
+
+cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
+    """Whether two slots of one field hold the same content."""
+    if a == b:
+        return 1
+    if a == NULL:
+        a = fallback(field)
+    if b == NULL:
+        b = fallback(field)
+    if a == b:
+        return 1
+    if a == <PyObject *>None or b == <PyObject *>None:
+        return 0
+    if field.kind == KW_STRUCT:
+        return is_equal(a, b, field.cls)
+    if field.kind == KW_ARRAY and type(<object>a) is not type(<object>b):
+        return len(<object>a) == len(<object>b) == 0
+    if field.kind == KW_BYTES or field.kind == KW_RECORDS:
+        return plain(<object>a) == plain(<object>b)
+    return PyObject_RichCompareBool(<object>a, <object>b, Py_EQ)
+
+
+cdef bint is_default_slot(const kw_field *field, PyObject *self) except? True:
+    """Whether a field of an instance holds its default."""
+    cdef PyObject *item
+    if field.kind < KW_STRING:
+        return memcmp(KW_PLACE(self, field.at), field.owner.model + field.at, kw_width[field.kind]) == 0
+    item = KW_SLOT(self, field.at)
+    return item == NULL or slot_equal(field, item, NULL)
+
+
+cdef object plain(object value):
+    return (<Span>value).view() if isinstance(value, Span) else value
+
+
+cdef int is_equal(PyObject *a, PyObject *b, const kw_class *cls) except -1:
+    """Whether two instances of one class hold the same content."""
+    cdef uint32_t fixed = KW_UNKNOWN_AT + cls.n_slots * sizeof(void *)
+    cdef int i
+    cdef const kw_field *field
+    if a == b:
+        return 1
+    if memcmp(KW_PLACE(a, fixed), KW_PLACE(b, fixed), cls.size - fixed) != 0:
+        return 0
+    for i in range(cls.n_fields):
+        field = &cls.fields[i]
+        if field.kind >= KW_STRING:
+            if not slot_equal(field, KW_SLOT(a, field.at), KW_SLOT(b, field.at)):
+                return 0
+    return unknown_equal(KW_SLOT(a, KW_UNKNOWN_AT), KW_SLOT(b, KW_UNKNOWN_AT))
+
+
+cdef PyObject *compare(PyObject *a, PyObject *b, int op) except NULL:
+    result = NotImplemented
+    if (op == Py_EQ or op == Py_NE) and Py_TYPE(a) == Py_TYPE(b):
+        same = is_equal(a, b, <kw_class *>kw_closure(Py_TYPE(a)))
+        result = bool(same) if op == Py_EQ else not same
+    Py_INCREF(result)
+    return <PyObject *>result
+
+
+cdef list contents(PyObject *self):
+    """(name, value) of every field that is not its default, unknown tags last."""
+    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef kw_field *field
+    cdef PyObject *item
+    cdef int i
+    cdef list found = []
+    for i in range(cls.n_fields):
+        field = &cls.fields[i]
+        if is_default_slot(field, self):
+            continue
+        found.append((<object>field.name, read_field(self, field)))
+    item = KW_SLOT(self, KW_UNKNOWN_AT)
+    if item != NULL:
+        tags = tags_dict(item)
+        if tags:
+            found.append(("unknown_tags", tags))
+    return found
+
+
+cdef PyObject *represent(PyObject *self) except NULL:
+    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    parts = []
+    for name, value in contents(self):
+        if isinstance(value, memoryview):
+            value = bytes(value)
+        elif isinstance(value, float) and value - value != 0:
+            parts.append(f"{name}=float('{value}')")
+            continue
+        parts.append(f"{name}={value!r}")
+    text = f"{<object>cls.label}({', '.join(parts)})"
+    Py_INCREF(text)
+    return <PyObject *>text
+
+
+cdef PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) except NULL:
+    return made_instance(<kw_class *>kw_closure(type))
+
+
+cdef int assign(PyObject *self, kw_class *cls, object name, object value) except -1:
+    where = (<dict>cls.names).get(name)
+    if where is None:
+        if name == "unknown_tags":
+            return set_unknown(self, <PyObject *>value, cls)
+        raise TypeError(f"{<object>cls.label} has no field {name!r}")
+    return write_field(self, &cls.fields[<int>where], value)
+
+
+cdef int initialise(PyObject *self, PyObject *args, PyObject *named) except -1:
+    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    if args != NULL and len(<tuple>args):
+        raise TypeError(f"{<object>cls.label} takes its fields by keyword")
+    if named != NULL:
+        for name, value in (<dict>named).items():
+            assign(self, cls, name, value)
+    return 0
+
+
+def restore(cls, fields):
+    """An instance of a message class with these fields: what pickles call."""
+    return cls(**fields)
+
+
+cdef class Struct:
+    """What all message classes have in common."""
+
+    def __cinit__(self):
+        raise TypeError("messages are made from the classes in kwire.messages")
+
+    def __reduce__(self):
+        return restore, (type(self), {
+            name: bytes(value) if isinstance(value, memoryview) else value
+            for name, value in contents(<PyObject *>self)
+        })
+
+    def __copy__(self):
+        return restore(type(self), dict(contents(<PyObject *>self)))
+
+    def __deepcopy__(self, memo):
+        from copy import deepcopy
+        made = type(self)()
+        memo[id(self)] = made
+        for name, value in contents(<PyObject *>self):
+            value = bytes(value) if isinstance(value, memoryview) else deepcopy(value, memo)
+            assign(<PyObject *>made, class_of(made), name, value)
+        return made
+
+    def __replace__(self, /, **changes):
+        """A copy with some fields changed (copy.replace)."""
+        made = self.__copy__()
+        for name, value in changes.items():
+            assign(<PyObject *>made, class_of(made), name, value)
+        return made
+
+
+cdef list _kept = []  # what the types point to lives as long as the process
+
+
+cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs):
+    """The heap type of a class whose fields are laid out."""
+    cdef PyGetSetDef *members = <PyGetSetDef *>PyMem_Calloc(cls.n_fields + 2, sizeof(PyGetSetDef))
+    cdef PyType_Slot[12] slots
+    cdef PyType_Spec spec
+    cdef int i, n = 0
+    if members == NULL:
+        raise MemoryError
+    texts = [b"Tags that no release knows: dict of tag to bytes."]
+    texts.extend(text.encode() for text in docs)
+    encoded = [name.encode() for name in names]
+    heading, path = doc.encode(), ("kwire.messages." + label).encode()
+    _kept.append((texts, encoded, heading, path))
+    members[0].name, members[0].doc = b"unknown_tags", <const char *>texts[0]
+    members[0].get, members[0].set, members[0].closure = <void *>get_unknown, <void *>set_unknown, cls
+    for i in range(cls.n_fields):
+        members[i + 1].name, members[i + 1].doc = <const char *>encoded[i], <const char *>texts[i + 1]
+        members[i + 1].get, members[i + 1].set = <void *>get_field, <void *>set_field
+        members[i + 1].closure = &cls.fields[i]
+    for slot, function in ((Py_tp_dealloc, <size_t>dealloc), (Py_tp_new, <size_t>create),
+                           (Py_tp_init, <size_t>initialise), (Py_tp_repr, <size_t>represent),
+                           (Py_tp_richcompare, <size_t>compare), (Py_tp_getset, <size_t>members),
+                           (Py_tp_hash, <size_t>PyObject_HashNotImplemented),
+                           (Py_tp_doc, <size_t><const char *>heading)):
+        slots[n].slot, slots[n].pfunc = slot, <void *><size_t>function
+        n += 1
+    if cls.collected:
+        slots[n].slot, slots[n].pfunc = Py_tp_traverse, <void *>traverse
+        slots[n + 1].slot, slots[n + 1].pfunc = Py_tp_clear, <void *>clear
+        n += 2
+    slots[n].slot, slots[n].pfunc = 0, NULL
+    spec.name, spec.basicsize, spec.itemsize, spec.slots = <const char *>path, cls.size, 0, slots
+    spec.flags = Py_TPFLAGS_DEFAULT | (Py_TPFLAGS_HAVE_GC if cls.collected else 0)
+    made = PyType_FromSpecWithBases(&spec, (Struct,))
+    made.__module__, made.__qualname__ = "kwire.messages", label
+    made.__match_args__ = names
+    return made

@@ -1,0 +1,17 @@
+from collections.abc import Callable
+from typing import Any
+
+KINDS: dict[str, int]
+
+class Message:
+    name: str
+    facts: Any
+    root: Any
+    first: int
+    last: int
+    def __init__(self, facts: Any) -> None: ...
+    def flexible(self, version: int) -> bool: ...
+    def least(self, version: int) -> list[tuple[int, int, str]]: ...
+
+def set_source(source: Callable[[str], Any]) -> None: ...
+def message_of(message: Any) -> Message: ...

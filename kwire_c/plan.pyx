@@ -1,0 +1,336 @@
+"""Compiles the facts of a message into classes (one for all versions) and plans (one a version), at first use."""
+
+from cpython.mem cimport PyMem_Calloc
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from kwire_c.failure import UnsupportedVersionError
+
+from kwire_c.instance cimport KW_UNKNOWN_AT, Struct, kw_closure, make_type
+
+cdef extern from "Python.h":
+    PyTypeObject *Py_TYPE(void *self)
+    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+
+KINDS = {
+    "bool": KW_BOOL, "int8": KW_INT8, "int16": KW_INT16, "uint16": KW_UINT16, "int32": KW_INT32, "uint32": KW_UINT32,
+    "int64": KW_INT64, "float64": KW_FLOAT64, "uuid": KW_UUID, "string": KW_STRING, "bytes": KW_BYTES,
+    "records": KW_RECORDS,
+}
+cdef dict _messages = {}  # name, old names too -> Message
+cdef object _source = None
+cdef list _kept = []      # objects that the C structures point to; they live as long as the process
+
+
+def set_source(source):
+    """Names the function that gives the facts of a message by its name (kwire.schema.message)."""
+    global _source
+    _source = source
+
+
+cdef void *keep(object value):
+    _kept.append(value)
+    return <void *>value
+
+
+cdef void *room_for(size_t count, size_t size) except NULL:
+    cdef void *made = PyMem_Calloc(count if count else 1, size)
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef Message find(object message):
+    """The Message of a name, a message class or an instance of one."""
+    cdef kw_class *cls
+    if type(message) is str:
+        found = _messages.get(message)
+        if found is None:
+            if _source is None:
+                raise UnsupportedVersionError("kwire.messages gives the facts; import it first", api=message)
+            facts = _source(message)
+            found = _messages.get(facts.name)
+            if found is None:
+                found = _messages.setdefault(facts.name, Message(facts))
+            _messages[message] = found
+        return <Message>found
+    if isinstance(message, Struct):
+        cls = <kw_class *>kw_closure(Py_TYPE(<PyObject *>message))
+    elif isinstance(message, type) and issubclass(message, Struct) and message is not Struct:
+        cls = <kw_class *>kw_closure(<PyTypeObject *>message)
+    else:
+        raise TypeError(f"expected the name or the class of a message, got {message!r:.80}")
+    found = <Message>cls.message
+    if (<Message>found).top != cls:
+        raise TypeError(f"{<object>cls.label} is a part of {(<Message>found).name}, not a message")
+    return <Message>found
+
+
+def message_of(message):
+    """The Message of a name, a message class or an instance."""
+    return find(message)
+
+
+cdef class Message:
+    """One message: its facts, its classes, and a plan for each version as it is first used."""
+
+    def __init__(self, facts):
+        self.facts, self.name, self.classes, self.renamed = facts, facts.name, {}, {}
+        self.first, self.last = facts.valid_versions
+        self.plans = <const kw_plan **>room_for(self.last - self.first + 1, sizeof(void *))
+        _kept.append(self)
+        structs = facts.structs()
+        structs[self.name] = facts.fields
+        made = {name: <size_t>self.declare(len(fields)) for name, fields in structs.items()}
+        self.classes = made
+        for name, fields in structs.items():
+            self.lay_out(<kw_class *><size_t>made[name], fields)
+        again = True
+        while again:  # who holds a list, or a struct that holds one, may be part of a cycle
+            again = False
+            for name in structs:
+                again |= self.spread(<kw_class *><size_t>made[name])
+        self.top = <kw_class *><size_t>made[self.name]
+        for name, fields in structs.items():
+            label = name if name == self.name else f"{self.name}.{name}"
+            kind = self.name_type(<kw_class *><size_t>made[name], label, fields)
+            if name == self.name:
+                self.root = kind
+        for name in structs:
+            if name != self.name:
+                setattr(self.root, name, <object>(<kw_class *><size_t>made[name]).type)
+
+    cdef kw_class *declare(self, int count) except NULL:
+        cdef kw_class *cls = <kw_class *>room_for(1, sizeof(kw_class))
+        cls.fields = <kw_field *>room_for(count, sizeof(kw_field))
+        cls.n_fields, cls.message = count, <void *>self
+        return cls
+
+    cdef int lay_out(self, kw_class *cls, tuple fields) except -1:
+        """Gives every field its kind, default and place: objects first, then numbers, the widest first."""
+        cdef kw_field *field
+        cdef uint32_t at = KW_UNKNOWN_AT + sizeof(void *)
+        cdef int i, width, kind
+        cls.n_slots = 1
+        for i in range(cls.n_fields):
+            field, facts = &cls.fields[i], fields[i]
+            field.owner = cls
+            field.first, field.last = facts.versions
+            field.null_first, field.null_last = facts.nullable_versions
+            field.nullable, field.ignorable = bool(facts.nullable_versions), facts.ignorable
+            field.name, field.json = keep(facts.snake_name), keep(facts.json_name)
+            element = KINDS.get(facts.element, KW_STRUCT)
+            field.kind, field.elem = KW_ARRAY if facts.is_array else element, element
+            if element == KW_STRUCT:
+                field.cls = <kw_class *><size_t>self.classes[facts.element] if self.classes else NULL
+            default = facts.default_value
+            if field.kind >= KW_STRING:
+                if field.kind != KW_STRUCT or facts.default == "null":
+                    field.fallback = keep(default)
+                field.at = at
+                at += sizeof(void *)
+                cls.n_slots += 1
+            elif field.kind == KW_FLOAT64:
+                field.number = 0  # no schema has another default
+            elif field.kind != KW_UUID:
+                field.number = default or 0
+        for width in (16, 8, 4, 2, 1):
+            for i in range(cls.n_fields):
+                field = &cls.fields[i]
+                if field.kind < KW_STRING and kw_width[field.kind] == width:
+                    field.at = at
+                    at += width
+        cls.size = (at + 7) & ~7
+        cls.model = <uint8_t *>room_for(1, cls.size)
+        for i in range(cls.n_fields):
+            field = &cls.fields[i]
+            if field.kind < KW_UUID:  # the number's bytes in the machine's order
+                place_model(field, cls.model + field.at)
+        return 0
+
+    cdef bint spread(self, kw_class *cls) except? True:
+        cdef kw_field *field
+        cdef int i
+        if cls.collected:
+            return False
+        for i in range(cls.n_fields):
+            field = &cls.fields[i]
+            if field.kind == KW_ARRAY and (field.elem >= KW_UUID) or field.kind == KW_STRUCT and field.cls.collected:
+                cls.collected = 1
+                return True
+        return False
+
+    cdef object name_type(self, kw_class *cls, str label, tuple fields):
+        names = tuple([facts.snake_name for facts in fields])
+        self.renamed.update({(label, item.json_name): item.old_names for item in fields if item.old_names})
+        cls.label, cls.names = keep(label), keep({name: index for index, name in enumerate(names)})
+        facts = self.facts
+        heading = ", ".join(["*", *[f"{item.snake_name}={shown(item)}" for item in fields], "unknown_tags={}"])
+        lines = [f"{item.snake_name}: {described(item)}" for item in fields]
+        doc = (f"{label.rpartition('.')[2]}({heading})\n--\n\n{label}, versions {facts.valid_versions}, "
+               f"flexible {facts.flexible_versions}.\n\n" + "\n".join(lines))
+        made = make_type(cls, label, names, doc, [described(item) for item in fields])
+        cls.type = keep(made)
+        return made
+
+    cdef const kw_plan *at(self, object version) except NULL:
+        """The plan of a version; UnsupportedVersionError where the facts lack it."""
+        cdef int overflow = 0
+        cdef long long number
+        if not isinstance(version, int):
+            raise TypeError(f"a version is an int, not {type(version).__name__}")
+        number = PyLong_AsLongLongAndOverflow(version, &overflow)
+        if overflow or number < self.first or number > self.last:
+            self.facts.check(version)
+            raise UnsupportedVersionError(f"{self.name} has no version {version}", api=self.name)
+        if self.plans[number - self.first] == NULL:
+            flexible = number in self.facts.flexible_versions
+            self.plans[number - self.first] = compile_struct(
+                self, self.top, self.facts.fields, number, flexible)
+        return self.plans[number - self.first]
+
+    def flexible(self, version):
+        """Whether a version has tags and compact lengths."""
+        return self.at(version).flexible == 1
+
+    def least(self, version):
+        """(fewest bytes an instance takes on the wire, bytes of its object, its name) of each struct in a version."""
+        return sizes(self.at(version))
+
+
+cdef list sizes(const kw_plan *plan):
+    found = [(plan.least, plan.cls.size, <object>plan.cls.label)]
+    for i in range(plan.n_ops):
+        if plan.ops[i].sub != NULL:
+            found.extend(sizes(plan.ops[i].sub))
+    for i in range(plan.n_tags):
+        if plan.tags[i].sub != NULL:
+            found.extend(sizes(plan.tags[i].sub))
+    return found
+
+
+cdef int place_model(const kw_field *field, uint8_t *place) except -1:
+    cdef int width = kw_width[field.kind]
+    cdef int64_t bits = field.number
+    memcpy(place, <uint8_t *>&bits + (0 if LITTLE else 8 - width), width)
+    return 0
+
+
+cdef bint LITTLE = __import__("sys").byteorder == "little"
+
+
+cdef str shown(object facts):
+    """A default as a signature shows it."""
+    if facts.is_array and facts.default != "null":
+        return "()" if facts.struct is None else "[]"
+    if facts.type == "uuid":
+        return "UUID(int=0)"
+    if facts.struct and facts.default != "null":
+        return "..."
+    return repr(facts.default_value)
+
+
+cdef str described(object facts):
+    text = f"{facts.type}, versions {facts.versions}"
+    if facts.nullable_versions:
+        text += f", null allowed {facts.nullable_versions}"
+    if facts.tag is not None:
+        text += f", tag {facts.tag} {facts.tagged_versions}"
+    return f"{text}. {facts.about}" if facts.about else text
+
+
+cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, int version, bint flexible) except NULL:
+    """The plan of one struct at one path. Fixed-width fields that follow each other become one run."""
+    cdef kw_plan *plan = <kw_plan *>room_for(1, sizeof(kw_plan))
+    cdef kw_op *ops = <kw_op *>room_for(2 * len(fields), sizeof(kw_op))
+    cdef kw_op *tags = <kw_op *>room_for(len(fields), sizeof(kw_op))
+    cdef const kw_field **absent = <const kw_field **>room_for(cls.n_fields, sizeof(void *))
+    cdef uint32_t *foreign = <uint32_t *>room_for(len(fields), sizeof(uint32_t))
+    cdef kw_op *run = NULL
+    cdef kw_op *op
+    cdef kw_field *field
+    cdef dict names = <dict>cls.names
+    cdef set present = set()
+    plan.cls, plan.ops, plan.tags, plan.absent, plan.foreign = cls, ops, tags, absent, foreign
+    plan.version, plan.flexible = version, flexible
+    if flexible:
+        plan.least, plan.room = 1, 5
+    tagged = []
+    for facts in fields:
+        if version in facts.tagged_versions:
+            tagged.append(facts)
+            present.add(facts.snake_name)
+            continue
+        if facts.tag is not None and flexible:
+            foreign[plan.n_foreign] = facts.tag
+            plan.n_foreign += 1
+        if version not in facts.versions:
+            continue
+        present.add(facts.snake_name)
+        field = &cls.fields[names[facts.snake_name]]
+        if field.kind < KW_STRING:
+            if run == NULL:
+                run = &ops[plan.n_ops]
+                run.code = KW_RUN
+                plan.n_ops += 1
+            run.count += 1
+            run.need += kw_width[field.kind]
+        else:
+            run = NULL
+        op = &ops[plan.n_ops]
+        plan.n_ops += 1
+        compile_field(owner, op, field, facts, version, flexible, False)
+        add_sizes(plan, op)
+    for facts in sorted(tagged, key=lambda item: item.tag):
+        op = &tags[plan.n_tags]
+        plan.n_tags += 1
+        compile_field(owner, op, &cls.fields[names[facts.snake_name]], facts, version, flexible, True)
+        op.tag = facts.tag
+    for name, index in names.items():
+        if name not in present and not cls.fields[<int>index].ignorable:
+            absent[plan.n_absent] = &cls.fields[<int>index]
+            plan.n_absent += 1
+    return plan
+
+
+cdef int compile_field(Message owner, kw_op *op, kw_field *field, object facts, int version, bint flexible,
+                       bint inside_tag) except -1:
+    op.field, op.at, op.code, op.inside_tag = field, field.at, field.kind, inside_tag
+    if flexible and (facts.flexible_versions is None or version in facts.flexible_versions):
+        op.flags |= KW_COMPACT
+    if version in facts.nullable_versions:
+        op.flags |= KW_NULLABLE
+    if facts.struct is not None:
+        op.sub = compile_struct(owner, field.cls, facts.fields, version, flexible)
+    if field.kind == KW_ARRAY:
+        op.elem = field.elem
+        if field.elem == KW_STRUCT:
+            op.code, op.need = KW_ARRAY_STRUCT, op.sub.least
+        elif field.elem == KW_STRING:
+            op.code, op.need = KW_ARRAY_STRING, 1 if op.flags & KW_COMPACT else 2
+        elif field.elem == KW_UUID:
+            op.code, op.need = KW_ARRAY_UUID, 16
+        elif field.elem < KW_STRING and field.elem != KW_BOOL and field.elem != KW_FLOAT64:
+            op.code, op.need = KW_ARRAY_INT, kw_width[field.elem]
+        else:
+            raise NotImplementedError(f"{owner.name}: arrays of {facts.element}")
+        if op.need == 0:
+            op.need = 1
+    return 0
+
+
+cdef int add_sizes(kw_plan *plan, const kw_op *op) except -1:
+    """Counts a field in: the fewest bytes it takes, and the room for its fixed part when it is written."""
+    cdef uint32_t least, room
+    if op.code < KW_STRING:
+        least = room = kw_width[op.code]
+    elif op.code == KW_STRUCT:
+        least, room = 1 if op.flags & KW_NULLABLE else op.sub.least, 1
+    else:
+        least = 1 if op.flags & KW_COMPACT else 2 if op.code == KW_STRING else 4
+        room = 5 if op.flags & KW_COMPACT else 4
+    plan.least += least
+    plan.room += room
+    return 0

@@ -1,0 +1,1 @@
+"""Messages: the engine against the vectors of Kafka's own classes."""

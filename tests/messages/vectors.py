@@ -1,0 +1,70 @@
+"""Reads the vectors and their renamed names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kwire import schema
+
+FOLDER = Path(__file__).parent.parent / "data" / "vectors"
+KINDS = tuple(sorted(path.name for path in FOLDER.glob("messages-*.jsonl.gz")))
+
+# written for 4.3.0 with an unknown tag that 4.4 gave a meaning, so 4.4 reads it otherwise
+NOW_KNOWN = {("StreamsGroupMetadataValue", 0, "unknown_tags", 1)}
+
+
+def lines(name: str) -> Iterator[dict[str, Any]]:
+    with gzip.open(FOLDER / name, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def messages(name: str) -> Iterator[dict[str, Any]]:
+    for vector in lines(name):
+        if (vector["message"], vector["version"], vector["kind"], vector["idx"]) not in NOW_KNOWN:
+            yield vector
+
+
+@lru_cache(None)
+def renamed(message: str) -> dict[str, list[tuple[str, Any, str]]]:
+    """Path in newest JSON names -> (old name, versions, newest name)."""
+    return {
+        path: [(old, versions, field.json_name) for old, versions in field.old_names]
+        for path, field in schema.message(message).walk()
+        if field.old_names
+    }
+
+
+def newest(message: str, version: int, value: Any) -> Any:
+    """A vector's JSON with the names of the newest release."""
+    names = renamed(message)
+    return _newest(value, names, version, "") if names else value
+
+
+def _newest(value: Any, names: dict[str, list[tuple[str, Any, str]]], version: int, path: str) -> Any:
+    if isinstance(value, list):
+        return [_newest(item, names, version, path) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = {}
+    for full, rows in names.items():
+        if full.rpartition(".")[0] == path:
+            known.update({old: new for old, versions, new in rows if version in versions})
+    out = {}
+    for key, item in value.items():
+        key = known.get(key, key)
+        out[key] = _newest(item, names, version, f"{path}.{key}" if path else key)
+    return out
+
+
+def without_unknown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_unknown(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_unknown(item) for key, item in value.items() if key != "_unknownTags"}
+    return value
