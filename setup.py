@@ -14,7 +14,7 @@ from setuptools import Extension, setup
 # extension -> the files of kwire_c/core linked into it besides its own .pyx
 EXTENSIONS = {
     "cursor": [],
-    "crc32c": ["kwire_c/core/crc32c.c"],
+    "crc32c": ["kwire_c/core/crc32c.c", "kwire_c/core/crc32c_x86.c", "kwire_c/core/crc32c_arm.c"],
     "block": [],
     "records": ["kwire_c/core/batch.c"],
     "build": ["kwire_c/core/batch.c"],

@@ -1,21 +1,68 @@
 """CRC-32C (Castagnoli), the checksum of record batches since magic 2."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef extern from "crc32c.h" nogil:
+    ctypedef struct kw_crc32c_variant:
+        const char *name
+        uint32_t (*run)(uint32_t state, const uint8_t *data, size_t size) noexcept nogil
+
     uint32_t kw_crc32c(uint32_t value, const uint8_t *data, size_t size)
+    const kw_crc32c_variant *kw_crc32c_usable(size_t index)
+
+
+# From this size on the lock is given up: below, giving it up costs more than the checksum.
+cdef enum:
+    UNLOCK_FROM = 32768
 
 
 cdef uint32_t crc32c_update(uint32_t value, const uint8_t *data, size_t size) noexcept nogil:
     return kw_crc32c(value, data, size)
 
 
-def crc32c(const uint8_t[::1] data not None, uint32_t value=0):
-    """CRC-32C of data (any buffer of bytes), continued from value."""
+def crc32c(data, value=0):
+    """CRC-32C of data, continued from value.
+
+    data: any C-contiguous buffer, whatever its format, read-only or not. value: the checksum of what came before
+    (0 to begin). Returns an int of 0 to 2**32 - 1. Raises TypeError if data is no buffer (a str) or value no int,
+    OverflowError if value is not in 0 to 2**32 - 1, BufferError or ValueError if the buffer is not contiguous.
+    """
     cdef uint32_t result = value
-    cdef size_t size = data.shape[0]
-    if size:
+    cdef Py_buffer view
+    if type(data) is bytes and PyBytes_GET_SIZE(data) < UNLOCK_FROM:
+        return kw_crc32c(result, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    if view.len < UNLOCK_FROM:
+        result = kw_crc32c(result, <const uint8_t *>view.buf, view.len)
+    else:
         with nogil:
-            result = kw_crc32c(value, &data[0], size)
+            result = kw_crc32c(result, <const uint8_t *>view.buf, view.len)
+    PyBuffer_Release(&view)
     return result
+
+
+def variants():
+    """Names of the ways to compute it that this processor has, best first; the first is the one in use."""
+    names = []
+    while kw_crc32c_usable(len(names)) is not NULL:
+        names.append(kw_crc32c_usable(len(names)).name.decode())
+    return tuple(names)
+
+
+def crc32c_with(str variant not None, data, value=0):
+    """crc32c by the variant of that name; KeyError if this processor lacks it. For tests and benchmarks."""
+    cdef uint32_t state = value
+    cdef Py_buffer view
+    cdef const kw_crc32c_variant *found = NULL
+    for index, name in enumerate(variants()):
+        if name == variant:
+            found = kw_crc32c_usable(index)
+    if found is NULL:
+        raise KeyError(variant)
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    state = ~found.run(~state, <const uint8_t *>view.buf, view.len)
+    PyBuffer_Release(&view)
+    return state

@@ -1,11 +1,60 @@
-/* CRC-32C. See crc32c.h. */
+/* CRC-32C: the table, and the choice of a variant when the first checksum is asked for. */
 #include "crc32c.h"
 
-uint32_t kw_crc32c(uint32_t value, const uint8_t *data, size_t size) {
-    uint32_t crc = ~value;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0x82f63b78u & (0u - (crc & 1)));
+#include <stdatomic.h>
+#include <string.h>
+
+#include "crc32c_constants.h"
+
+static uint32_t by_table(uint32_t state, const uint8_t *data, size_t size) {
+    const uint8_t *end = data + size;
+    for (; end - data >= 8; data += 8) {
+        uint64_t v;
+        memcpy(&v, data, 8);
+        v ^= state;
+        state = kw_crc32c_table[7][v & 0xff] ^ kw_crc32c_table[6][v >> 8 & 0xff] ^
+                kw_crc32c_table[5][v >> 16 & 0xff] ^ kw_crc32c_table[4][v >> 24 & 0xff] ^
+                kw_crc32c_table[3][v >> 32 & 0xff] ^ kw_crc32c_table[2][v >> 40 & 0xff] ^
+                kw_crc32c_table[1][v >> 48 & 0xff] ^ kw_crc32c_table[0][v >> 56];
     }
-    return ~crc;
+    for (; data < end; data++) state = state >> 8 ^ kw_crc32c_table[0][(state ^ *data) & 0xff];
+    return state;
+}
+
+static int always(void) { return 1; }
+
+static const kw_crc32c_variant table = {"table", by_table, always};
+
+static const kw_crc32c_variant *built(void) {
+#if defined(__x86_64__)
+    return kw_crc32c_x86;
+#elif defined(__aarch64__) && defined(__linux__)
+    return kw_crc32c_arm;
+#else
+    static const kw_crc32c_variant none[] = {{0, 0, 0}};
+    return none;
+#endif
+}
+
+const kw_crc32c_variant *kw_crc32c_usable(size_t index) {
+    for (const kw_crc32c_variant *v = built(); v->name; v++)
+        if (v->usable() && index-- == 0) return v;
+    return index == 0 ? &table : 0;
+}
+
+typedef uint32_t (*runner)(uint32_t, const uint8_t *, size_t);
+
+static uint32_t choose(uint32_t state, const uint8_t *data, size_t size);
+
+/* Threads that meet here at the start all store the same pointer. */
+static _Atomic(runner) chosen = choose;
+
+static uint32_t choose(uint32_t state, const uint8_t *data, size_t size) {
+    runner run = kw_crc32c_usable(0)->run;
+    atomic_store_explicit(&chosen, run, memory_order_relaxed);
+    return run(state, data, size);
+}
+
+uint32_t kw_crc32c(uint32_t value, const uint8_t *data, size_t size) {
+    return ~atomic_load_explicit(&chosen, memory_order_relaxed)(~value, data, size);
 }
