@@ -1,5 +1,6 @@
-from typing_extensions import Buffer
 from typing import SupportsIndex
+
+from typing_extensions import Buffer
 
 def crc32c(data: Buffer, value: SupportsIndex = 0) -> int: ...
 def variants() -> tuple[str, ...]: ...

@@ -21,9 +21,7 @@ static uint32_t by_table(uint32_t state, const uint8_t *data, size_t size) {
     return state;
 }
 
-static int always(void) { return 1; }
-
-static const kw_crc32c_variant table = {"table", by_table, always};
+static const kw_crc32c_variant table = {"table", by_table, 0 /* always usable */};
 
 static const kw_crc32c_variant *built(void) {
 #if defined(__x86_64__)
@@ -36,9 +34,22 @@ static const kw_crc32c_variant *built(void) {
 #endif
 }
 
+/* One bit a variant, asked for once: asking the processor is slow on a virtual machine. */
+static unsigned usable(void) {
+    static _Atomic unsigned known;
+    unsigned bits = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!bits) {
+        bits = 1u << 31;
+        for (unsigned i = 0; built()[i].name; i++) bits |= built()[i].usable() ? 1u << i : 0;
+        atomic_store_explicit(&known, bits, memory_order_relaxed);
+    }
+    return bits;
+}
+
 const kw_crc32c_variant *kw_crc32c_usable(size_t index) {
-    for (const kw_crc32c_variant *v = built(); v->name; v++)
-        if (v->usable() && index-- == 0) return v;
+    const unsigned bits = usable();
+    for (unsigned i = 0; built()[i].name; i++)
+        if (bits >> i & 1 && index-- == 0) return &built()[i];
     return index == 0 ? &table : 0;
 }
 

@@ -79,11 +79,11 @@ def header() -> str:
     for size in (16, 32, 48, 64, 128, 256):
         low, high = fold(size)
         lines.append(f"#define KW_FOLD_{size} 0x{low:08x}u, 0x{high:08x}u")
-    lines += ["", "/* Joined kernels: rounds, then the multipliers for one, two and three streams of 24 * rounds bytes. */"]
+    lines += ["", "/* Joined kernels: rounds, then the multipliers over one, two and three streams of 24 * rounds bytes. */"]
     for name, rounds in ROUNDS.items():
         lines.append(f"#define KW_JOINS_{name.upper()} \\")
-        rows = [f"    {{{n}, {{0x{shift(24 * n):08x}u, 0x{shift(48 * n):08x}u, 0x{shift(72 * n):08x}u}}}}" for n in rounds]
-        lines.append(", \\\n".join(rows))
+        rows = [(n, ", ".join(f"0x{shift(24 * n * streams):08x}u" for streams in (1, 2, 3))) for n in rounds]
+        lines.append(", \\\n".join(f"    {{{n}, {{{multipliers}}}}}" for n, multipliers in rows))
     lines += ["", "static const uint32_t kw_crc32c_table[8][256] = {"]
     for table in tables():
         lines.append("    {")
