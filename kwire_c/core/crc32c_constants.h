@@ -12,7 +12,7 @@
 #define KW_FOLD_128 0x6992cea2u, 0x0d3b6092u
 #define KW_FOLD_256 0xdcb17aa4u, 0xb9e02b86u
 
-/* Joined kernels: rounds, then the multipliers over one, two and three streams of 24 * rounds bytes. */
+/* Joined kernels: rounds, multipliers over one, two and three streams of 24 * rounds bytes. */
 #define KW_JOINS_PCLMUL \
     {120, {0x465a4eeeu, 0x6bce9345u, 0xdd4b4a66u}}, \
     {28, {0xcec3662eu, 0xc9c8b782u, 0x45cddf4eu}}, \

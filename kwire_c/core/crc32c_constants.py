@@ -79,7 +79,7 @@ def header() -> str:
     for size in (16, 32, 48, 64, 128, 256):
         low, high = fold(size)
         lines.append(f"#define KW_FOLD_{size} 0x{low:08x}u, 0x{high:08x}u")
-    lines += ["", "/* Joined kernels: rounds, then the multipliers over one, two and three streams of 24 * rounds bytes. */"]
+    lines += ["", "/* Joined kernels: rounds, multipliers over one, two and three streams of 24 * rounds bytes. */"]
     for name, rounds in ROUNDS.items():
         lines.append(f"#define KW_JOINS_{name.upper()} \\")
         rows = [(n, ", ".join(f"0x{shift(24 * n * streams):08x}u" for streams in (1, 2, 3))) for n in rounds]
