@@ -159,7 +159,7 @@ def test_kept_bad_batches(name: str) -> None:
     position, bad = 0, 0
     for batch in reader:
         assert batch.position == position
-        if hasattr(batch, "raw"):
+        if isinstance(batch, kwire.BadBatch):
             assert bytes(batch.raw) == data[position : position + len(batch.raw)]
             assert isinstance(batch.error, kwire.KwireError)
             position += len(batch.raw)
