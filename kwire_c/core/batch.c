@@ -341,7 +341,8 @@ kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_ba
             record->key_at += at;
             record->value_at += at;
             record->headers_at = size;
-            if (magic == 1) record->timestamp_type = wrapper->timestamp_type;
+            /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer tells it */
+            if (magic == 1 || wrapper->timestamp_type == KW_TIME_CREATE) record->timestamp_type = wrapper->timestamp_type;
         }
         nested |= block[at + 17] & KW_ATTR_CODEC;
         last = (int64_t)kw_load64(block + at);

@@ -126,8 +126,7 @@ public class Batches {
     static ObjectNode record(Record r, RecordBatch b) {
         ObjectNode o = Oracle.MAPPER.createObjectNode();
         o.put("offset", r.offset()).put("timestamp", r.timestamp());
-        o.put("timestampType", b.magic() >= 2 ? b.timestampType().name : r.hasTimestampType(TimestampType.CREATE_TIME) ? "CreateTime"
-                : r.hasTimestampType(TimestampType.LOG_APPEND_TIME) ? "LogAppendTime" : "NoTimestampType");
+        o.put("timestampType", b.timestampType().name);            // as a consumer tells it
         o.put("sequence", r.sequence());
         if (r instanceof DefaultRecord) o.put("attributes", ((DefaultRecord) r).attributes());
         o.put("key", hex(r.key())).put("value", hex(r.value()));
