@@ -24,6 +24,9 @@ EXTENSIONS = {
     "jsonable": [],
     "plan": [],
     "values": [],
+    "arrow": [],
+    "columns": ["kwire_c/core/columns.c", "kwire_c/core/batch.c"],
+    "gather": ["kwire_c/core/columns.c", "kwire_c/core/batch.c"],
 }
 
 

@@ -19,6 +19,7 @@ _HOME = {
         ),
         "kwire_c.failure",
     ),
+    **dict.fromkeys(("Column", "RecordColumns", "columns"), "kwire.codec.columns"),
     **dict.fromkeys(
         ("BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"), "kwire.codec.records"
     ),

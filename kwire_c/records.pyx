@@ -2,7 +2,7 @@
 
 import zlib
 
-from kwire_c.failure import CorruptBatchError, KwireError
+from kwire_c.failure import CorruptBatchError, KwireError, MissingCodecError
 from kwire_c.text import decode_replacing
 
 from cpython.buffer cimport PyBUF_READ
@@ -532,23 +532,26 @@ cdef class RecordIterator:
 cdef class BadBatch:
     """Bytes that are no sound batch, found with errors="keep".
 
-    position: byte of the input; raw: the bytes; error: the KwireError that says what is wrong.
+    position: byte of the input; raw: the bytes; error: the KwireError that says what is wrong; source: number of the
+    input, where there are several.
     """
 
     cdef readonly Py_ssize_t position
     cdef readonly bytes raw
     cdef readonly object error
+    cdef readonly int source
 
-    def __init__(self, position, raw, error):
+    def __init__(self, position, raw, error, source=0):
         self.position = position
         self.raw = raw
         self.error = error
+        self.source = source
 
     def __repr__(self):
         return f"<BadBatch position={self.position} size={len(self.raw)}: {self.error}>"
 
     def __reduce__(self):
-        return BadBatch, (self.position, self.raw, self.error)
+        return BadBatch, (self.position, self.raw, self.error, self.source)
 
 
 @cython.final
@@ -606,6 +609,8 @@ cdef class BatchIterator:
         if self.keep:
             try:
                 batch.load()
+            except MissingCodecError:
+                raise
             except KwireError as error:
                 return self.bad(error, self.verify_crc)
         self.at += batch.head.size

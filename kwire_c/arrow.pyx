@@ -1,0 +1,249 @@
+"""Arrow arrays over memory that Python objects own, handed out through the Arrow C interfaces."""
+
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.errno cimport ENOMEM
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+
+cdef extern from "arrow.h" nogil:
+    enum:
+        ARROW_FLAG_NULLABLE
+
+    struct ArrowSchema:
+        const char *format
+        const char *name
+        const char *metadata
+        int64_t flags
+        int64_t n_children
+        ArrowSchema **children
+        ArrowSchema *dictionary
+        void (*release)(ArrowSchema *) noexcept
+        void *private_data
+
+    struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        int64_t n_children
+        const void **buffers
+        ArrowArray **children
+        ArrowArray *dictionary
+        void (*release)(ArrowArray *) noexcept
+        void *private_data
+
+    struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream *, ArrowSchema *out) noexcept
+        int (*get_next)(ArrowArrayStream *, ArrowArray *out) noexcept
+        const char *(*get_last_error)(ArrowArrayStream *) noexcept
+        void (*release)(ArrowArrayStream *) noexcept
+        void *private_data
+
+
+cdef class Node:
+    """One Arrow array: format string, length, buffers, children. owner keeps the buffers alive."""
+
+    def __dealloc__(self):
+        free(self.buffers)
+
+    cdef int set_buffers(self, const void **buffers, int64_t count) except -1:
+        """Take a copy of the list of buffer pointers."""
+        free(self.buffers)
+        self.buffers = <const void **> calloc(count or 1, sizeof(void *))
+        if self.buffers == NULL:
+            raise MemoryError
+        memcpy(self.buffers, buffers, count * sizeof(void *))
+        self.n_buffers = count
+        return 0
+
+
+cdef Node make_node(str name, bytes format, int64_t length, int64_t null_count, object owner, list children=None,
+                    Node dictionary=None):
+    cdef Node node = Node.__new__(Node)
+    node.name = name
+    node.format = format
+    node.length = length
+    node.null_count = null_count
+    node.owner = owner
+    node.children = children if children is not None else []
+    node.dictionary = dictionary
+    return node
+
+
+# -- private_data is what keeps strings and buffers alive
+
+cdef void _release_schema(ArrowSchema *schema) noexcept with gil:
+    cdef int64_t i
+    for i in range(schema.n_children):
+        if schema.children[i].release != NULL:
+            schema.children[i].release(schema.children[i])
+        free(schema.children[i])
+    free(schema.children)
+    if schema.dictionary != NULL:
+        if schema.dictionary.release != NULL:
+            schema.dictionary.release(schema.dictionary)
+        free(schema.dictionary)
+    Py_DECREF(<object> schema.private_data)
+    schema.release = NULL
+
+
+cdef int _fill_schema(Node node, ArrowSchema *schema) except -1:
+    cdef Node child
+    cdef bytes name = node.name.encode()
+    keeper = (node.format, name)
+    memset(schema, 0, sizeof(ArrowSchema))
+    schema.format = <const char *> node.format
+    schema.name = <const char *> name
+    schema.flags = ARROW_FLAG_NULLABLE
+    Py_INCREF(keeper)
+    schema.private_data = <void *> keeper
+    schema.release = _release_schema
+    if node.children:
+        schema.children = <ArrowSchema **> calloc(len(node.children), sizeof(ArrowSchema *))
+        if schema.children == NULL:
+            raise MemoryError
+        for child in node.children:
+            schema.children[schema.n_children] = <ArrowSchema *> calloc(1, sizeof(ArrowSchema))
+            if schema.children[schema.n_children] == NULL:
+                raise MemoryError
+            schema.n_children += 1
+            _fill_schema(child, schema.children[schema.n_children - 1])
+    if node.dictionary is not None:
+        schema.dictionary = <ArrowSchema *> calloc(1, sizeof(ArrowSchema))
+        if schema.dictionary == NULL:
+            raise MemoryError
+        _fill_schema(node.dictionary, schema.dictionary)
+    return 0
+
+
+cdef void _release_array(ArrowArray *array) noexcept with gil:
+    cdef int64_t i
+    for i in range(array.n_children):
+        if array.children[i].release != NULL:
+            array.children[i].release(array.children[i])
+        free(array.children[i])
+    free(array.children)
+    if array.dictionary != NULL:
+        if array.dictionary.release != NULL:
+            array.dictionary.release(array.dictionary)
+        free(array.dictionary)
+    Py_DECREF(<object> array.private_data)
+    array.release = NULL
+
+
+cdef int _fill_array(Node node, ArrowArray *array) except -1:
+    cdef Node child
+    memset(array, 0, sizeof(ArrowArray))
+    array.length = node.length
+    array.null_count = node.null_count
+    array.n_buffers = node.n_buffers
+    array.buffers = node.buffers
+    Py_INCREF(node)
+    array.private_data = <void *> node
+    array.release = _release_array
+    if node.children:
+        array.children = <ArrowArray **> calloc(len(node.children), sizeof(ArrowArray *))
+        if array.children == NULL:
+            raise MemoryError
+        for child in node.children:
+            array.children[array.n_children] = <ArrowArray *> calloc(1, sizeof(ArrowArray))
+            if array.children[array.n_children] == NULL:
+                raise MemoryError
+            array.n_children += 1
+            _fill_array(child, array.children[array.n_children - 1])
+    if node.dictionary is not None:
+        array.dictionary = <ArrowArray *> calloc(1, sizeof(ArrowArray))
+        if array.dictionary == NULL:
+            raise MemoryError
+        _fill_array(node.dictionary, array.dictionary)
+    return 0
+
+
+cdef void _drop_schema(object capsule) noexcept:
+    cdef ArrowSchema *schema = <ArrowSchema *> PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void _drop_array(object capsule) noexcept:
+    cdef ArrowArray *array = <ArrowArray *> PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef void _drop_stream(object capsule) noexcept:
+    cdef ArrowArrayStream *stream = <ArrowArrayStream *> PyCapsule_GetPointer(capsule, "arrow_array_stream")
+    if stream.release != NULL:
+        stream.release(stream)
+    free(stream)
+
+
+def export_schema(Node node not None):
+    """The "arrow_schema" capsule of a node."""
+    cdef ArrowSchema *schema = <ArrowSchema *> calloc(1, sizeof(ArrowSchema))
+    if schema == NULL:
+        raise MemoryError
+    capsule = PyCapsule_New(schema, "arrow_schema", _drop_schema)
+    _fill_schema(node, schema)
+    return capsule
+
+
+def export_array(Node node not None):
+    """The pair ("arrow_schema", "arrow_array") of capsules of a node."""
+    cdef ArrowArray *array = <ArrowArray *> calloc(1, sizeof(ArrowArray))
+    if array == NULL:
+        raise MemoryError
+    capsule = PyCapsule_New(array, "arrow_array", _drop_array)
+    _fill_array(node, array)
+    return export_schema(node), capsule
+
+
+# -- stream: private_data is [schema node, list of nodes still to give]
+
+cdef int _stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with gil:
+    try:
+        _fill_schema(<Node> (<list> stream.private_data)[0], out)
+        return 0
+    except MemoryError:
+        return ENOMEM
+
+
+cdef int _stream_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with gil:
+    cdef list left = <list> (<list> stream.private_data)[1]
+    if not left:
+        memset(out, 0, sizeof(ArrowArray))
+        return 0
+    try:
+        _fill_array(<Node> left.pop(0), out)
+        return 0
+    except MemoryError:
+        return ENOMEM
+
+
+cdef const char *_stream_error(ArrowArrayStream *stream) noexcept with gil:
+    return "out of memory"
+
+
+cdef void _release_stream(ArrowArrayStream *stream) noexcept with gil:
+    Py_DECREF(<object> stream.private_data)
+    stream.release = NULL
+
+
+def export_stream(Node schema not None, list nodes not None):
+    """The "arrow_array_stream" capsule that gives nodes in order; schema: a node of their shape."""
+    cdef ArrowArrayStream *stream = <ArrowArrayStream *> calloc(1, sizeof(ArrowArrayStream))
+    if stream == NULL:
+        raise MemoryError
+    state = [schema, list(nodes)]
+    Py_INCREF(state)
+    stream.private_data = <void *> state
+    stream.get_schema = _stream_schema
+    stream.get_next = _stream_next
+    stream.get_last_error = _stream_error
+    stream.release = _release_stream
+    return PyCapsule_New(stream, "arrow_array_stream", _drop_stream)

@@ -1,0 +1,407 @@
+/* Records as Arrow-layout buffers: see columns.h. */
+#define _DEFAULT_SOURCE
+#include "columns.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "cursor.h"
+
+#define HUGE_FROM ((size_t)4 << 20)
+
+static const uint8_t widths[KW_COL_FIXED] = {8, 8, 1, 4, 8, 2, 4, 8, 4, 1, 1};
+
+int kw_buffer_reserve(kw_buffer *buffer, size_t more) {
+    if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
+    if (more > SIZE_MAX / 4 - buffer->size) return 0;
+    size_t room = buffer->room * 2 > buffer->size + more ? buffer->room * 2 : buffer->size + more;
+    if (room < 4096) room = 4096;
+    uint8_t *grown = realloc(buffer->data, room);
+    if (!grown) return 0;
+    buffer->data = grown;
+    buffer->room = room;
+#ifdef MADV_HUGEPAGE
+    if (room >= HUGE_FROM) {
+        uintptr_t from = ((uintptr_t)grown + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)grown + room) & ~(uintptr_t)4095;
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: fewer page faults; failing does no harm */
+    }
+#endif
+    return 1;
+}
+
+void kw_buffer_free(kw_buffer *buffer) {
+    free(buffer->data);
+    buffer->data = NULL;
+    buffer->size = buffer->room = 0;
+}
+
+static void binary_free(kw_binary *binary) {
+    kw_buffer_free(&binary->spans);
+    kw_buffer_free(&binary->data);
+    kw_buffer_free(&binary->validity);
+}
+
+void kw_columns_free(kw_columns *columns) {
+    for (int i = 0; i < KW_COL_FIXED; i++) kw_buffer_free(&columns->fixed[i]);
+    binary_free(&columns->key);
+    binary_free(&columns->value);
+    binary_free(&columns->header_key);
+    binary_free(&columns->header_value);
+    kw_buffer_free(&columns->header_lists);
+}
+
+/* Copies size bytes in blocks of 16: both sides must have 16 bytes to spare behind. */
+static inline void copy_wide(uint8_t *to, const uint8_t *from, int64_t size) {
+    do {
+        memcpy(to, from, 16);
+        to += 16;
+        from += 16;
+        size -= 16;
+    } while (size > 0);
+}
+
+/* A bitmap of rows + count bits, the first rows of them set to 1 when it is new. */
+static int validity_reserve(kw_binary *binary, int64_t rows, int64_t count) {
+    size_t need = (size_t)(rows + count + 7) / 8;
+    if (need > binary->validity.size) {
+        size_t more = need - binary->validity.size;
+        if (!kw_buffer_reserve(&binary->validity, more)) return 0;
+        memset(binary->validity.data + binary->validity.size, 0xff, more);
+        binary->validity.size = need;
+    }
+    return 1;
+}
+
+static inline void set_null(kw_binary *binary, int64_t row) {
+    binary->validity.data[row >> 3] &= (uint8_t)~(1u << (row & 7));
+    binary->nulls++;
+}
+
+/* The spans of keys (value = 0) or values of records. */
+#define PART_AT(r, value) ((value) ? (r)->value_at : (r)->key_at)
+#define PART_SIZE(r, value) ((value) ? (r)->value_size : (r)->key_size)
+
+static kw_append_status count_nulls(kw_binary *binary, int64_t rows, const kw_record *records, uint32_t count,
+                                    int value, int64_t *bytes) {
+    int64_t total = 0, nulls = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t size = PART_SIZE(records + i, value);
+        nulls += size < 0;
+        total += size < 0 ? 0 : size;
+    }
+    *bytes = total;
+    if (nulls || binary->validity.size) {
+        if (!validity_reserve(binary, rows, count)) return KW_APPEND_MEMORY;
+    }
+    return KW_APPEND_OK;
+}
+
+static kw_append_status append_copies(kw_binary *binary, int64_t rows, const kw_record *records, uint32_t count,
+                                      int value, const kw_place *place, int64_t max_bytes) {
+    int64_t bytes;
+    if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
+    /* rows are added only when all columns have room: what stands behind rows is written over */
+    int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
+    if (bytes > max_bytes - used) return KW_APPEND_FULL;
+    binary->data.size = (size_t)used;
+    binary->spans.size = rows ? (size_t)(rows + 1) * 4 : 0;
+    if (!kw_buffer_reserve(&binary->data, (size_t)bytes + 16) ||
+        !kw_buffer_reserve(&binary->spans, ((size_t)count + 1) * 4))
+        return KW_APPEND_MEMORY;
+    int32_t *spans = (int32_t *)binary->spans.data + rows;
+    spans[0] = (int32_t)used;
+    uint8_t *to = binary->data.data + used;
+    const uint8_t *block = place->block, *safe = block + place->block_size;
+    int32_t at = (int32_t)used;
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t size = PART_SIZE(records + i, value);
+        if (KW_LIKELY(size >= 0)) {
+            const uint8_t *from = block + PART_AT(records + i, value);
+            if (KW_LIKELY(size <= 512 && safe - from >= size + 16))
+                copy_wide(to, from, size);
+            else
+                memcpy(to, from, (size_t)size);
+            to += size;
+            at += size;
+        } else {
+            set_null(binary, rows + i);
+        }
+        spans[i + 1] = at;
+    }
+    binary->data.size = (size_t)at;
+    binary->spans.size = (size_t)(rows + count + 1) * 4;
+    return KW_APPEND_OK;
+}
+
+static kw_append_status append_views(kw_binary *binary, int64_t rows, const kw_record *records, uint32_t count,
+                                     int value, const kw_place *place) {
+    int64_t bytes;
+    if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
+    binary->spans.size = (size_t)rows * 16;
+    if (!kw_buffer_reserve(&binary->spans, (size_t)count * 16)) return KW_APPEND_MEMORY;
+    uint8_t *to = binary->spans.data + rows * 16;
+    const uint8_t *block = place->block, *safe = block + place->block_size;
+    for (uint32_t i = 0; i < count; i++, to += 16) {
+        int32_t size = PART_SIZE(records + i, value);
+        uint32_t part = PART_AT(records + i, value);
+        if (KW_LIKELY(size > 12)) {
+            uint64_t at = place->view_at + part;
+            int32_t index = place->view_buffer + (int32_t)(at >> 30), inside = (int32_t)(at & 0x3fffffff);
+            memcpy(to, &size, 4);
+            memcpy(to + 4, block + part, 4);
+            memcpy(to + 8, &index, 4);
+            memcpy(to + 12, &inside, 4);
+            continue;
+        }
+        if (size < 0) {
+            set_null(binary, rows + i);
+            size = 0;
+        }
+        if (KW_LIKELY(safe - (block + part) >= 16)) {
+            /* twelve bytes, then those past the value cut off */
+            static const uint8_t mask[24] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+            uint64_t low, low_mask;
+            uint32_t high, high_mask;
+            memcpy(&low, block + part, 8);
+            memcpy(&high, block + part + 8, 4);
+            memcpy(&low_mask, mask + 12 - size, 8);
+            memcpy(&high_mask, mask + 20 - size, 4);
+            low &= low_mask;
+            high &= high_mask;
+            memcpy(to, &size, 4);
+            memcpy(to + 4, &low, 8);
+            memcpy(to + 12, &high, 4);
+        } else {
+            memset(to, 0, 16);
+            memcpy(to, &size, 4);
+            if (size) memcpy(to + 4, block + part, (size_t)size);
+        }
+    }
+    binary->spans.size = (size_t)(rows + count) * 16;
+    return KW_APPEND_OK;
+}
+
+size_t kw_utf8_clean(const uint8_t *data, size_t size, uint8_t *out) {
+    const uint8_t *end = data + size;
+    uint8_t *to = out;
+    while (data < end) {
+        uint8_t b = *data;
+        int need = b < 0x80 ? 0 : b >= 0xc2 && b < 0xe0 ? 1 : b >= 0xe0 && b < 0xf0 ? 2 : b >= 0xf0 && b < 0xf5 ? 3 : -1;
+        int got = 0;
+        if (need > 0) {
+            uint8_t low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80, high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : 0xbf;
+            while (got < need && data + 1 + got < end && data[1 + got] >= low && data[1 + got] <= high) {
+                got++;
+                low = 0x80;
+                high = 0xbf;
+            }
+        }
+        if (got == need) {
+            memcpy(to, data, (size_t)need + 1);
+            to += need + 1;
+            data += need + 1;
+            continue;
+        }
+        memcpy(to, "\xef\xbf\xbd", 3);
+        to += 3;
+        /* the longest part that begins a character; a surrogate is one, as in Java */
+        if (b == 0xed && end - data >= 3 && data[1] >= 0xa0 && data[1] <= 0xbf && (data[2] & 0xc0) == 0x80)
+            data += 3;
+        else
+            data += 1 + got;
+    }
+    return (size_t)(to - out);
+}
+
+/* Room for one more span in a header column, and the span itself. */
+static int append_header_part(kw_binary *binary, int64_t rows, const uint8_t *from, int32_t size, int text) {
+    size_t bytes = size > 0 ? (size_t)size : 0;
+    if (!kw_buffer_reserve(&binary->data, text ? bytes * 3 : bytes) || !kw_buffer_reserve(&binary->spans, 8)) return 0;
+    int32_t *spans = (int32_t *)binary->spans.data;
+    if (rows == 0) spans[0] = 0;
+    if (bytes) {
+        if (text) {
+            bytes = kw_utf8_clean(from, bytes, binary->data.data + binary->data.size);
+        } else {
+            memcpy(binary->data.data + binary->data.size, from, bytes);
+        }
+        binary->data.size += bytes;
+    }
+    if (size < 0 || binary->validity.size) {
+        if (!validity_reserve(binary, rows, 1)) return 0;
+        if (size < 0) set_null(binary, rows);
+    }
+    spans[rows + 1] = (int32_t)binary->data.size;
+    binary->spans.size = (size_t)(rows + 2) * 4;
+    return 1;
+}
+
+static kw_append_status append_headers(kw_columns *columns, const kw_record *records, uint32_t count,
+                                       const kw_place *place) {
+    int64_t rows = columns->header_rows;
+    /* a batch that failed behind its headers left them here: they go */
+    if (!kw_buffer_reserve(&columns->header_lists, ((size_t)count + 2) * 4)) return KW_APPEND_MEMORY;
+    columns->header_key.data.size = rows ? (size_t)((int32_t *)columns->header_key.spans.data)[rows] : 0;
+    columns->header_value.data.size = rows ? (size_t)((int32_t *)columns->header_value.spans.data)[rows] : 0;
+    columns->header_key.spans.size = columns->header_value.spans.size = rows ? (size_t)(rows + 1) * 4 : 0;
+    columns->header_lists.size = (size_t)(columns->rows + 1) * 4;
+    int32_t *lists = (int32_t *)columns->header_lists.data + columns->rows;
+    lists[0] = (int32_t)rows;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = records[i].headers_at;
+        for (int32_t n = records[i].headers; n > 0; n--) {
+            uint32_t key_at, value_at;
+            int32_t key_size, value_size;
+            if (kw_header_read(place->block, place->block_size, &at, &key_at, &key_size, &value_at, &value_size))
+                return KW_APPEND_HEADERS; /* changed under us: the input is mutable */
+            if ((int64_t)key_size * 3 > columns->max_bytes - (int64_t)columns->header_key.data.size ||
+                value_size > columns->max_bytes - (int64_t)columns->header_value.data.size || rows >= INT32_MAX - 1)
+                return KW_APPEND_FULL;
+            if (!append_header_part(&columns->header_key, rows, place->block + key_at, key_size, 1) ||
+                !append_header_part(&columns->header_value, rows, place->block + value_at, value_size, 0))
+                return KW_APPEND_MEMORY;
+            rows++;
+        }
+        lists[i + 1] = (int32_t)rows;
+    }
+    columns->header_lists.size = (size_t)(columns->rows + count + 1) * 4;
+    columns->header_rows = rows;
+    return KW_APPEND_OK;
+}
+
+#define FILL(type, number, expression)                                                      \
+    if (columns->fields & 1u << (number)) {                                                 \
+        type *column = (type *)columns->fixed[number].data + columns->rows;                 \
+        for (uint32_t i = 0; i < count; i++) column[i] = (type)(expression);                \
+    }
+
+/* Takes back what a failed append left in a validity bitmap. */
+static void restore_validity(kw_binary *binary, int64_t rows, int64_t nulls) {
+    binary->nulls = nulls;
+    if (!binary->validity.size) return;
+    binary->validity.size = (size_t)(rows + 7) / 8;
+    if (rows & 7) binary->validity.data[rows >> 3] |= (uint8_t)(0xff << (rows & 7));
+}
+
+static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                   uint32_t count, const kw_place *place);
+
+kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                   uint32_t count, const kw_place *place) {
+    int64_t keys = columns->key.nulls, values = columns->value.nulls, headers = columns->header_value.nulls;
+    kw_append_status status = append_all(columns, batch, records, count, place);
+    if (KW_UNLIKELY(status != KW_APPEND_OK)) {
+        restore_validity(&columns->key, columns->rows, keys);
+        restore_validity(&columns->value, columns->rows, values);
+        restore_validity(&columns->header_value, columns->header_rows, headers);
+    }
+    return status;
+}
+
+static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                   uint32_t count, const kw_place *place) {
+    kw_append_status status;
+    if (columns->rows + count > INT32_MAX - 1) return KW_APPEND_FULL;
+    for (int i = 0; i < KW_COL_FIXED; i++) {
+        if (!(columns->fields & 1u << i)) continue;
+        kw_buffer *buffer = &columns->fixed[i];
+        buffer->size = (size_t)columns->rows * widths[i];
+        if (!kw_buffer_reserve(buffer, (size_t)count * widths[i])) return KW_APPEND_MEMORY;
+    }
+    for (int value = 0; value < 2; value++) {
+        if (!(columns->fields & 1u << (value ? KW_COL_VALUE : KW_COL_KEY))) continue;
+        kw_binary *binary = value ? &columns->value : &columns->key;
+        status = columns->views
+                     ? append_views(binary, columns->rows, records, count, value, place)
+                     : append_copies(binary, columns->rows, records, count, value, place, columns->max_bytes);
+        if (status) return status;
+    }
+    if (columns->fields & 1u << KW_COL_HEADERS) {
+        status = append_headers(columns, records, count, place);
+        if (status) return status;
+    }
+    FILL(int64_t, KW_COL_OFFSET, records[i].offset)
+    FILL(int64_t, KW_COL_TIMESTAMP, kw_timestamp(batch, records + i))
+    FILL(int8_t, KW_COL_TIMESTAMP_TYPE, records[i].timestamp_type)
+    FILL(int32_t, KW_COL_SEQUENCE,
+         batch->base_sequence < 0 ? -1
+                                  : kw_sequence(batch->base_sequence, (int32_t)(records[i].offset - batch->base_offset)))
+    FILL(int64_t, KW_COL_PRODUCER_ID, batch->producer_id)
+    FILL(int16_t, KW_COL_PRODUCER_EPOCH, batch->producer_epoch)
+    FILL(int32_t, KW_COL_LEADER_EPOCH, batch->partition_leader_epoch)
+    FILL(int64_t, KW_COL_BATCH_POSITION, place->position)
+    FILL(int32_t, KW_COL_SOURCE, place->source)
+    FILL(int8_t, KW_COL_CODEC, batch->codec)
+    FILL(int8_t, KW_COL_IS_CONTROL, batch->magic == 2 && batch->attributes & KW_ATTR_CONTROL)
+    columns->rows += count;
+    for (int i = 0; i < KW_COL_FIXED; i++)
+        if (columns->fields & 1u << i) columns->fixed[i].size = (size_t)columns->rows * widths[i];
+    return KW_APPEND_OK;
+}
+
+uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_record *records, uint32_t count) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t offset = records[i].offset, time = kw_timestamp(batch, records + i);
+        if (offset < window->offset_from || offset >= window->offset_to || time < window->time_from ||
+            time >= window->time_to)
+            continue;
+        if (kept != i) records[kept] = records[i];
+        kept++;
+    }
+    return kept;
+}
+
+kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
+    for (;;) {
+        size_t left = run->size - run->at;
+        const uint8_t *data = run->data + run->at;
+        kw_batch *batch = &run->batch;
+        if (left == 0) {
+            run->status = KW_BATCH_OK;
+            return KW_RUN_END;
+        }
+        run->status = kw_batch_read(data, left, batch);
+        if (run->status == KW_BATCH_TAIL) return KW_RUN_END;
+        run->where = 0;
+        if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
+        if (batch->magic < 2) return KW_RUN_SLOW;
+        if (run->verify_crc && run->crc32c(0, data + 21, batch->size - 21) != batch->crc) {
+            run->status = KW_BATCH_CRC;
+            return KW_RUN_BAD;
+        }
+        if (!run->control && batch->attributes & KW_ATTR_CONTROL) {
+            run->at += batch->size;
+            continue;
+        }
+        if (run->window && (batch->base_offset >= run->window->offset_to ||
+                            batch->last_offset < run->window->offset_from)) {
+            run->at += batch->size;
+            continue;
+        }
+        if (run->ask && run->keep_at != run->at && (batch->attributes & KW_ATTR_TRANSACTIONAL) &&
+            !(batch->attributes & KW_ATTR_CONTROL))
+            return KW_RUN_TRANSACTION;
+        if (batch->codec) return KW_RUN_SLOW;
+        run->status = kw_batch_count(batch, batch->size - KW_HEADER_V2);
+        if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
+        if ((size_t)batch->count > run->room) {
+            kw_record *grown = realloc(run->records, (size_t)batch->count * sizeof(kw_record));
+            if (!grown) return KW_RUN_MEMORY;
+            run->records = grown;
+            run->room = (size_t)batch->count;
+        }
+        run->status = kw_records_read(data, KW_HEADER_V2, batch->size, batch, run->records, &run->where);
+        if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
+        kw_place place = {data, batch->size, run->view_buffer, run->at, (int64_t)run->at, run->source};
+        uint32_t count = (uint32_t)batch->count;
+        if (run->window) count = kw_window_apply(run->window, batch, run->records, count);
+        switch (kw_columns_append(columns, batch, run->records, count, &place)) {
+        case KW_APPEND_OK: break;
+        case KW_APPEND_FULL: return KW_RUN_FULL;
+        case KW_APPEND_MEMORY: return KW_RUN_MEMORY;
+        case KW_APPEND_HEADERS: run->status = KW_BATCH_HEADERS; return KW_RUN_BAD;
+        }
+        run->at += batch->size;
+    }
+}

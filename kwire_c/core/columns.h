@@ -1,0 +1,101 @@
+/* Records as Arrow-layout buffers: one pass over batches, no Python. */
+#ifndef KWIRE_COLUMNS_H
+#define KWIRE_COLUMNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batch.h"
+
+/* The columns, as bits of kw_columns.fields. The fixed-width ones come first: their number is their bit. */
+enum {
+    KW_COL_OFFSET, KW_COL_TIMESTAMP, KW_COL_TIMESTAMP_TYPE, KW_COL_SEQUENCE, KW_COL_PRODUCER_ID,
+    KW_COL_PRODUCER_EPOCH, KW_COL_LEADER_EPOCH, KW_COL_BATCH_POSITION, KW_COL_SOURCE, KW_COL_CODEC,
+    KW_COL_IS_CONTROL, KW_COL_FIXED, /* how many fixed-width ones */
+    KW_COL_KEY = KW_COL_FIXED, KW_COL_VALUE, KW_COL_HEADERS
+};
+
+typedef struct {
+    uint8_t *data;
+    size_t size, room;
+} kw_buffer;
+
+/* Room for more bytes behind size; 0 when memory is short. */
+int kw_buffer_reserve(kw_buffer *buffer, size_t more);
+void kw_buffer_free(kw_buffer *buffer);
+
+/* Binary with 32-bit offsets (spans, rows + 1 of them), or views (spans: 16 bytes a row, data unused). */
+typedef struct {
+    kw_buffer spans, data, validity;
+    int64_t nulls;
+} kw_binary;
+
+typedef struct {
+    uint32_t fields;
+    int views;
+    int64_t rows, header_rows;
+    int64_t max_bytes; /* of one column, before a new chunk is begun */
+    kw_buffer fixed[KW_COL_FIXED];
+    kw_binary key, value, header_key, header_value;
+    kw_buffer header_lists;
+} kw_columns;
+
+typedef enum { KW_APPEND_OK = 0, KW_APPEND_FULL, KW_APPEND_MEMORY, KW_APPEND_HEADERS } kw_append_status;
+
+/* Where a batch and its records lie, for views and for the columns that say so. */
+typedef struct {
+    const uint8_t *block;    /* what the record heads count from */
+    uint32_t block_size;
+    int32_t view_buffer;     /* index of the Arrow buffer that holds block */
+    uint64_t view_at;        /* byte of that buffer at which block begins; 2^30 and more: further buffers behind it */
+    int64_t position;        /* of the batch in its input */
+    int32_t source;          /* number of the input */
+} kw_place;
+
+/* Only records inside [offset_from, offset_to) and [time_from, time_to) become rows. */
+typedef struct {
+    int64_t offset_from, offset_to, time_from, time_to;
+} kw_window;
+
+/* Records outside the window taken out; how many are left. */
+uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_record *records, uint32_t count);
+
+/* Appends count records. On anything but OK no row was added (the buffers may hold more than the rows need). */
+kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                   uint32_t count, const kw_place *place);
+void kw_columns_free(kw_columns *columns);
+
+/* UTF-8 as Java reads it, bad bytes as U+FFFD: writes at most 3 * size bytes to out, returns how many. */
+size_t kw_utf8_clean(const uint8_t *data, size_t size, uint8_t *out);
+
+/* Why a run over plain batches stopped. */
+typedef enum {
+    KW_RUN_END,          /* nothing left, or a partial last batch: *status says which */
+    KW_RUN_BAD,          /* the batch at *at is bad: *status, *where */
+    KW_RUN_SLOW,         /* compressed, or magic 0 and 1: the caller reads its records */
+    KW_RUN_TRANSACTION,  /* a batch of a transaction: keep or drop? The caller says it in `keep_at` */
+    KW_RUN_FULL,         /* begin a new chunk, then go on */
+    KW_RUN_MEMORY
+} kw_run_status;
+
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+    int verify_crc, control, ask; /* ask: stop at every batch of a transaction */
+    const kw_window *window;      /* or NULL */
+    int32_t source, view_buffer;
+    uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size);
+    kw_record *records;           /* scratch, grown as needed; the caller frees it */
+    size_t room;
+    /* in and out */
+    size_t at;
+    size_t keep_at;               /* the batch here was decided on: it is kept (SIZE_MAX: none) */
+    kw_batch batch;
+    kw_batch_status status;
+    uint32_t where;
+} kw_run;
+
+/* Appends uncompressed batches of magic 2 from run->at on, until something else stands there. */
+kw_run_status kw_columns_run(kw_columns *columns, kw_run *run);
+
+#endif
