@@ -1,6 +1,7 @@
 # core/columns.h for Cython, and the chunk of columns that holds its memory.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from kwire_c.arrow cimport Node
 from kwire_c.batch cimport kw_batch, kw_batch_status, kw_record
 
 
@@ -39,7 +40,7 @@ cdef extern from "columns.h" nogil:
         int64_t rows
         int64_t header_rows
         int64_t max_bytes
-        kw_buffer *fixed
+        kw_buffer fixed[11]
         kw_binary key
         kw_binary value
         kw_binary header_key
@@ -107,3 +108,6 @@ cdef class Chunk:
     cdef object view_sizes
 
     cdef int32_t add_views(self, object block, const uint8_t *data, Py_ssize_t size) except -1
+    cdef Node binary(self, str name, kw_binary *binary, int64_t rows, bytes format)
+    cdef bytes control_bits(self)
+    cdef object item(self, kw_binary *binary, int64_t row, bint view)

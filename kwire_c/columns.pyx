@@ -6,7 +6,7 @@ from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from kwire_c.arrow cimport Node, make_node
+from kwire_c.arrow cimport make_node
 
 from kwire_c.arrow import export_array, export_schema, export_stream
 
