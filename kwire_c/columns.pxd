@@ -82,6 +82,7 @@ cdef extern from "columns.h" nogil:
         int control
         int ask
         const kw_window *window
+        int64_t origin
         int32_t source
         int32_t view_buffer
         uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size) noexcept nogil

@@ -272,6 +272,10 @@ cdef class Column:
         return f"<Column {self.name!r}: {len(self)} rows in {len(self.chunks)} chunks>"
 
 
+cdef Py_ssize_t _bytes_of(const kw_binary *binary):
+    return binary.spans.size + binary.data.size + binary.validity.size
+
+
 cdef class RecordColumns:
     """Records as Arrow columns, in the order of the fields asked for.
 
@@ -308,6 +312,21 @@ cdef class RecordColumns:
 
     def __iter__(self):
         return iter(self.names)
+
+    @property
+    def nbytes(self):
+        """Bytes of the buffers, those that views point into included."""
+        cdef Chunk chunk
+        cdef int i
+        cdef Py_ssize_t total = 0
+        for chunk in self.chunks:
+            for i in range(KW_COL_FIXED):
+                total += chunk.c.fixed[i].size
+            total += _bytes_of(&chunk.c.key) + _bytes_of(&chunk.c.value) + chunk.c.header_lists.size
+            total += _bytes_of(&chunk.c.header_key) + _bytes_of(&chunk.c.header_value)
+            for _, size in chunk.view_buffers:
+                total += size
+        return total
 
     cdef list nodes(self):
         cdef Chunk chunk

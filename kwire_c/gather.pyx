@@ -127,7 +127,7 @@ cdef class Gatherer:
             self.run.view_buffer = self.chunk.add_views(self.block, self.block.data, self.block.size)
         return 0
 
-    cdef int read(self, Block block, int32_t source) except -1:
+    cdef int read(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
         """All batches of one input."""
         cdef kw_run_status status
         cdef kw_run *run = &self.run
@@ -138,7 +138,8 @@ cdef class Gatherer:
         run.control = self.control
         run.ask = self.decide is not None
         run.window = &self.window if self.windowed else NULL
-        run.source = source
+        run.source = number
+        run.origin = origin
         run.crc32c = crc32c_update
         run.at = 0
         run.keep_at = SIZE_MAX
@@ -152,7 +153,7 @@ cdef class Gatherer:
                     self.partial()
                 return 0
             elif status == KW_RUN_BAD:
-                self.spoil(corrupt(run.status, run.at, &run.batch, run.where or None),
+                self.spoil(corrupt(run.status, run.origin + run.at, &run.batch, run.where or None),
                            self.verify_crc and run.status > KW_BATCH_CRC)
             elif status == KW_RUN_TRANSACTION:
                 if self.decide(run.batch.producer_id, run.batch.base_offset, source, run.at):
@@ -174,7 +175,8 @@ cdef class Gatherer:
 
     cdef int next_chunk(self) except -1:
         if self.chunk.c.rows == 0:
-            raise LimitError("one batch fills more than an Arrow chunk", limit=self.max_bytes, offset=self.run.at)
+            raise LimitError("one batch fills more than an Arrow chunk", limit=self.max_bytes,
+                             offset=self.run.origin + self.run.at)
         return self.begin_chunk()
 
     cdef int slow(self) except -1:
@@ -187,16 +189,16 @@ cdef class Gatherer:
         cdef kw_append_status status
         if run.batch.magic < 2:
             if self.verify_crc and not checksum_holds(data, &run.batch):
-                raise corrupt(KW_BATCH_CRC, run.at, &run.batch)
+                raise corrupt(KW_BATCH_CRC, run.origin + run.at, &run.batch)
             if self.windowed and run.batch.last_offset < self.window.offset_from:
                 return 0
         if run.batch.codec and run.batch.count != 0:
-            payload = unpack(data, &run.batch, self.limit, run.at)
-        count = read_heads(data, &run.batch, payload, &run.records, &room, run.at)
+            payload = unpack(data, &run.batch, self.limit, run.origin + run.at)
+        count = read_heads(data, &run.batch, payload, &run.records, &room, run.origin + run.at)
         run.room = room
         if self.windowed:
             count = kw_window_apply(&self.window, &run.batch, run.records, <uint32_t> count)
-        place.position = run.at
+        place.position = run.origin + run.at
         place.source = run.source
         while count:
             if payload is None:
@@ -219,22 +221,22 @@ cdef class Gatherer:
             elif status == KW_APPEND_MEMORY:
                 raise MemoryError
             else:
-                raise CorruptBatchError("a record's headers do not fit", position=run.at,
+                raise CorruptBatchError("a record's headers do not fit", position=run.origin + run.at,
                                         offset=run.batch.base_offset)
         return 0
 
     cdef int partial(self) except -1:
         cdef kw_run *run = &self.run
         cdef Py_ssize_t left = run.size - run.at
-        self.tail = (<Py_ssize_t> run.at, left)
+        self.tail = (<Py_ssize_t> (run.origin + run.at), left)
         if self.strict_tail:
             error = CorruptBatchError(
                 f"the input ends inside the batch: {left} bytes left, {run.batch.size if left >= 17 else 'more'} needed",
-                position=run.at, offset=run.batch.base_offset if left >= 12 else -1)
+                position=run.origin + run.at, offset=run.batch.base_offset if left >= 12 else -1)
             if not self.keep:
                 raise error
             self.bad.append(BadBatch(
-                <Py_ssize_t> run.at, PyBytes_FromStringAndSize(<const char *> run.data + run.at, left), error,
+                <Py_ssize_t> (run.origin + run.at), PyBytes_FromStringAndSize(<const char *> run.data + run.at, left), error,
                 run.source))
         return 0
 
@@ -247,20 +249,21 @@ cdef class Gatherer:
             raise error
         if sound_length or kw_batch_length_trusted(data, left):
             size = run.batch.size
-        self.bad.append(BadBatch(<Py_ssize_t> run.at, PyBytes_FromStringAndSize(<const char *> data, size), error,
-                                 run.source))
+        self.bad.append(BadBatch(<Py_ssize_t> (run.origin + run.at),
+                                 PyBytes_FromStringAndSize(<const char *> data, size), error, run.source))
         run.at += size
         return 0
 
 
 def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
-           Py_ssize_t max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None,
+           Py_ssize_t max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
            int64_t chunk_bytes=INT32_MAX - 64):
     """Read inputs (a list of buffers) into RecordColumns; see kwire.columns.
 
     decide(producer id, base offset, source, position) -> keep?: asked of every batch of a transaction, in order,
     in place of the markers in the data; offsets, timestamps: (from, to) that records must lie in, the end exclusive,
-    None for open.
+    None for open; places: for each input its number (the column source) and the position of its first byte, which
+    batch_position, .bad and errors report. An error has .source, the number of its input.
     """
     cdef Gatherer gatherer = Gatherer.__new__(Gatherer)
     cdef Py_ssize_t source
@@ -290,5 +293,10 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
         gatherer.decide = Markers(blocks, verify_crc, max_batch_bytes).keep
     gatherer.begin_chunk()
     for source in range(len(blocks)):
-        gatherer.read(blocks[source], <int32_t> source)
+        number, origin = places[source] if places is not None else (source, 0)
+        try:
+            gatherer.read(blocks[source], <int32_t> source, number, origin)
+        except KwireError as error:
+            error.source = number
+            raise
     return RecordColumns(fields, gatherer.chunks, gatherer.bad, gatherer.tail)

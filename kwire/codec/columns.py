@@ -9,7 +9,7 @@ import kwire.codec.records  # hands the codecs down to kwire_c
 from kwire_c.columns import FIELDS, Column, RecordColumns
 from kwire_c.gather import gather
 
-__all__ = ["Column", "RecordColumns", "columns"]
+__all__ = ["Column", "RecordColumns", "columns", "gather_columns"]
 
 DEFAULT_FIELDS = ("offset", "timestamp", "key", "value")
 
@@ -38,13 +38,18 @@ def columns(
     batch is an error, else it stands in .tail; max_batch_bytes: the most one batch may decompress to.
     Raises CorruptBatchError, LimitError, MissingCodecError, ValueError for a field there is not.
     """
+    return gather_columns(
+        data if isinstance(data, (list, tuple)) else [data], fields, committed=committed, control=control, views=views,
+        verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes, strict_tail=strict_tail,
+    )
+
+
+def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> RecordColumns:
+    """columns() for those who know more of the data: ranges, transactions and places as kwire_c.gather takes them."""
     wanted = tuple(fields)
     for name in wanted:
         if name not in FIELDS:
             raise ValueError(f"no column {name!r}: there are {', '.join(FIELDS)}")
     if len(set(wanted)) != len(wanted):
         raise ValueError(f"a field is named twice: {', '.join(wanted)}")
-    return gather(
-        data if isinstance(data, (list, tuple)) else [data], wanted, committed=committed, control=control, views=views,
-        verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes, strict_tail=strict_tail,
-    )
+    return gather(inputs, wanted, **options)  # type: ignore[no-any-return,unused-ignore]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from kwire.storage.discovery import SegmentFile, discover
-from kwire.storage.pieces import FIELDS, gather
+from kwire.storage.pieces import FIELDS, gather_all
 from kwire.storage.segment import LogSegment
 from kwire.storage.verify import Finding, verify_partition
 
@@ -49,7 +49,7 @@ class Partition:
     ) -> Any:
         """RecordColumns of the range, all segments in one; keywords as LogSegment.columns."""
         touched = self._touched(start_offset, end_offset)
-        return gather(touched, fields, start_offset=start_offset, end_offset=end_offset, **options)
+        return gather_all(touched, fields, start_offset=start_offset, end_offset=end_offset, **options)
 
     def column_batches(
         self,
@@ -133,7 +133,7 @@ class LogDirectory:
 
     def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
         """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
-        return gather(self.segments, fields, **options)
+        return gather_all(self.segments, fields, **options)
 
     def column_batches(self, fields: Sequence[str] = FIELDS, **options: Any) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.codec.records import BadBatch, read_batches
+from kwire.codec.columns import gather_columns
+from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
 from kwire.storage.scan import Scanner, Window, parse_header
 from kwire.storage.source import located
 from kwire.storage.transactions import Transactions
@@ -14,7 +15,7 @@ from kwire_c.failure import CorruptBatchError, KwireError
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
-PIECE_BYTES = 4 << 20  # of a segment, in one piece of columns
+_FIRST_PIECE, _LEAST_PIECE, _PIECE_BYTES = 1 << 20, 1 << 16, 16 << 20  # bytes of a piece of columns
 FIELDS = ("offset", "timestamp", "key", "value")
 
 
@@ -29,6 +30,13 @@ class Range(NamedTuple):
     def is_behind(self, batch: Any) -> bool:
         """Does the batch, and all after it, stand behind the range?"""
         return self.end_offset is not None and batch.base_offset >= self.end_offset
+
+    def is_behind_header(self, window: Window) -> bool:
+        """Does the window's first batch stand behind the range? (Wrappers of magic 0 and 1 cannot tell.)"""
+        if self.end_offset is None:
+            return False
+        first = parse_header(window.data, 0, window.position)
+        return first.magic == 2 and first.base_offset >= self.end_offset
 
     def misses(self, batch: Any) -> bool:
         """Has the batch, by its header, no record in the range?"""
@@ -117,42 +125,42 @@ def bad_region(window: Window) -> CorruptBatchError:
     return CorruptBatchError(reason, position=window.position, offset=window.offset)
 
 
-class Piece(NamedTuple):
-    """Whole batches of one window as runs of bytes with their positions in the file, or one bad region."""
-
-    data: list[memoryview]
-    positions: list[int]
-    bad: BadBatch | None = None
-
-
-def find_pieces(
+def column_pieces(
     segment: LogSegment,
+    fields: Sequence[str],
     span: Range,
-    scanner: Scanner,
-    transactions: Transactions | None,
     *,
-    keep: bool,
-) -> Iterator[Piece]:
-    """The windows of a scanner as pieces, hidden batches taken out; ends behind the range."""
+    start: int,
+    end: int | None,
+    rows: int,
+    hidden: Transactions | None,
+    errors: str,
+    **options: Any,
+) -> Iterator[tuple[Any, int]]:
+    """(RecordColumns, position behind them) of one window after the other; hidden: what read_committed leaves out.
+
+    A window holds about `rows` rows and so much of the file as became at most about 16 MiB of columns the time before.
+    """
+    keep = errors == "keep"
+    scanner = Scanner(segment.source, start, end, window_bytes=_FIRST_PIECE, rows=rows, search=keep)
     for window in scanner:
         if window.bad is not None:
-            error = located(bad_region(window), segment.path)
-            if not keep:
-                raise error
-            yield Piece([], [], BadBatch(window.position, bytes(window.data), error))
+            yield _bad_columns(segment, window, fields, keep), window.end
             continue
-        if span.end_offset is not None:
-            first = parse_header(window.data, 0, window.position)
-            if first.magic == 2 and first.base_offset >= span.end_offset:
-                return
-        if transactions is None:
-            yield Piece([window.data], [window.position])
-            continue
-        runs = list(transactions.visible(window))
-        yield Piece([window.data[a:b] for a, b in runs], [window.position + a for a, _ in runs])
+        if span.is_behind_header(window):
+            return
+        found = rows_of([segment], [window], [0], fields, span, [hidden], errors=errors, **options)
+        yield found, window.end
+        made = found.nbytes
+        size = len(window.data)
+        if made > _PIECE_BYTES:
+            scanner.window_bytes = max(_LEAST_PIECE, size * _PIECE_BYTES // made)
+        elif size > scanner.window_bytes // 2:
+            scanner.window_bytes = min(_PIECE_BYTES, scanner.window_bytes * 2)
+    segment.note_tail(scanner.tail)
 
 
-def gather(
+def gather_all(
     segments: Sequence[LogSegment],
     fields: Sequence[str],
     *,
@@ -164,25 +172,69 @@ def gather(
     errors: str = "raise",
     **options: Any,
 ) -> Any:
-    """RecordColumns of a range of many segments, all in one."""
-    from kwire.codec.columns import columns
-
+    """RecordColumns of a range of many segments, all in one; column "source" is the number of the segment."""
     span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
-    data: list[memoryview] = []
-    positions: list[int] = []
+    windows: list[Window] = []
+    numbers: list[int] = []
+    hidden: list[Transactions | None] = []
     bad: list[BadBatch] = []
-    files: list[str] = []
-    for segment in segments:
+    tail = None
+    for number, segment in enumerate(segments):
         start = segment.start_of(span)
-        hidden = segment.transactions(start) if committed else None
+        hidden.append(segment.transactions(start) if committed else None)
         scanner = Scanner(segment.source, start, search=errors == "keep")
-        for piece in find_pieces(segment, span, scanner, hidden, keep=errors == "keep"):
-            data += piece.data
-            positions += piece.positions
-            files += [segment.path] * len(piece.data)
-            if piece.bad is not None:
-                bad.append(piece.bad)
-    rows = columns(data, fields, committed=committed, errors=errors, positions=positions, files=files, **span._asdict(),
-                   **options)
-    rows.bad.extend(bad)
-    return rows
+        for window in scanner:
+            if window.bad is not None:
+                bad += _bad_columns(segment, window, fields, errors == "keep", number).bad
+                continue
+            if span.is_behind_header(window):
+                break
+            windows.append(window)
+            numbers.append(number)
+        tail = scanner.tail or tail
+    found = rows_of(segments, windows, numbers, fields, span, hidden, errors=errors, **options)
+    found.bad[:] = sorted([*found.bad, *bad], key=lambda one: (one.source, one.position))
+    return found
+
+
+def rows_of(
+    segments: Sequence[LogSegment],
+    windows: Sequence[Window],
+    numbers: Sequence[int],
+    fields: Sequence[str],
+    span: Range,
+    hidden: Sequence[Transactions | None],
+    *,
+    control: bool = False,
+    **options: Any,
+) -> Any:
+    """RecordColumns of windows; numbers: for each the index of its segment, which says what is hidden in it."""
+
+    def decide(producer_id: int, base_offset: int, index: int, position: int) -> bool:
+        transactions = hidden[numbers[index]]
+        return transactions is None or not transactions.hides(producer_id, base_offset)
+
+    committed = any(transactions is not None for transactions in hidden)
+    try:
+        return gather_columns(
+            [window.data for window in windows],
+            fields,
+            control=control and not committed,
+            decide=decide if committed else None,
+            offsets=(span.start_offset, span.end_offset) if span[:2] != (None, None) else None,
+            timestamps=(span.start_timestamp, span.end_timestamp) if span[2:] != (None, None) else None,
+            places=[(number, window.position) for number, window in zip(numbers, windows, strict=True)],
+            **{"max_batch_bytes": MAX_BATCH_BYTES, **options},
+        )
+    except KwireError as error:
+        raise located(error, segments[getattr(error, "source", 0)].path) from error.__cause__
+
+
+def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
+    """No rows, and the region in .bad; raises instead unless keep."""
+    error = located(bad_region(window), segment.path)
+    if not keep:
+        raise error
+    found = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
+    found.bad.append(BadBatch(window.position, bytes(window.data), error, number))
+    return found

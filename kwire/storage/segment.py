@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kwire.storage import indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
-from kwire.storage.pieces import FIELDS, PIECE_BYTES, Range, SegmentBatches, find_pieces, gather
+from kwire.storage.pieces import FIELDS, Range, SegmentBatches, column_pieces, gather_all
 from kwire.storage.source import located, open_source, plain
 from kwire.storage.transactions import Transactions, find_transactions
 from kwire_c.failure import KwireError
@@ -86,6 +86,10 @@ class LogSegment:
                 pass
             self._tail = scanner.tail
         return self._tail  # type: ignore[return-value]
+
+    def note_tail(self, tail: tuple[int, int] | None) -> None:
+        """Remember what a scan to the end found there."""
+        self._tail = tail
 
     def _beside(self, kind: str) -> bytes | None:
         try:
@@ -229,7 +233,7 @@ class LogSegment:
 
     def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
         """RecordColumns of the whole range in one piece, as kwire.columns; keywords as column_batches (no rows)."""
-        return gather([self], fields, **options)
+        return gather_all([self], fields, **options)
 
     def column_batches(
         self,
@@ -249,6 +253,7 @@ class LogSegment:
         verify_crc: bool = True,
         errors: str = "raise",
         max_batch_bytes: int = 64 << 20,
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[Any]:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, cut at batch boundaries.
 
@@ -257,26 +262,20 @@ class LogSegment:
         file), the search for the next sound batch included. Errors raised name the file, the batch offset and the
         byte, and have .file.
         """
-        from kwire.codec.columns import columns
-
         span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
-        keep = errors == "keep"
         first = start or self.start_of(span)
         hidden = None
         if committed:
             hidden = self.transactions(first, end) if transactions is None else transactions
-        scanner = scan.Scanner(self.source, first, end, window_bytes=PIECE_BYTES, rows=rows, search=keep)
-        for piece in find_pieces(self, span, scanner, hidden, keep=keep):
-            try:
-                found = columns(
-                    piece.data, fields, committed=committed, control=control, views=views, verify_crc=verify_crc,
-                    errors=errors, max_batch_bytes=max_batch_bytes, positions=piece.positions, **span._asdict(),
-                )
-            except KwireError as error:
-                raise located(error, self.path) from error.__cause__
-            if piece.bad is not None:
-                found.bad.append(piece.bad)
+        done = 0
+        for found, behind in column_pieces(
+            self, fields, span, start=first, end=end, rows=rows, hidden=hidden, errors=errors, control=control,
+            views=views, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes,
+        ):
             yield found
+            if progress is not None:
+                progress(behind - done)
+                done = behind
 
     def verify(self) -> list[Finding]:
         """What is wrong with the segment and its indexes; empty when all is well."""

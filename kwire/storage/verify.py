@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.codec.records import BadBatch
 from kwire_c.failure import KwireError
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Finding(NamedTuple):
         return f"{self.path}{place}: {self.kind}: {self.message}"
 
 
-def verify_segment(segment: LogSegment) -> list[Finding]:
-    """What is wrong with one segment and the indexes beside it; every record is read."""
+def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
+    """What is wrong with one segment and the indexes beside it; every record is read. progress: takes bytes done."""
     found: list[Finding] = []
     checks: list[Any] = [_Batches(segment, found)]
     if segment.index is not None:
@@ -45,6 +46,8 @@ def verify_segment(segment: LogSegment) -> list[Finding]:
         checks.append(_TransactionIndex(segment, segment.transaction_index, found))
     iterator = segment.batches(errors="keep")
     for batch in iterator:
+        if progress is not None:
+            progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
         error = getattr(batch, "error", None)
         if error is not None:
             found.append(Finding(segment.path, batch.position, getattr(error, "offset", -1), "batch", _reason(error)))
@@ -61,12 +64,14 @@ def verify_segment(segment: LogSegment) -> list[Finding]:
     return found
 
 
-def verify_partition(segments: Sequence[LogSegment]) -> list[Finding]:
-    """What is wrong in any segment of a partition, or between them."""
+def verify_partition(
+    segments: Sequence[LogSegment], progress: Callable[[int], None] | None = None
+) -> list[Finding]:
+    """What is wrong in any segment of a partition, or between them. progress: takes bytes done since the last call."""
     found: list[Finding] = []
     previous: tuple[LogSegment, int] | None = None
     for segment in segments:
-        found += verify_segment(segment)
+        found += verify_segment(segment, progress)
         last = -1
         try:
             for header in segment.headers():

@@ -393,7 +393,7 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
         }
         run->status = kw_records_read(data, KW_HEADER_V2, batch->size, batch, run->records, &run->where);
         if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
-        kw_place place = {data, batch->size, run->view_buffer, run->at, (int64_t)run->at, run->source};
+        kw_place place = {data, batch->size, run->view_buffer, run->at, run->origin + (int64_t)run->at, run->source};
         uint32_t count = (uint32_t)batch->count;
         if (run->window) count = kw_window_apply(run->window, batch, run->records, count);
         switch (kw_columns_append(columns, batch, run->records, count, &place)) {

@@ -84,6 +84,7 @@ typedef struct {
     int verify_crc, control, ask; /* ask: stop at every batch of a transaction */
     const kw_window *window;      /* or NULL */
     int32_t source, view_buffer;
+    int64_t origin;               /* the position that the first byte of data is reported at */
     uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size);
     kw_record *records;           /* scratch, grown as needed; the caller frees it */
     size_t room;

@@ -1,0 +1,52 @@
+"""The command line: `kwire` and `python -m kwire`. One file a command group; parses, calls, prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code: 0 ok, 1 a problem in the data or the answer, 2 usage.
+
+    A failure is one line on stderr. Without click and rich it names the extra to install.
+    """
+    try:
+        import click
+        import rich  # noqa: F401
+    except ImportError as missing:
+        print(f"kwire: the command line needs {missing.name}: pip install 'kwire[cli]'", file=sys.stderr)
+        return 2
+    from kwire.cli.root import root
+    from kwire_c.failure import KwireError
+
+    try:
+        code = root.main(arguments, prog_name="kwire", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "kwire"
+        return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _fail("kwire: interrupted", 130)
+    except BrokenPipeError:  # the reader of our output has gone: nothing to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except FileNotFoundError as error:
+        return _fail(f"kwire: {_told(error)}", 2)
+    except (click.ClickException, KwireError, OSError, ImportError) as error:
+        return _fail(f"kwire: {_told(error)}", 1)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _fail(line: str, code: int) -> int:
+    print(" ".join(line.split()), file=sys.stderr)
+    return code

@@ -1,0 +1,155 @@
+"""Draws the statistics of segments as one picture."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from kwire.cli.terminal import amount, when
+
+if TYPE_CHECKING:
+    from kwire.storage.stats import SegmentStats
+
+_INK, _BLUE, _PALE = "#222222", "#2a6f97", "#a9d6e5"
+
+
+def draw(total: SegmentStats, parts: list[SegmentStats], path: str) -> None:
+    """Records over time, bytes by codec, batch sizes and the largest topics, to a PNG, SVG or PDF file.
+
+    Raises ImportError that names the extra where matplotlib is missing, ValueError for an unknown kind of file.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(f"{path}: drawing needs matplotlib: pip install 'kwire[report]'") from error
+    kind = path.rpartition(".")[2].lower()
+    if kind not in ("png", "svg", "pdf"):
+        raise OSError(f"{path}: a picture is written as .png, .svg or .pdf")
+    figure = Figure(figsize=(12, 8), dpi=120, layout="constrained")
+    grid = figure.subplots(2, 2)
+    stored = sum(codec.stored for codec in total.codecs.values())
+    figure.suptitle(
+        f"{total.records:,} records in {total.batches:,} batches, {amount(stored)}"
+        f" ({amount(total.plain)} uncompressed), {total.segments} segment{'s' * (total.segments != 1)}\n"
+        f"{when(total.min_timestamp)} to {when(total.max_timestamp)} UTC",
+        fontsize=13, color=_INK,
+    )  # fmt: skip
+    _times(grid[0][0], total)
+    _codecs(grid[0][1], total)
+    _sizes(grid[1][0], total)
+    _topics(grid[1][1], parts)
+    for axes in grid.flat:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=9)
+        axes.set_axisbelow(True)
+    figure.savefig(path, format=kind)
+
+
+def _empty(axes: Any, text: str) -> None:
+    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color="#777777")
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _times(axes: Any, total: SegmentStats) -> None:
+    from matplotlib import dates
+
+    axes.set_title("Records over time (UTC)", loc="left", fontsize=11)
+    times = total.times
+    if not times.bins:
+        _empty(axes, "no timestamps")
+        return
+    while len(times.bins) > 1 and max(times.bins) - min(times.bins) > 120:
+        times.widen()
+    starts = sorted(times.bins)
+    convert: Any = dates.date2num
+    where = [convert(datetime.fromtimestamp(at * times.width / 1000, UTC)) for at in starts]
+    axes.bar(where, [times.bins[at] for at in starts], width=times.width / 86_400_000, align="edge", color=_BLUE)
+    if len(starts) == 1:
+        middle, half = where[0], times.width * 5 / 86_400_000
+        axes.set_xlim(middle - half, middle + 2 * half)
+    locator: Any = cast(Any, dates.AutoDateLocator)(minticks=3, maxticks=7)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(cast(Any, dates.ConciseDateFormatter)(locator))
+    axes.set_ylabel(f"records in {_span(times.width)}", fontsize=9)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.grid(axis="y", color="#e5e5e5")
+
+
+def _span(milliseconds: int) -> str:
+    for unit, size in (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if milliseconds >= size:
+            return f"{milliseconds / size:.3g} {unit}"
+    return f"{milliseconds} ms"
+
+
+def _codecs(axes: Any, total: SegmentStats) -> None:
+    axes.set_title("Bytes by codec", loc="left", fontsize=11)
+    if not total.codecs:
+        _empty(axes, "no batches")
+        return
+    names = sorted(total.codecs, key=lambda name: -total.codecs[name].plain)
+    for at, name in enumerate(names):
+        codec = total.codecs[name]
+        axes.bar(at - 0.2, codec.plain, 0.4, color=_PALE, label="uncompressed" if not at else None)
+        axes.bar(at + 0.2, codec.stored, 0.4, color=_BLUE, label="stored" if not at else None)
+        axes.annotate(f"{codec.ratio:.2f}x", (at + 0.2, codec.stored), xytext=(0, 3), textcoords="offset points",
+                      ha="center", fontsize=9, color=_INK)
+    largest = max(codec.plain for codec in total.codecs.values())
+    if largest > 50 * max(1, min(codec.stored for codec in total.codecs.values())):
+        axes.set_yscale("log")
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.6, max(len(names) - 0.4, 1.4))
+    _in_bytes(axes.yaxis, 1.12 * largest, linear=axes.get_yscale() == "linear")
+    axes.grid(axis="y", color="#e5e5e5")
+    axes.legend(frameon=False, fontsize=9)
+
+
+def _in_bytes(axis: Any, top: float, *, linear: bool = True) -> None:
+    """Ticks at round binary sizes."""
+    from matplotlib.ticker import MultipleLocator
+
+    if linear:
+        step = 1
+        while top / step > 6:
+            step *= 2
+        axis.set_major_locator(MultipleLocator(step))
+    axis.set_major_formatter(lambda value, _: amount(round(value)).replace(".0 ", " "))
+
+
+def _sizes(axes: Any, total: SegmentStats) -> None:
+    axes.set_title("Batch sizes", loc="left", fontsize=11)
+    if not total.sizes:
+        _empty(axes, "no batches")
+        return
+    buckets = [1 << power for power in range(min(total.sizes).bit_length() - 1, max(total.sizes).bit_length())]
+    counts = [total.sizes.get(bucket, 0) for bucket in buckets]
+    bars = axes.bar(range(len(buckets)), counts, color=_BLUE, width=0.8)
+    axes.bar_label(bars, [f"{count:,}" if count else "" for count in counts], fontsize=8, padding=2)
+    labels = [amount(bucket).replace(".0 ", " ") for bucket in buckets]
+    axes.set_xticks(range(len(buckets)), labels, rotation=35 if len(buckets) > 6 else 0, ha="right" if len(buckets) > 6
+                    else "center")
+    axes.set_xlabel("bytes, at most", fontsize=9)
+    axes.set_ylabel("batches", fontsize=9)
+    axes.grid(axis="y", color="#e5e5e5")
+
+
+def _topics(axes: Any, parts: list[SegmentStats]) -> None:
+    axes.set_title("Largest topics", loc="left", fontsize=11)
+    sizes: dict[str, list[int]] = {}
+    for part in parts:
+        name = part.topic if part.topic is not None else part.path.rpartition("/")[2]
+        entry = sizes.setdefault(name, [0, 0])
+        entry[0] += part.size
+        entry[1] += part.records
+    ranked = sorted(sizes.items(), key=lambda item: -item[1][0])[:12][::-1]
+    bars = axes.barh(range(len(ranked)), [size for _, (size, _) in ranked], color=_BLUE, height=0.7)
+    axes.bar_label(bars, [f" {amount(size)}, {records:,} records" for _, (size, records) in ranked], fontsize=8)
+    names = [name if len(name) <= 28 else name[:13] + "…" + name[-14:] for name, _ in ranked]
+    axes.set_yticks(range(len(ranked)), names)
+    axes.set_ylim(min(0, len(ranked) - 5) - 0.8, len(ranked) - 0.2)
+    axes.set_xlim(0, 1.45 * max(size for _, (size, _) in ranked) or 1)
+    _in_bytes(axes.xaxis, axes.get_xlim()[1])
+    axes.grid(axis="x", color="#e5e5e5")
+    if len(sizes) > 12:
+        axes.set_xlabel(f"{len(sizes) - 12} more topics are smaller", fontsize=9)

@@ -1,0 +1,51 @@
+"""The root command and the groups under it, each loaded when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+import kwire
+
+# name -> (module:attribute, the line that --help shows)
+COMMANDS = {
+    "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands stand in a table: name -> (module:attribute, help line); --help loads none of them."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, sorted."""
+        return sorted({*super().list_commands(ctx), *self.lazy})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now."""
+        if cmd_name in self.lazy:
+            module, attribute = self.lazy[cmd_name][0].split(":")
+            return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in --help."""
+        rows = []
+        for name in self.list_commands(ctx):
+            command = None if name in self.lazy else self.get_command(ctx, name)
+            rows.append((name, self.lazy[name][1] if command is None else command.get_short_help_str(80)))
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(kwire.__version__, prog_name="kwire")
+def root() -> None:
+    """The Kafka wire format: read, check and convert what Kafka writes, without a broker."""

@@ -1,0 +1,273 @@
+"""Statistics of segments: batches, records, codecs, sizes, ratio, producers, offsets and times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kwire.codec.compression import decompress
+from kwire.codec.records import BadBatch
+from kwire_c.failure import KwireError
+
+if TYPE_CHECKING:
+    from kwire.storage.segment import LogSegment
+
+_MOST_BINS = 2048
+_LIMIT = 64 << 20  # what one batch may decompress to
+_Key = TypeVar("_Key", int, str)
+
+
+@dataclass
+class CodecStats:
+    """Batches of one codec. stored: bytes as they stand in the file; plain: bytes without compression."""
+
+    batches: int = 0
+    records: int = 0
+    stored: int = 0
+    plain: int = 0
+
+    @property
+    def ratio(self) -> float:
+        """Plain bytes a stored byte, 0.0 where there is none."""
+        return self.plain / self.stored if self.stored else 0.0
+
+
+@dataclass
+class ProducerStats:
+    """What one producer id wrote. epochs: the producer epochs seen, sorted."""
+
+    batches: int = 0
+    records: int = 0
+    transactional: int = 0
+    epochs: tuple[int, ...] = ()
+
+
+@dataclass
+class TimeBins:
+    """Records by time, in bins of `width` milliseconds that widen as needed. bins: start of bin / width -> records."""
+
+    width: int = 1
+    bins: dict[int, int] = field(default_factory=dict)
+
+    def add(self, timestamp: int, records: int) -> None:
+        """Count records at a time (ms)."""
+        at = timestamp // self.width
+        self.bins[at] = self.bins.get(at, 0) + records
+        if len(self.bins) > _MOST_BINS:
+            self.widen()
+
+    def widen(self) -> None:
+        """Join pairs of bins."""
+        joined: dict[int, int] = {}
+        for at, count in self.bins.items():
+            joined[at // 2] = joined.get(at // 2, 0) + count
+        self.width, self.bins = self.width * 2, joined
+
+    def merge(self, other: TimeBins) -> None:
+        """Add what another one counted."""
+        while self.width < other.width:
+            self.widen()
+        for at, count in other.bins.items():
+            self.add(at * other.width, count)
+
+
+@dataclass
+class SegmentStats:
+    """What a segment holds, or several together. Sizes in bytes, times in milliseconds; -1 where there is nothing.
+
+    records counts data, control_records markers; sizes: batches by size, power of two above -> how many;
+    times are those of data; bad: damaged batches or regions; tail: bytes behind the last whole batch.
+    """
+
+    path: str = ""
+    topic: str | None = None
+    partition: int | None = None
+    segments: int = 1
+    size: int = 0
+    batches: int = 0
+    records: int = 0
+    control_batches: int = 0
+    control_records: int = 0
+    transactional_batches: int = 0
+    bad: int = 0
+    tail: int = 0
+    first_offset: int = -1
+    last_offset: int = -1
+    min_timestamp: int = -1
+    max_timestamp: int = -1
+    smallest_batch: int = -1
+    largest_batch: int = -1
+    magics: dict[int, int] = field(default_factory=dict)
+    timestamp_types: dict[str, int] = field(default_factory=dict)
+    codecs: dict[str, CodecStats] = field(default_factory=dict)
+    producers: dict[int, ProducerStats] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    times: TimeBins = field(default_factory=TimeBins)
+
+    @property
+    def plain(self) -> int:
+        """Bytes that the batches would have without compression."""
+        return sum(codec.plain for codec in self.codecs.values())
+
+    @property
+    def ratio(self) -> float:
+        """Plain bytes a stored byte, 0.0 where there are no batches."""
+        stored = sum(codec.stored for codec in self.codecs.values())
+        return self.plain / stored if stored else 0.0
+
+    def add_batch(self, batch: Any) -> None:
+        """Count one RecordBatch; reads its records. Raises CorruptBatchError or LimitError where it is damaged."""
+        count = len(batch)
+        plain = _plain_size(batch)
+        times = [record.timestamp for record in batch]
+        self.batches += 1
+        if batch.is_control:
+            self.control_batches += 1
+            self.control_records += count
+        else:
+            self.records += count
+        self.transactional_batches += batch.is_transactional
+        if self.first_offset < 0 or batch.base_offset < self.first_offset:
+            self.first_offset = batch.base_offset
+        self.last_offset = max(self.last_offset, batch.last_offset)
+        if not batch.is_control:
+            self._widen(min(times, default=-1), max(times, default=-1))
+        self._sizes(batch.size, batch.size)
+        bucket = 1 << (batch.size - 1).bit_length()
+        self.sizes[bucket] = self.sizes.get(bucket, 0) + 1
+        self.magics[batch.magic] = self.magics.get(batch.magic, 0) + 1
+        self.timestamp_types[batch.timestamp_type] = self.timestamp_types.get(batch.timestamp_type, 0) + 1
+        codec = self.codecs.setdefault(batch.codec, CodecStats())
+        codec.batches += 1
+        codec.records += count
+        codec.stored += batch.size
+        codec.plain += plain
+        if batch.producer_id >= 0:
+            producer = self.producers.setdefault(batch.producer_id, ProducerStats())
+            producer.batches += 1
+            producer.transactional += batch.is_transactional
+            producer.records += 0 if batch.is_control else count
+            if batch.producer_epoch not in producer.epochs:
+                producer.epochs = tuple(sorted((*producer.epochs, batch.producer_epoch)))
+        if times and times[0] >= 0 and not batch.is_control:
+            self.times.add(times[0], count)
+
+    def _widen(self, earliest: int, latest: int) -> None:
+        if earliest >= 0 and (self.min_timestamp < 0 or earliest < self.min_timestamp):
+            self.min_timestamp = earliest
+        self.max_timestamp = max(self.max_timestamp, latest)
+
+    def _sizes(self, smallest: int, largest: int) -> None:
+        if smallest >= 0 and (self.smallest_batch < 0 or smallest < self.smallest_batch):
+            self.smallest_batch = smallest
+        self.largest_batch = max(self.largest_batch, largest)
+
+    def merge(self, other: SegmentStats) -> None:
+        """Add what another segment holds."""
+        for name in ("segments", "size", "batches", "records", "control_batches", "control_records",
+                     "transactional_batches", "bad", "tail"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        if other.first_offset >= 0 and (self.first_offset < 0 or other.first_offset < self.first_offset):
+            self.first_offset = other.first_offset
+        self.last_offset = max(self.last_offset, other.last_offset)
+        self._widen(other.min_timestamp, other.max_timestamp)
+        self._sizes(other.smallest_batch, other.largest_batch)
+        _count(self.magics, other.magics)
+        _count(self.sizes, other.sizes)
+        _count(self.timestamp_types, other.timestamp_types)
+        for name, codec in other.codecs.items():
+            into = self.codecs.setdefault(name, CodecStats())
+            into.batches, into.records = into.batches + codec.batches, into.records + codec.records
+            into.stored, into.plain = into.stored + codec.stored, into.plain + codec.plain
+        for number, producer in other.producers.items():
+            one = self.producers.setdefault(number, ProducerStats())
+            one.batches, one.records = one.batches + producer.batches, one.records + producer.records
+            one.transactional += producer.transactional
+            one.epochs = tuple(sorted({*one.epochs, *producer.epochs}))
+        self.times.merge(other.times)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for JSON; times in milliseconds, null where there is none."""
+        stored = sum(codec.stored for codec in self.codecs.values())
+        return {
+            "path": self.path,
+            "topic": self.topic,
+            "partition": self.partition,
+            "segments": self.segments,
+            "size": self.size,
+            "batches": self.batches,
+            "records": self.records,
+            "control_batches": self.control_batches,
+            "control_records": self.control_records,
+            "transactional_batches": self.transactional_batches,
+            "bad_batches": self.bad,
+            "tail_bytes": self.tail,
+            "first_offset": None if self.first_offset < 0 else self.first_offset,
+            "last_offset": None if self.last_offset < 0 else self.last_offset,
+            "min_timestamp": None if self.min_timestamp < 0 else self.min_timestamp,
+            "max_timestamp": None if self.max_timestamp < 0 else self.max_timestamp,
+            "plain_size": self.plain,
+            "ratio": round(self.ratio, 4),
+            "batch_size": {
+                "min": None if self.smallest_batch < 0 else self.smallest_batch,
+                "mean": round(stored / self.batches) if self.batches else None,
+                "max": None if self.largest_batch < 0 else self.largest_batch,
+                "histogram": {str(key): self.sizes[key] for key in sorted(self.sizes)},
+            },
+            "magics": {str(key): self.magics[key] for key in sorted(self.magics)},
+            "timestamp_types": dict(sorted(self.timestamp_types.items())),
+            "codecs": {
+                name: {"batches": codec.batches, "records": codec.records, "size": codec.stored,
+                       "plain_size": codec.plain, "ratio": round(codec.ratio, 4)}
+                for name, codec in sorted(self.codecs.items())
+            },
+            "producers": [
+                {"producer_id": number, "epochs": list(one.epochs), "batches": one.batches, "records": one.records,
+                 "transactional_batches": one.transactional}
+                for number, one in sorted(self.producers.items())
+            ],
+        }
+
+
+def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
+    for key, count in more.items():
+        into[key] = into.get(key, 0) + count
+
+
+def _plain_size(batch: Any) -> int:
+    """Bytes of the batch, its payload decompressed."""
+    if batch.codec == "none" or len(batch) == 0:
+        return int(batch.size)
+    raw = batch.raw
+    if batch.magic == 2:
+        return 61 + len(decompress(batch.codec, raw[61:], limit=_LIMIT))
+    at = 18 if batch.magic == 0 else 26
+    at += 4 + max(0, int.from_bytes(raw[at : at + 4], "big", signed=True))
+    return len(decompress(batch.codec, raw[at + 4 :], limit=_LIMIT, magic=batch.magic))
+
+
+def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
+    """Statistics of one segment; damaged batches are counted and left out. progress: takes bytes done since last."""
+    stats = SegmentStats(segment.path, segment.topic, segment.partition, size=segment.size)
+    batches = segment.batches(errors="keep")
+    for batch in batches:
+        bad = isinstance(batch, BadBatch)
+        try:
+            if not bad:
+                stats.add_batch(batch)
+        except KwireError:
+            bad = True
+        stats.bad += bad
+        if progress is not None:
+            progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
+    stats.tail = batches.tail[1] if batches.tail else 0
+    return stats
+
+
+def merged(parts: Iterable[SegmentStats], **labels: Any) -> SegmentStats:
+    """Several segments as one. labels: path, topic, partition of the whole."""
+    total = SegmentStats(segments=0, **labels)
+    for part in parts:
+        total.merge(part)
+    return total

@@ -1,1 +1,0 @@
-"""Spark: functions over RDDs and columns, the data source, streams, a cluster."""
