@@ -16,6 +16,7 @@ EXTENSIONS = {
     "cursor": [],
     "crc32c": ["kwire_c/core/crc32c.c", "kwire_c/core/crc32c_x86.c", "kwire_c/core/crc32c_arm.c"],
     "block": [],
+    "frames": ["kwire_c/core/frames.c"],
     "records": ["kwire_c/core/batch.c"],
     "build": ["kwire_c/core/batch.c"],
     "decode": [],

@@ -6,50 +6,27 @@ from functools import lru_cache
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
+from kwire_c.frames import Lz4Blocks, xxh32
 
-_plain: Any
-_pack: Any
-_Error: Any
+cramjam: Any
+lz4_block: Any
 try:
+    import cramjam
+except ImportError:
+    cramjam = None
+try:
+    # the faster one for a single block, while cramjam fills one buffer with many without a copy
     import lz4.block
     from lz4.version import version as _version
 
-    LIBRARY = f"lz4 {_version}"
-    _Error = lz4.block.LZ4BlockError
-
-    def _plain(block: Any, size: int) -> Any:
-        return lz4.block.decompress(block, uncompressed_size=size)
-
-    def _pack(block: Any, level: int | None) -> bytes:
-        if level is None or level == 9:
-            return lz4.block.compress(block, store_size=False)  # type: ignore[no-any-return]
-        return lz4.block.compress(  # type: ignore[no-any-return]
-            block, mode="high_compression", compression=level, store_size=False
-        )
+    lz4_block = lz4.block
 except ImportError:
-    try:
-        import cramjam
-    except ImportError:
-        raise MissingCodecError(
-            "lz4 needs cramjam or lz4, neither is installed: pip install cramjam (or 'kwire[fast]')"
-        ) from None
+    lz4_block, _version = None, ""
+if cramjam is None and lz4_block is None:
+    raise MissingCodecError("lz4 needs cramjam or lz4, neither is installed: pip install cramjam (or 'kwire[fast]')")
 
-    LIBRARY = f"cramjam {cramjam.__version__}"
-    _Error = cramjam.DecompressionError
-
-    def _plain(block: Any, size: int) -> Any:
-        out = bytearray(size)
-        done = cramjam.lz4.decompress_block_into(block, out)
-        del out[done:]
-        return out
-
-    def _pack(block: Any, level: int | None) -> bytes:
-        if level is None or level == 9:
-            return bytes(cramjam.lz4.compress_block(block, store_size=False))
-        return bytes(
-            cramjam.lz4.compress_block(block, mode="high_compression", compression=level, store_size=False)
-        )
-
+LIBRARY = ", ".join([f"lz4 {_version}"] * bool(lz4_block) + ([f"cramjam {cramjam.__version__}"] if cramjam else []))
+_ERRORS = (*((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _STORED = 0x80000000
@@ -59,105 +36,58 @@ _DEFAULT_LEVEL = 9  # CompressionType.LZ4: the fast compressor, other levels are
 
 def decompress(data: Any, limit: int, magic: int) -> Any:
     """The content of the first frame; what follows its end mark is not looked at, nor are content size and checksum."""
-    view, end = memoryview(data), len(data)
-    at, max_block, checked, content_checked = _descriptor(view, magic)
-    parts, done = [], 0
-    while True:
-        if end - at < 4:
-            raise CorruptBatchError("lz4: the stream ends early")
-        size = int.from_bytes(view[at : at + 4], "little")
-        stored, size, at = size & _STORED, size & ~_STORED, at + 4
-        if size == 0:
-            break
-        if size > max_block:
-            raise CorruptBatchError(f"lz4: a block of {size} bytes, at most {max_block} are allowed")
-        if size > end - at:
-            raise CorruptBatchError("lz4: the stream ends early")
-        block = view[at : at + size]
-        at += size
-        part = block if stored else _block(block, max_block, limit, done)
-        done += len(part)
-        if done > limit:
-            raise _too_large(limit, done)
-        if checked:
-            if end - at < 4 or int.from_bytes(view[at : at + 4], "little") != xxh32(block):
-                raise CorruptBatchError("lz4: wrong checksum of a block")
-            at += 4
-        parts.append(part)
-    if content_checked and end - at < 4:
-        raise CorruptBatchError("lz4: the stream ends early")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _too_large(limit: int, needed: int | None) -> LimitError:
-    return LimitError("lz4: the batch decompresses to more than the limit", limit=limit, needed=needed)
-
-
-def _block(block: memoryview, max_block: int, limit: int, done: int) -> Any:
+    blocks = Lz4Blocks(data, magic)
+    out: bytes | bytearray
     try:
-        return _plain(block, max_block)
-    except _Error as error:
+        if blocks.count == 1:
+            start, stop, stored = next(blocks)
+            block = memoryview(data)[start:stop]
+            out = bytes(block) if stored else _unpack(block, min(blocks.most, blocks.max_block))
+        else:
+            out = _many(memoryview(data), blocks, limit)
+    except _ERRORS as error:
         raise CorruptBatchError(f"lz4: {error}") from None
+    if len(out) > limit:
+        raise LimitError("lz4: the batch decompresses to more than the limit", limit=limit)
+    return out
 
 
-def _descriptor(view: memoryview, magic: int) -> tuple[int, int, int, int]:
-    """Position of the first block, largest block in bytes, whether blocks and content carry checksums."""
-    if len(view) < 6:
-        raise CorruptBatchError("lz4: the stream ends early")
-    if view[:4] != _MAGIC:
-        raise CorruptBatchError("lz4: wrong magic bytes")
-    flags, size = view[4], view[5]
-    if flags & 3:
-        raise CorruptBatchError("lz4: reserved or dictionary bits are set")
-    if flags >> 6 != 1:
-        raise CorruptBatchError(f"lz4: version {flags >> 6} is unsupported")
-    if not flags & 0x20:
-        raise CorruptBatchError("lz4: dependent blocks are unsupported")
-    if size & 0x8F:
-        raise CorruptBatchError("lz4: reserved bits are set")
-    if size < 0x40:
-        raise CorruptBatchError(f"lz4: block size {size >> 4} is unsupported")
-    end = 14 if flags & 8 else 6
-    if len(view) <= end:
-        raise CorruptBatchError("lz4: the stream ends early")
-    if magic != 0 and view[end] != _header_checksum(bytes(view[4:end])):
-        raise CorruptBatchError("lz4: wrong checksum of the header")
-    return end + 1, 1 << (2 * (size >> 4) + 8), flags & 0x10, flags & 4
+def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytearray:
+    """All blocks in one buffer, or just more than limit bytes of them."""
+    room = blocks.max_block
+    out = bytearray(min(blocks.most, limit + room))
+    target, done = memoryview(out), 0
+    for start, stop, stored in blocks:
+        block = view[start:stop]
+        if stored or not cramjam:
+            part = block if stored else _unpack(block, room)
+            size = len(part)
+            if size <= limit - done:
+                target[done : done + size] = part
+            done += size
+        else:
+            done += cramjam.lz4.decompress_block_into(block, target[done : done + room])
+        if done > limit:
+            break
+    target.release()
+    del out[done:]
+    return out if done <= limit else out + bytes(done - len(out))
 
 
-@lru_cache(256)
-def _header_checksum(descriptor: bytes) -> int:
-    return xxh32(descriptor) >> 8 & 0xFF
+def _unpack(block: Any, room: int) -> Any:
+    """One block, which is refused where it does not fit in room bytes."""
+    if lz4_block:
+        return lz4_block.decompress(block, room)
+    out = bytearray(room)
+    del out[cramjam.lz4.decompress_block_into(block, out) :]
+    return out
 
 
-def _rotate(value: int, bits: int) -> int:
-    return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
-
-
-def xxh32(data: Any) -> int:
-    """XXH32 with seed 0, the checksum of lz4's frames."""
-    p1, p2, p3, p4, p5, mask = 2654435761, 2246822519, 3266489917, 668265263, 374761393, 0xFFFFFFFF
-    at, end = 0, len(data)
-    if end >= 16:
-        lanes = [(p1 + p2) & mask, p2, 0, -p1 & mask]
-        while end - at >= 16:
-            for i in range(4):
-                word = int.from_bytes(data[at : at + 4], "little")
-                lanes[i] = _rotate((lanes[i] + word * p2) & mask, 13) * p1 & mask
-                at += 4
-        value = sum(_rotate(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & mask
-    else:
-        value = p5
-    value = (value + end) & mask
-    while end - at >= 4:
-        value = _rotate((value + int.from_bytes(data[at : at + 4], "little") * p3) & mask, 17) * p4 & mask
-        at += 4
-    while at < end:
-        value = _rotate((value + data[at] * p5) & mask, 11) * p1 & mask
-        at += 1
-    value = (value ^ value >> 15) * p2 & mask
-    value = (value ^ value >> 13) * p3 & mask
-    return value ^ value >> 16
+@lru_cache(4)
+def _header(magic: int) -> bytes:
+    # Kafka's first lz4 hashed the magic bytes too; brokers still expect that in magic 0
+    checksum = xxh32(_MAGIC + b"\x60\x40" if magic == 0 else b"\x60\x40") >> 8 & 0xFF
+    return _MAGIC + bytes((0x60, 0x40, checksum))
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:
@@ -166,10 +96,8 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
         level = _DEFAULT_LEVEL
     elif not (isinstance(level, int) and 1 <= level <= 17):
         raise EncodeError(f"lz4 levels are 1 to 17, got {level!r}", path="level")
-    # Kafka's first lz4 hashed the magic bytes too; brokers still expect that in magic 0
-    checksum = _header_checksum(_MAGIC + b"\x60\x40" if magic == 0 else b"\x60\x40")
     view = memoryview(data)
-    parts: list[Any] = [_MAGIC, b"\x60\x40", bytes((checksum,))]
+    parts: list[Any] = [_header(magic)]
     for at in range(0, len(view), _BLOCK):
         block = view[at : at + _BLOCK]
         packed = _pack(block, level)
@@ -179,3 +107,10 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
             parts += (len(packed).to_bytes(4, "little"), packed)
     parts.append(b"\0\0\0\0")
     return b"".join(parts)
+
+
+def _pack(block: Any, level: int) -> Any:
+    options = {} if level == _DEFAULT_LEVEL else {"mode": "high_compression", "compression": level}
+    if lz4_block:
+        return lz4_block.compress(block, store_size=False, **options)
+    return cramjam.lz4.compress_block(block, store_size=False, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
+from kwire_c.frames import SnappyBlocks
 
 try:
     import cramjam
@@ -13,89 +14,36 @@ except ImportError:
 
 LIBRARY = f"cramjam {cramjam.__version__}"
 
-MAGIC = b"\x82SNAPPY\x00"
-_HEADER = MAGIC + (1).to_bytes(4, "big") + (1).to_bytes(4, "big")  # version, lowest compatible version
+_HEADER = b"\x82SNAPPY\x00" + (1).to_bytes(4, "big") * 2  # version, lowest compatible version
 _BLOCK = 32 * 1024  # SnappyOutputStream's default
-_MAX_CHUNK = 512 * 1024 * 1024  # SnappyInputStream's
 _into, _raw, _Error = cramjam.snappy.decompress_raw_into, cramjam.snappy.compress_raw, cramjam.DecompressionError
 
 
-def decompress(data: Any, limit: int, magic: int) -> Any:
+def decompress(data: Any, limit: int, magic: int) -> bytearray:
     """All blocks in one piece. Without xerial's header the whole is one raw block, as in SnappyInputStream."""
-    if len(data) < 16 or bytes(data[:8]) != MAGIC:
-        if len(data) == 0:
-            raise CorruptBatchError("snappy: no bytes at all")
-        size = _declared(data, 0, len(data))
-        if size > limit:
-            raise _too_large(limit, size)
-        out = bytearray(size)
-        _block(data, out, size)
-        return out
-    return _framed(memoryview(data), limit)
-
-
-def _too_large(limit: int, needed: int) -> LimitError:
-    return LimitError("snappy: the batch decompresses to more than the limit", limit=limit, needed=needed)
-
-
-def _declared(data: Any, at: int, end: int) -> int:
-    """The size that a raw block declares; refused where so few bytes cannot give it."""
-    size = shift = 0
-    for position in range(at, min(at + 5, end)):
-        byte = data[position]
-        size |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            # a copy of 64 bytes takes 3, so nothing grows more than that; int: Java reads the size as one
-            if size > 0x7FFFFFFF or size > (end - at) * 22:
-                raise CorruptBatchError(f"snappy: {end - at} bytes cannot hold the declared {size}")
-            return int(size)
-        shift += 7
-    raise CorruptBatchError("snappy: bad declared size")
-
-
-def _block(data: Any, out: Any, size: int) -> None:
+    if len(data) == 0:
+        raise CorruptBatchError("snappy: no bytes at all")
+    blocks = SnappyBlocks(data)
+    total = blocks.total
+    if total > limit:
+        raise LimitError("snappy: the batch decompresses to more than the limit", limit=limit, needed=total)
+    out = bytearray(total)
     try:
-        done = _into(data, out)
+        if blocks.count < 0:
+            whole = _into(data, out) == total
+        elif blocks.count == 1:
+            start, stop, size = next(blocks)
+            whole = _into(memoryview(data)[start:stop], out) == size
+        else:
+            view, target, done, whole = memoryview(data), memoryview(out), 0, True
+            for start, stop, size in blocks:
+                whole = whole and _into(view[start:stop], target[done : done + size]) == size
+                done += size
     except _Error as error:
         raise CorruptBatchError(f"snappy: {error}") from None
-    if done != size:
-        raise CorruptBatchError(f"snappy: a block of {done} bytes declares {size}")
-
-
-def _framed(data: memoryview, limit: int) -> Any:
-    blocks, total, end = [], 0, len(data)
-    _version(data, 0)
-    at = 16
-    while end - at >= 4:  # fewer bytes end the stream without a word, as in Java
-        size = int.from_bytes(data[at : at + 4], "big", signed=True)
-        if data[at : at + 4] == MAGIC[:4]:  # concatenated streams
-            if end - at < 16:
-                raise CorruptBatchError("snappy: a concatenated header ends early")
-            if data[at : at + 8] != MAGIC:
-                break
-            _version(data, at)
-            at += 16
-            continue
-        at += 4
-        if size < 0 or size > _MAX_CHUNK or size > end - at:
-            raise CorruptBatchError(f"snappy: a block of {size} bytes, {end - at} left")
-        plain = _declared(data, at, at + size)
-        total += plain
-        if total > limit:
-            raise _too_large(limit, total)
-        blocks.append((at, at + size, plain))
-        at += size
-    out = bytearray(total)
-    view, done = memoryview(out), 0
-    for start, stop, plain in blocks:
-        _block(data[start:stop], view[done : done + plain], plain)
-        done += plain
+    if not whole:
+        raise CorruptBatchError("snappy: a block gives another size than it declares")
     return out
-
-
-def _version(data: memoryview, at: int) -> None:
-    if int.from_bytes(data[at + 8 : at + 12], "big", signed=True) < 1:
-        raise CorruptBatchError("snappy: incompatible version of the framing")
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

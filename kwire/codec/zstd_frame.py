@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
+from kwire_c.frames import ZstdFrames
 
 zstandard: Any
 _Error: Any
@@ -26,8 +27,6 @@ except ImportError:
     LIBRARY = f"cramjam {cramjam.__version__}"
     _Error = cramjam.DecompressionError
 
-_MAX_WINDOW = (1 << 27) + 1  # ZSTD_d_windowLogMax's default, which Kafka's streams keep
-_MAX_BLOCK = 128 * 1024
 _MIN_LEVEL, _MAX_LEVEL, _DEFAULT_LEVEL = -131072, 22, 3
 
 
@@ -35,112 +34,57 @@ class _Local(threading.local):
     """One context a thread: a new one costs as much as a small batch."""
 
     def __init__(self) -> None:
-        if zstandard is not None:
-            self.decompress = zstandard.ZstdDecompressor().decompress
+        self.decompress = zstandard.ZstdDecompressor().decompress if zstandard is not None else _cramjam
         self.compressors: dict[int, Any] = {}
 
 
-_local = _Local()
-
-
-def _one(frame: Any, room: int) -> Any:
-    """The content of one frame, which is known to end within room bytes or is refused."""
-    if zstandard is not None:
-        return _local.decompress(frame, room) if room else b""
+def _cramjam(frame: Any, room: int) -> Any:
     out = bytearray(room)
     done = cramjam.zstd.decompress_into(frame, out)
     del out[done:]
     return out
 
 
+_local = _Local()
+
+
 def decompress(data: Any, limit: int, magic: int) -> Any:
     """All frames' content in one piece; skippable frames are skipped, checksums and stated sizes are checked."""
     if magic < 2:
         raise CorruptBatchError(f"zstd in a batch of magic {magic}")
-    view, at, end, parts, done = memoryview(data), 0, len(data), [], 0
-    while at < end:
-        stop, least, most = _frame(view, at, end)
-        if stop and most >= 0:
-            if done + least > limit:
-                raise _too_large(limit, done + least)
-            room = min(most, limit - done)
-            try:
-                part = _one(data if stop - at == end else view[at:stop], room) if most else b""
-            except _Error as error:
-                if room < most:
-                    raise _too_large(limit, None) from None
-                raise CorruptBatchError(f"zstd: {error}") from None
-            done += len(part)
-            parts.append(part)
-        at = stop
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    parts, done, end = [], 0, len(data)
+    for start, stop, least, most, cut in ZstdFrames(data):
+        if done + least > limit:
+            raise _too_large(limit, done + least)
+        frame = data if stop - start == end else memoryview(data)[start:stop]
+        room = min(most, limit - done)
+        try:
+            part = _local.decompress(frame, room) if room and not cut else _streamed(frame, most, limit - done)
+        except _Error as error:
+            if 0 < room < most:
+                raise _too_large(limit, None) from None
+            raise CorruptBatchError(f"zstd: {error}") from None
+        if start == 0 and stop == end:
+            return part
+        done += len(part)
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _too_large(limit: int, needed: int | None) -> LimitError:
     return LimitError("zstd: the batch decompresses to more than the limit", limit=limit, needed=needed)
 
 
-def _frame(view: memoryview, at: int, end: int) -> tuple[int, int, int]:
-    """(position behind the frame, least and most bytes that it can give); most is -1 for a skippable frame."""
-    word = int.from_bytes(view[at : at + 4], "little")
-    if end - at < 8:
-        raise CorruptBatchError("zstd: the stream ends early")
-    if word & 0xFFFFFFF0 == 0x184D2A50:
-        stop = at + 8 + int.from_bytes(view[at + 4 : at + 8], "little")
-        if stop > end:
-            raise CorruptBatchError("zstd: the stream ends early")
-        return stop, 0, -1
-    if word != 0xFD2FB528:
-        raise CorruptBatchError("zstd: wrong magic bytes")
-    flags = view[at + 4]
-    single = flags & 0x20
-    dictionary = (0, 1, 2, 4)[flags & 3]
-    stated = (1 if single else 0, 2, 4, 8)[flags >> 6]
-    position = at + 5
-    if end - position < (not single) + dictionary + stated:
-        raise CorruptBatchError("zstd: the stream ends early")
-    window = 0
-    if not single:
-        exponent = 10 + (view[position] >> 3)
-        window = (1 << exponent) + (1 << exponent - 3) * (view[position] & 7)
-        position += 1
-    position += dictionary
-    content = -1
-    if stated:
-        content = int.from_bytes(view[position : position + stated], "little") + (256 if stated == 2 else 0)
-        position += stated
-    if single:
-        window = content
-    if window > _MAX_WINDOW:
-        raise CorruptBatchError(f"zstd: a window of {window} bytes, at most {_MAX_WINDOW} are allowed")
-    least = most = 0
-    block_limit = min(window, _MAX_BLOCK)
-    last = 0
-    while not last:
-        if end - position < 3:
-            raise CorruptBatchError("zstd: the stream ends early")
-        header = int.from_bytes(view[position : position + 3], "little")
-        last, kind, size = header & 1, header >> 1 & 3, header >> 3
-        position += 3
-        if kind == 2:
-            most += block_limit
-        elif kind < 2:
-            least += size
-            most += size
-        else:
-            raise CorruptBatchError("zstd: a block of a reserved type")
-        position += 1 if kind == 1 else size
-        if position > end:
-            raise CorruptBatchError("zstd: the stream ends early")
-    if flags & 4:
-        position += 4
-        if position > end:
-            raise CorruptBatchError("zstd: the stream ends early")
-    if content >= 0:
-        if content < least or content > most:
-            raise CorruptBatchError(f"zstd: a frame that states {content} bytes gives {least} to {most}")
-        least = most = content
-    return position, least, most
+def _streamed(frame: Any, most: int, room: int) -> Any:
+    """What a frame gives that holds no content (its checksum counts) or that is cut, at most that many bytes."""
+    if zstandard is None:
+        return _cramjam(frame, min(most, room) + 1)
+    out = bytearray(min(most, room) + 1)
+    done = zstandard.ZstdDecompressor().stream_reader(frame).readinto(out)
+    if done > room:
+        raise _too_large(room, None)
+    del out[done:]
+    return out
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

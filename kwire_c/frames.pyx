@@ -1,0 +1,193 @@
+"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams stand, for the libraries that unpack them."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+cimport cython
+
+from kwire_c.block cimport Block, pin
+from kwire_c.cursor cimport kw_cursor, kw_cursor_set
+
+from kwire_c.failure import CorruptBatchError
+
+
+cdef extern from "frames.h" nogil:
+    ctypedef enum kw_frame_status:
+        KW_FRAME_OK
+        KW_FRAME_END
+        KW_FRAME_SHORT
+
+    ctypedef struct kw_lz4_frame:
+        uint32_t max_block
+
+    ctypedef struct kw_lz4_block:
+        const uint8_t *start
+        uint32_t size
+        bint stored
+
+    ctypedef struct kw_zstd_frame:
+        bint skippable
+        uint64_t least
+        uint64_t most
+
+    kw_frame_status kw_lz4_open(kw_cursor *c, bint any_checksum, kw_lz4_frame *frame)
+    kw_frame_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block)
+    kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
+    kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
+    bint kw_xerial_is(const uint8_t *data, size_t size)
+    kw_frame_status kw_xerial_next(kw_cursor *c, const uint8_t **block, uint32_t *size, uint32_t *declared)
+    uint32_t kw_xxh32(const uint8_t *data, size_t size)
+
+
+cdef tuple REASONS = (
+    "", "", "the stream ends early", "wrong magic bytes", "an unsupported version", "reserved bits are set",
+    "dependent blocks are unsupported", "a block of a forbidden size", "wrong checksum of the header",
+    "wrong checksum of a block", "a window of more than 128 MiB", "a stated size that the blocks cannot give",
+    "a declared size that the bytes cannot give",
+)
+
+# ZSTD_DStreamInSize: what ZstdInputStream reads from its source at a time
+cdef int64_t ZSTD_SOURCE = 128 * 1024 + 3
+
+
+cdef int refuse(str codec, kw_frame_status status) except -1:
+    raise CorruptBatchError(f"{codec}: {REASONS[status]}")
+
+
+@cython.final
+cdef class Lz4Blocks:
+    """Iterates over the blocks of the first lz4 frame: (start, stop, stored).
+
+    data: a buffer; magic: the batch's format, 0 takes any checksum of the header. count: how many; max_block: bytes of
+    the largest allowed; most: bytes that can come out of all. What follows the end mark is not looked at. Making one
+    raises CorruptBatchError where Kafka's Lz4BlockInputStream refuses.
+    """
+
+    cdef Block held
+    cdef kw_cursor cursor
+    cdef kw_lz4_frame frame
+    cdef readonly int64_t count, max_block, most
+
+    def __init__(self, data, int magic):
+        cdef kw_frame_status status
+        cdef kw_lz4_block block
+        cdef kw_cursor first
+        self.held = pin(data)
+        kw_cursor_set(&self.cursor, self.held.data, self.held.size)
+        status = kw_lz4_open(&self.cursor, magic == 0, &self.frame)
+        first = self.cursor
+        self.count = self.most = 0
+        self.max_block = self.frame.max_block
+        while status == KW_FRAME_OK:
+            status = kw_lz4_next(&self.cursor, &self.frame, &block)
+            if status == KW_FRAME_OK:
+                self.count += 1
+                self.most += block.size if block.stored else min(self.max_block, <int64_t> block.size * 255)
+        if status != KW_FRAME_END:
+            refuse("lz4", status)
+        self.cursor = first
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef kw_lz4_block block
+        if kw_lz4_next(&self.cursor, &self.frame, &block) != KW_FRAME_OK:
+            raise StopIteration
+        cdef int64_t start = block.start - self.held.data
+        return start, start + block.size, block.stored
+
+
+@cython.final
+cdef class ZstdFrames:
+    """Iterates over zstd frames but skippable ones: (start, stop, least, most, cut), least and most bytes it can give.
+
+    cut: the last frame lacks bytes, and ZstdInputStream would take that for the end, as another frame ended in the
+    same read of its source. Raises CorruptBatchError where it refuses.
+    """
+
+    cdef Block held
+    cdef kw_cursor cursor
+
+    def __init__(self, data):
+        self.held = pin(data)
+        kw_cursor_set(&self.cursor, self.held.data, self.held.size)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef kw_zstd_frame frame
+        cdef kw_frame_status status
+        cdef int64_t start, size = self.held.size
+        while True:
+            start = self.cursor.at - self.held.data
+            status = kw_zstd_next(&self.cursor, &frame)
+            if status == KW_FRAME_OK:
+                if not frame.skippable:
+                    return start, self.cursor.at - self.held.data, frame.least, frame.most, False
+            elif status == KW_FRAME_END:
+                raise StopIteration
+            elif status == KW_FRAME_SHORT and start > (size - 1) // ZSTD_SOURCE * ZSTD_SOURCE:
+                self.cursor.at = self.cursor.end
+                if frame.most == 0:
+                    raise StopIteration
+                return start, size, 0, frame.most, True
+            else:
+                refuse("zstd", status)
+
+
+@cython.final
+cdef class SnappyBlocks:
+    """Iterates over the raw blocks of a snappy stream, in xerial's framing or a single one: (start, stop, size).
+
+    count: how many, -1 for a single raw one without framing, which is all of data; total: bytes that come out. Making one raises CorruptBatchError where snappy-java's
+    SnappyInputStream refuses, and for a declared size that so few bytes cannot give.
+    """
+
+    cdef Block held
+    cdef kw_cursor cursor
+    cdef readonly int64_t count, total
+
+    def __init__(self, data):
+        cdef kw_frame_status status
+        cdef const uint8_t *block
+        cdef uint32_t size, declared
+        cdef kw_cursor first
+        self.held = pin(data)
+        self.count = self.total = 0
+        kw_cursor_set(&self.cursor, self.held.data, self.held.size)
+        if not kw_xerial_is(self.held.data, self.held.size):
+            status = kw_snappy_declared(self.held.data, self.held.size, &declared)
+            if status != KW_FRAME_OK:
+                refuse("snappy", status)
+            self.count, self.total = -1, declared
+            return
+        self.cursor.at += 16
+        first = self.cursor
+        status = kw_xerial_next(&self.cursor, &block, &size, &declared)
+        while status == KW_FRAME_OK:
+            self.count += 1
+            self.total += declared
+            status = kw_xerial_next(&self.cursor, &block, &size, &declared)
+        if status != KW_FRAME_END:
+            refuse("snappy", status)
+        self.cursor = first
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef const uint8_t *block
+        cdef uint32_t size, declared
+        if self.count < 0:
+            raise StopIteration
+        if kw_xerial_next(&self.cursor, &block, &size, &declared) != KW_FRAME_OK:
+            raise StopIteration
+        cdef int64_t start = block - self.held.data
+        return start, start + size, declared
+
+
+def xxh32(data):
+    """XXH32 with seed 0, the checksum in lz4's frames."""
+    cdef Block held = pin(data)
+    return kw_xxh32(held.data, held.size)
