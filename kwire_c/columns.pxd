@@ -40,6 +40,8 @@ cdef extern from "columns.h" nogil:
         int64_t rows
         int64_t header_rows
         int64_t max_bytes
+        uint64_t input_bytes
+        uint64_t seen_bytes
         kw_buffer fixed[11]
         kw_binary key
         kw_binary value

@@ -4,7 +4,7 @@ from kwire_c.failure import CorruptBatchError, KwireError, LimitError, MissingCo
 from kwire_c.records import BadBatch
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from kwire_c.batch cimport (
@@ -111,6 +111,7 @@ cdef class Gatherer:
     cdef bint views, verify_crc, keep, strict_tail, control
     cdef Py_ssize_t limit
     cdef int64_t max_bytes
+    cdef uint64_t left_bytes  # of the inputs, when the chunk is begun
     cdef kw_window window
     cdef bint windowed
     cdef kw_run run
@@ -122,6 +123,7 @@ cdef class Gatherer:
 
     cdef int begin_chunk(self) except -1:
         self.chunk = Chunk(self.fields, self.views, self.max_bytes)
+        self.chunk.c.input_bytes = self.left_bytes
         self.chunks.append(self.chunk)
         if self.views and self.block is not None:
             self.run.view_buffer = self.chunk.add_views(self.block, self.block.data, self.block.size)
@@ -177,6 +179,7 @@ cdef class Gatherer:
         if self.chunk.c.rows == 0:
             raise LimitError("one batch fills more than an Arrow chunk", limit=self.max_bytes,
                              offset=self.run.origin + self.run.at)
+        self.left_bytes -= min(self.left_bytes, self.chunk.c.seen_bytes)
         return self.begin_chunk()
 
     cdef int slow(self) except -1:
@@ -287,6 +290,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.window.time_from = INT64_MIN if low is None else low
     gatherer.window.time_to = INT64_MAX if high is None else high
     blocks = [pin(data) for data in inputs]
+    gatherer.left_bytes = sum([(<Block> block).size for block in blocks])
     if decide is not None:
         gatherer.decide = decide
     elif committed:

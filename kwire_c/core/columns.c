@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "columns.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -11,26 +12,116 @@
 
 static const uint8_t widths[KW_COL_FIXED] = {8, 8, 1, 4, 8, 2, 4, 8, 4, 1, 1};
 
-int kw_buffer_reserve(kw_buffer *buffer, size_t more) {
-    if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
-    if (more > SIZE_MAX / 4 - buffer->size) return 0;
-    size_t room = buffer->room * 2 > buffer->size + more ? buffer->room * 2 : buffer->size + more;
+/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. */
+#define POOL_SLOTS 24
+#define POOL_SMALLEST ((size_t)64 << 10)
+#define POOL_BYTES ((size_t)64 << 20)
+static struct {
+    uint8_t *data;
+    size_t room;
+} pool[POOL_SLOTS];
+static size_t pool_bytes;
+static unsigned pool_next;
+static atomic_flag pool_lock = ATOMIC_FLAG_INIT;
+
+static void lock_pool(void) {
+    while (atomic_flag_test_and_set_explicit(&pool_lock, memory_order_acquire)) {
+    }
+}
+
+static void unlock_pool(void) { atomic_flag_clear_explicit(&pool_lock, memory_order_release); }
+
+/* The smallest kept buffer of room bytes or more, and not of twice as many; NULL where there is none. */
+static uint8_t *pool_take(size_t room, size_t *got) {
+    int best = -1;
+    if (room < POOL_SMALLEST) return NULL;
+    lock_pool();
+    for (int i = 0; i < POOL_SLOTS; i++)
+        if (pool[i].data && pool[i].room >= room && pool[i].room / 2 <= room &&
+            (best < 0 || pool[i].room < pool[best].room))
+            best = i;
+    uint8_t *data = NULL;
+    if (best >= 0) {
+        data = pool[best].data;
+        *got = pool[best].room;
+        pool_bytes -= pool[best].room;
+        pool[best].data = NULL;
+    }
+    unlock_pool();
+    return data;
+}
+
+static void pool_give(uint8_t *data, size_t room) {
+    uint8_t *dropped[POOL_SLOTS];
+    int drops = 0;
+    if (room < POOL_SMALLEST || room > POOL_BYTES / 2) {
+        free(data);
+        return;
+    }
+    lock_pool();
+    int slot = -1;
+    for (int i = 0; i < POOL_SLOTS && slot < 0; i++)
+        if (!pool[i].data) slot = i;
+    while (slot < 0 || pool_bytes + room > POOL_BYTES) { /* the oldest go */
+        unsigned i = pool_next++ % POOL_SLOTS;
+        if (!pool[i].data) continue;
+        dropped[drops++] = pool[i].data;
+        pool_bytes -= pool[i].room;
+        pool[i].data = NULL;
+        slot = (int)i;
+    }
+    pool[slot].data = data;
+    pool[slot].room = room;
+    pool_bytes += room;
+    unlock_pool();
+    while (drops) free(dropped[--drops]);
+}
+
+static void advise_huge(uint8_t *data, size_t room) {
+#ifdef MADV_HUGEPAGE
+    if (room >= HUGE_FROM) {
+        uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)data + room) & ~(uintptr_t)4095;
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: fewer page faults; failing does no harm */
+    }
+#else
+    (void)data, (void)room;
+#endif
+}
+
+static int grow(kw_buffer *buffer, size_t need, size_t wish) {
+    size_t room = buffer->room * 2 > wish ? buffer->room * 2 : wish;
+    if (room < need) room = need;
     if (room < 4096) room = 4096;
+    if (!buffer->data) {
+        buffer->data = pool_take(room, &buffer->room);
+        if (buffer->data) return 1;
+    }
     uint8_t *grown = realloc(buffer->data, room);
+    if (!grown) grown = realloc(buffer->data, room = need);
     if (!grown) return 0;
     buffer->data = grown;
     buffer->room = room;
-#ifdef MADV_HUGEPAGE
-    if (room >= HUGE_FROM) {
-        uintptr_t from = ((uintptr_t)grown + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)grown + room) & ~(uintptr_t)4095;
-        madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: fewer page faults; failing does no harm */
-    }
-#endif
+    advise_huge(grown, room);
     return 1;
 }
 
+int kw_buffer_reserve(kw_buffer *buffer, size_t more) {
+    if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
+    if (more > SIZE_MAX / 4 - buffer->size) return 0;
+    return grow(buffer, buffer->size + more, 0);
+}
+
+/* Room for more bytes; where it must grow, for what all the input will need at the rate so far. */
+static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
+    if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
+    if (more > SIZE_MAX / 4 - buffer->size) return 0;
+    double wish = (double)(buffer->size + more) * columns->scale;
+    double most = 2.0 * (double)columns->input_bytes;
+    return grow(buffer, buffer->size + more, (size_t)(wish > most ? most : wish));
+}
+
 void kw_buffer_free(kw_buffer *buffer) {
-    free(buffer->data);
+    if (buffer->data) pool_give(buffer->data, buffer->room);
     buffer->data = NULL;
     buffer->size = buffer->room = 0;
 }
@@ -50,13 +141,17 @@ void kw_columns_free(kw_columns *columns) {
     kw_buffer_free(&columns->header_lists);
 }
 
-/* Copies size bytes in blocks of 16: both sides must have 16 bytes to spare behind. */
-static inline void copy_wide(uint8_t *to, const uint8_t *from, int64_t size) {
+#define WIDEST 32
+#define AHEAD 512 /* bytes between what is written and what the cache is asked for */
+
+/* Copies size bytes in blocks of width (a constant): both sides must have width bytes to spare behind. */
+static inline __attribute__((always_inline)) void copy_wide(uint8_t *to, const uint8_t *from, int64_t size,
+                                                            int64_t width) {
     do {
-        memcpy(to, from, 16);
-        to += 16;
-        from += 16;
-        size -= 16;
+        memcpy(to, from, (size_t)width);
+        to += width;
+        from += width;
+        size -= width;
     } while (size > 0);
 }
 
@@ -96,29 +191,20 @@ static kw_append_status count_nulls(kw_binary *binary, int64_t rows, const kw_re
     return KW_APPEND_OK;
 }
 
-static kw_append_status append_copies(kw_binary *binary, int64_t rows, const kw_record *records, uint32_t count,
-                                      int value, const kw_place *place, int64_t max_bytes) {
-    int64_t bytes;
-    if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
-    /* rows are added only when all columns have room: what stands behind rows is written over */
-    int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
-    if (bytes > max_bytes - used) return KW_APPEND_FULL;
-    binary->data.size = (size_t)used;
-    binary->spans.size = rows ? (size_t)(rows + 1) * 4 : 0;
-    if (!kw_buffer_reserve(&binary->data, (size_t)bytes + 16) ||
-        !kw_buffer_reserve(&binary->spans, ((size_t)count + 1) * 4))
-        return KW_APPEND_MEMORY;
-    int32_t *spans = (int32_t *)binary->spans.data + rows;
-    spans[0] = (int32_t)used;
-    uint8_t *to = binary->data.data + used;
+/* Copies the parts of count records to `to`, in blocks of width; spans[i + 1] is where part i ends. */
+static inline __attribute__((always_inline)) int32_t copy_parts(kw_binary *binary, uint8_t *to, int32_t *spans,
+                                                                int64_t rows, const kw_record *records, uint32_t count,
+                                                                int value, const kw_place *place, int64_t width) {
     const uint8_t *block = place->block, *safe = block + place->block_size;
-    int32_t at = (int32_t)used;
+    int32_t at = spans[0];
     for (uint32_t i = 0; i < count; i++) {
         int32_t size = PART_SIZE(records + i, value);
         if (KW_LIKELY(size >= 0)) {
             const uint8_t *from = block + PART_AT(records + i, value);
-            if (KW_LIKELY(size <= 512 && safe - from >= size + 16))
-                copy_wide(to, from, size);
+            __builtin_prefetch(to + AHEAD, 1);
+            __builtin_prefetch(to + AHEAD + 64, 1);
+            if (KW_LIKELY(size <= 1024 && safe - from >= size + width))
+                copy_wide(to, from, size, width);
             else
                 memcpy(to, from, (size_t)size);
             to += size;
@@ -128,17 +214,59 @@ static kw_append_status append_copies(kw_binary *binary, int64_t rows, const kw_
         }
         spans[i + 1] = at;
     }
+    return at;
+}
+
+typedef int32_t copy_function(kw_binary *, uint8_t *, int32_t *, int64_t, const kw_record *, uint32_t, int,
+                              const kw_place *);
+
+static int32_t copy_parts_16(kw_binary *binary, uint8_t *to, int32_t *spans, int64_t rows, const kw_record *records,
+                             uint32_t count, int value, const kw_place *place) {
+    return value ? copy_parts(binary, to, spans, rows, records, count, 1, place, 16)
+                 : copy_parts(binary, to, spans, rows, records, count, 0, place, 16);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static int32_t copy_parts_32(kw_binary *binary, uint8_t *to, int32_t *spans,
+                                                             int64_t rows, const kw_record *records, uint32_t count,
+                                                             int value, const kw_place *place) {
+    return value ? copy_parts(binary, to, spans, rows, records, count, 1, place, 32)
+                 : copy_parts(binary, to, spans, rows, records, count, 0, place, 16);
+}
+
+static copy_function *best_copy(void) {
+    return __builtin_cpu_supports("avx2") ? copy_parts_32 : copy_parts_16;
+}
+#else
+static copy_function *best_copy(void) { return copy_parts_16; }
+#endif
+
+static kw_append_status append_copies(const kw_columns *columns, kw_binary *binary, const kw_record *records,
+                                      uint32_t count, int value, const kw_place *place) {
+    int64_t bytes, rows = columns->rows;
+    if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
+    /* rows are added only when all columns have room: what stands behind rows is written over */
+    int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
+    if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
+    binary->data.size = (size_t)used;
+    binary->spans.size = rows ? (size_t)(rows + 1) * 4 : 0;
+    if (!reserve(columns, &binary->data, (size_t)bytes + WIDEST) ||
+        !reserve(columns, &binary->spans, ((size_t)count + 1) * 4))
+        return KW_APPEND_MEMORY;
+    int32_t *spans = (int32_t *)binary->spans.data + rows;
+    spans[0] = (int32_t)used;
+    int32_t at = best_copy()(binary, binary->data.data + used, spans, rows, records, count, value, place);
     binary->data.size = (size_t)at;
     binary->spans.size = (size_t)(rows + count + 1) * 4;
     return KW_APPEND_OK;
 }
 
-static kw_append_status append_views(kw_binary *binary, int64_t rows, const kw_record *records, uint32_t count,
-                                     int value, const kw_place *place) {
-    int64_t bytes;
+static kw_append_status append_views(const kw_columns *columns, kw_binary *binary, const kw_record *records,
+                                     uint32_t count, int value, const kw_place *place) {
+    int64_t bytes, rows = columns->rows;
     if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
     binary->spans.size = (size_t)rows * 16;
-    if (!kw_buffer_reserve(&binary->spans, (size_t)count * 16)) return KW_APPEND_MEMORY;
+    if (!reserve(columns, &binary->spans, (size_t)count * 16)) return KW_APPEND_MEMORY;
     uint8_t *to = binary->spans.data + rows * 16;
     const uint8_t *block = place->block, *safe = block + place->block_size;
     for (uint32_t i = 0; i < count; i++, to += 16) {
@@ -289,6 +417,9 @@ static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, c
 kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place) {
     int64_t keys = columns->key.nulls, values = columns->value.nulls, headers = columns->header_value.nulls;
+    columns->seen_bytes += batch->size;
+    columns->scale = columns->input_bytes > columns->seen_bytes
+                         ? 1.02 * (double)columns->input_bytes / (double)columns->seen_bytes : 1.0;
     kw_append_status status = append_all(columns, batch, records, count, place);
     if (KW_UNLIKELY(status != KW_APPEND_OK)) {
         restore_validity(&columns->key, columns->rows, keys);
@@ -306,14 +437,14 @@ static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, c
         if (!(columns->fields & 1u << i)) continue;
         kw_buffer *buffer = &columns->fixed[i];
         buffer->size = (size_t)columns->rows * widths[i];
-        if (!kw_buffer_reserve(buffer, (size_t)count * widths[i])) return KW_APPEND_MEMORY;
+        if (!reserve(columns, buffer, (size_t)count * widths[i])) return KW_APPEND_MEMORY;
     }
     for (int value = 0; value < 2; value++) {
         if (!(columns->fields & 1u << (value ? KW_COL_VALUE : KW_COL_KEY))) continue;
         kw_binary *binary = value ? &columns->value : &columns->key;
         status = columns->views
-                     ? append_views(binary, columns->rows, records, count, value, place)
-                     : append_copies(binary, columns->rows, records, count, value, place, columns->max_bytes);
+                     ? append_views(columns, binary, records, count, value, place)
+                     : append_copies(columns, binary, records, count, value, place);
         if (status) return status;
     }
     if (columns->fields & 1u << KW_COL_HEADERS) {

@@ -35,6 +35,8 @@ typedef struct {
     int views;
     int64_t rows, header_rows;
     int64_t max_bytes; /* of one column, before a new chunk is begun */
+    uint64_t input_bytes, seen_bytes; /* of all inputs; of the batches appended so far */
+    double scale;      /* how many times what there is so far the whole input may come to */
     kw_buffer fixed[KW_COL_FIXED];
     kw_binary key, value, header_key, header_value;
     kw_buffer header_lists;
