@@ -82,15 +82,14 @@ def index_of(messages: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     return rows
 
 
-def write_messages(messages: dict[str, tuple[str, dict[str, Any]]], root: Path = ROOT) -> list[str]:
-    """Write every message file and the index; return the files that changed."""
+def message_texts(messages: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, str]:
+    """File -> text, of every message file and the index."""
     files: dict[str, dict[str, dict[str, Any]]] = {}
     for folder, message in messages.values():
         file, part = place(message, folder)
         files.setdefault(file, {})[part] = message
-    texts = {file: message_text(parts) for file, parts in files.items()}
-    texts["index.json"] = table_text(index_of(messages), 1)
-    return write_texts(texts, root)
+    texts = {file: message_text(parts) for file, parts in sorted(files.items())}
+    return texts | {"index.json": table_text(index_of(messages), 1)}
 
 
 def write_texts(texts: dict[str, str], root: Path = ROOT) -> list[str]:

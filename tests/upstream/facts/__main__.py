@@ -1,0 +1,59 @@
+"""Makes the facts in kwire/schema from Kafka's published jars.
+
+    python -m tests.upstream.facts 4.4.0 [3.9.2 ...]   read these releases, rewrite the facts, say what changed
+    python -m tests.upstream.facts --check             does Maven Central have a release with something new?
+    python -m tests.upstream.facts --all --dry-run     read all known releases again: nothing may change
+    python -m tests.upstream.facts --rebuild           make all facts anew from all known releases
+
+Needs Maven and Java. Exit: 0 nothing changed or it was written, 1 --check or --dry-run found changes, 2 usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.upstream.facts import jars, layout
+from tests.upstream.facts.update import Facts
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.upstream.facts", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("releases", nargs="*", metavar="RELEASE", help="a patch release, such as 4.4.0")
+    parser.add_argument("--check", action="store_true", help="compare the newest release on Maven Central")
+    parser.add_argument("--all", action="store_true", help="all releases that the facts know")
+    parser.add_argument("--rebuild", action="store_true", help="start from nothing with all known releases")
+    parser.add_argument("--dry-run", action="store_true", help="write nothing")
+    parser.add_argument("--into", type=Path, default=layout.ROOT, help="the folder of the facts (default kwire/schema)")
+    given = parser.parse_args(arguments)
+    known = list(Facts(layout.ROOT).releases["releases"].values())
+    wanted = list(given.releases)
+    if given.check:
+        wanted.append(jars.newest())
+        print(f"newest release on Maven Central: {wanted[-1]}; the facts go up to {known[-1]}")
+    if given.all or given.rebuild:
+        wanted += known
+    if not wanted:
+        parser.error("name a release, or --check, --all or --rebuild")
+    facts = Facts(given.into, empty=given.rebuild)
+    for patch in wanted:
+        try:
+            facts.take(patch)
+        except (jars.NoSuchRelease, RuntimeError, ValueError) as error:
+            print(error, file=sys.stderr)
+            return 2
+    for note in facts.notes:
+        print(f"note: {note}", file=sys.stderr)
+    changes = facts.changes()
+    print("\n".join(changes) if changes else "nothing changed")
+    if given.check or given.dry_run:
+        return 1 if changes else 0
+    print(f"{len(facts.write())} files written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Reads the message schemas that Kafka's jars carry and writes each in one form."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from kwire.schema.facts import NO_VERSIONS, PRIMITIVES, Versions
+
+# Kafka reads its schemas with comments, and one of them has a comma too many
+_STRING_OR_LOOSE = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*)*[\]}])', re.DOTALL)
+_FOLDERS = {
+    "kafka-metadata": "metadata", "kafka-raft": "raft", "kafka-storage": "storage", "kafka-storage-api": "storage",
+    "kafka-group-coordinator": "group", "kafka-transaction-coordinator": "transaction",
+    "kafka-share-coordinator": "share", "kafka-streams": "streams",
+}
+
+Facts = dict[str, Any]
+
+
+def read_jars(jars: dict[str, Path]) -> dict[str, tuple[str, Facts]]:
+    """Message name -> (folder, facts) of every schema in the jars, under the name that this release gives it."""
+    found: dict[str, tuple[str, Facts]] = {}
+    for module, path in jars.items():
+        with zipfile.ZipFile(path) as jar:
+            for name in jar.namelist():
+                if re.search(r"(^|/)(message|metadata)/\w+\.json$", name):
+                    text = _STRING_OR_LOOSE.sub(lambda match: match[1] or "", jar.read(name).decode())
+                    schema, _ = json.JSONDecoder().raw_decode(text.lstrip())  # one file has a brace too many
+                    if schema.get("validVersions") == "none" or "fields" not in schema:
+                        continue  # removed from this release: its file stays for the key alone
+                    facts = one_form(schema, coordinator=module)
+                    if facts is not None:
+                        found[facts["name"]] = (_folder(module, facts), facts)
+    return found
+
+
+def _folder(module: str, facts: Facts) -> str:
+    name = facts["name"]
+    if facts["type"] in ("request", "response"):
+        return "api"
+    if facts["type"] == "header":
+        return "header"
+    if module in _FOLDERS:
+        return _FOLDERS[module]
+    if module.startswith("kafka_"):  # the broker, before its parts became modules
+        return "transaction" if name.startswith("TransactionLog") else "raft" if name == "QuorumStateData" else "group"
+    return "data"
+
+
+def one_form(schema: Facts, coordinator: str) -> Facts | None:
+    """A schema as the facts have it: structs in place, versions cut to those of their parents, text defaults.
+
+    A coordinator's key from before 4.1 has its type for a version: it gets the form that later releases have.
+    """
+    facts: Facts = {"name": schema["name"], "type": schema["type"]}
+    valid, own_key = schema["validVersions"], schema.get("apiKey")
+    at = "coordinator" in coordinator or coordinator.startswith("kafka_")
+    if at and schema["type"] == "data" and schema["name"].endswith("Key"):
+        if Versions.parse(valid).low != Versions.parse(valid).high:
+            return None  # OffsetCommitKey 0-1: two types in one, later LegacyOffsetCommitKey and OffsetCommitKey
+        facts["type"], own_key, valid = "coordinator-key", int(valid), "0"
+        schema = {**schema, "fields": [{**field, "versions": "0"} for field in schema["fields"]]}
+    elif at and schema["type"] == "data" and schema["name"].endswith("Value"):
+        facts["type"] = "coordinator-value"
+    if own_key is not None:
+        facts["apiKey"] = own_key
+    if schema.get("listeners"):
+        facts["listeners"] = [name for name in ("zkBroker", "broker", "controller") if name in schema["listeners"]]
+    facts["validVersions"] = valid
+    facts["flexibleVersions"] = schema.get("flexibleVersions", "none")
+    if schema.get("deprecatedVersions"):
+        facts["deprecatedVersions"] = schema["deprecatedVersions"]
+    if schema.get("latestVersionUnstable"):
+        facts["latestVersionUnstable"] = True
+    shared = {item["name"]: item for item in schema.get("commonStructs", ())}
+    # a struct that is written out once may be used again by name
+    _collect(schema["fields"], shared)
+    facts["fields"] = [_field(item, Versions.parse("0+"), shared) for item in schema["fields"]]
+    return facts
+
+
+def _collect(fields: list[Facts], shared: dict[str, Facts]) -> None:
+    for field in fields:
+        if field.get("fields"):
+            shared.setdefault(field["type"].removeprefix("[]"), field)
+            _collect(field["fields"], shared)
+
+
+def _field(field: Facts, parent: Versions, shared: dict[str, Facts]) -> Facts:
+    # a field without versions has those at which it is tagged
+    versions = Versions.parse(field.get("versions", field.get("taggedVersions"))).overlap(parent)
+    out: Facts = {"name": field["name"], "type": field["type"], "versions": str(versions)}
+    nullable = Versions.parse(field.get("nullableVersions")).overlap(versions)
+    tagged = Versions.parse(field.get("taggedVersions")).overlap(versions)
+    if nullable:
+        out["nullableVersions"] = str(nullable)
+    if tagged:
+        out["taggedVersions"], out["tag"] = str(tagged), field["tag"]
+    default = field.get("default")
+    if default is not None and default != "":
+        out["default"] = str(default).lower() if isinstance(default, bool) else str(default)
+    for key in ("ignorable", "mapKey", "zeroCopy"):
+        if field.get(key) in (True, "true"):
+            out[key] = True
+    for key in ("entityType", "flexibleVersions"):
+        if key in field:
+            out[key] = field[key]
+    if field.get("about"):
+        out["about"] = " ".join(field["about"].split())
+    element = field["type"].removeprefix("[]")
+    if element not in PRIMITIVES:
+        inner = field.get("fields") or shared[element]["fields"]
+        rows = [_field(item, versions, shared) for item in inner]
+        out["fields"] = [row for row in rows if Versions.parse(row["versions"]) != NO_VERSIONS]
+    return out

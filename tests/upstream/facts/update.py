@@ -1,0 +1,159 @@
+"""Reads releases into the facts and says what changed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.upstream.facts import jars, layout, merge, schemas, tables
+
+PROBE = Path(__file__).with_name("Probe.java")
+# the control records that kwire.schema.kinds names; a release with others wants them there
+CONTROL = {"0", "1", "2", "3", "4", "5", "6", "-1"}
+
+
+class Facts:
+    """All facts in memory: those of a folder, or none yet."""
+
+    def __init__(self, root: Path, empty: bool = False) -> None:
+        self.root = root
+        read = {} if empty else {name: json.loads((root / f"{name}.json").read_text()) for name in _TABLES}
+        self.renames = json.loads((layout.ROOT / "renames.json").read_text())
+        self.releases = read.get("releases", {"releases": {}, "apis": {}})
+        self.metadata = read.get("metadata_versions", {"releases": {}, "levels": {}})
+        self.features = read.get("features", {})
+        self.errors = read.get("errors", {})
+        self.messages: dict[str, tuple[str, dict[str, Any]]] = {}
+        for name, row in read.get("index", {}).items():
+            parts = json.loads((root / row[0]).read_text())
+            self.messages[name] = (row[0].partition("/")[0], parts[row[1]])
+        self.notes: list[str] = []
+
+    def take(self, patch: str) -> None:
+        """Put in what a patch release ("4.4.0") says."""
+        release = minor(patch)
+        known = self.releases["releases"].get(release)
+        if known and tables.order(known) > tables.order(patch):
+            self.notes.append(f"{release} is known from {known}, which is newer than {patch}: nothing taken")
+            return
+        found, missing = jars.resolve(patch)
+        told = probe(found)
+        newest = all(tables.order(release) >= tables.order(other) for other in self.releases["releases"])
+        read = schemas.read_jars(found) if tables.order(release) >= (2, 2) else {}
+        for name, (folder, message) in read.items():
+            latest = self.renames["messages"].get(name, name)
+            at, old = self.messages.get(latest, (folder, None))
+            try:
+                merged = merge.merge_message(old, {**message, "name": latest}, release)
+            except ValueError as error:
+                raise ValueError(f"{latest} of {patch}: {error}") from error
+            self.messages[latest] = (at, merged)
+        if missing and tables.order(release) >= (2, 2):
+            here = {folder for folder, _ in read.values()}
+            kept = sorted({folder for folder, _ in self.messages.values()} - here)
+            lost = f"; its {', '.join(kept)} messages stay as they were" if kept else ""
+            self.notes.append(f"Maven Central lacks {', '.join(missing)} {patch}{lost}")
+        requests = {facts["apiKey"]: facts for _, facts in read.values() if facts["type"] == "request"}
+        tables.put_release(self.releases, release, patch, told["apis"], requests)
+        if read:
+            tables.put_errors(self.errors, release, told["errors"], newest)
+        if "bounds" in told:
+            tables.put_metadata(self.metadata, release, told["metadata_versions"], told["bounds"])
+        if "features" in told:
+            self.features[release] = told["features"]
+            self.features = dict(sorted(self.features.items(), key=lambda item: tables.order(item[0])))
+        for number in sorted(set(told["control"]) - CONTROL):
+            self.notes.append(f"{patch} has a control record {number} {told['control'][number]}: kinds.py lacks it")
+
+    def texts(self) -> dict[str, str]:
+        """File under kwire/schema -> text, of all files."""
+        return {
+            **layout.message_texts(self.messages),
+            "releases.json": tables.releases_text(self.releases),
+            "metadata_versions.json": layout.table_text(self.metadata, 2),
+            "features.json": layout.table_text(self.features, 2),
+            "errors.json": layout.table_text(self.errors, 1),
+            "renames.json": layout.table_text(self.renames, 2),
+        }
+
+    def changes(self) -> list[str]:
+        """What differs from the folder, a line each: messages and fields by name, tables by their lines."""
+        said: list[str] = []
+        before = Facts(self.root).messages if (self.root / "index.json").exists() else {}
+        for name in sorted({*before, *self.messages}):
+            said += compare(name, before.get(name, ("", {}))[1], self.messages.get(name, ("", {}))[1])
+        for file, text in self.texts().items():
+            path = self.root / file
+            old = path.read_text().splitlines() if path.exists() else []
+            if "/" not in file and file != "index.json":
+                fresh = text.splitlines()
+                said += [f"{file}: - {row.strip()}" for row in old if row not in set(fresh)]
+                said += [f"{file}: + {row.strip()}" for row in fresh if row not in set(old)]
+        return said
+
+    def write(self) -> list[str]:
+        """Write the files that differ; return their names."""
+        return layout.write_texts(self.texts(), self.root)
+
+
+_TABLES = ("index", "releases", "metadata_versions", "features", "errors")
+
+
+def minor(patch: str) -> str:
+    """"3.9.2" -> "3.9", "0.10.2.2" -> "0.10.2"."""
+    found = re.fullmatch(r"(0\.\d+\.\d+|[1-9]\d*\.\d+)\.\d+", patch)
+    if found is None:
+        raise ValueError(f"{patch!r} is no patch release such as 4.4.0")
+    return found[1]
+
+
+def probe(found: dict[str, Path]) -> dict[str, Any]:
+    """What the classes of these jars say of themselves (Probe.java)."""
+    jars.need("java", "apt-get install openjdk-17-jdk-headless")
+    run = subprocess.run(
+        ["java", "-Xmx512m", "-cp", ":".join(map(str, found.values())), str(PROBE)],
+        capture_output=True, text=True, timeout=300,
+    )
+    if run.returncode:
+        raise RuntimeError(f"Probe.java failed:\n{run.stderr[-2000:]}")
+    told: dict[str, Any] = json.loads(run.stdout)
+    return told
+
+
+def compare(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What differs between two facts of a message, a line each."""
+    if not old or not new:
+        facts = new or old
+        return [f"{name}: {'new' if new else 'gone'}, {facts['type']} {facts['validVersions']}"]
+    said = [
+        f"{name}: {key} {old.get(key)} -> {new.get(key)}"
+        for key in new | old
+        if key != "fields" and old.get(key) != new.get(key)
+    ]
+    before, after = dict(_flat(old["fields"])), dict(_flat(new["fields"]))
+    for path in before | after:
+        was, now = before.get(path), after.get(path)
+        if was is None or now is None:
+            row: dict[str, Any] = now or was or {}
+            said.append(f"{name}.{path}: {'gone' if now is None else 'new'}, {row['type']} {row['versions']}")
+            continue
+        said += [
+            f"{name}.{path}: {key} {was.get(key)} -> {now.get(key)}"
+            for key in now | was
+            if was.get(key) != now.get(key)
+        ]
+    if not said and list(before) != list(after):
+        said.append(f"{name}: other order of fields")
+    return said
+
+
+def _flat(fields: list[dict[str, Any]], prefix: str = "") -> list[tuple[str, dict[str, Any]]]:
+    rows = []
+    for field in fields:
+        rows.append((prefix + field["name"], {key: value for key, value in field.items() if key != "fields"}))
+        rows += _flat(field.get("fields", []), f"{prefix}{field['name']}.")
+    return rows
+
