@@ -40,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("name a release, or --check, --all or --rebuild")
     facts = Facts(given.into, empty=given.rebuild)
     for patch in wanted:
+        print(f"reading {patch}", file=sys.stderr, flush=True)
         try:
             facts.take(patch)
         except (jars.NoSuchRelease, RuntimeError, ValueError) as error:

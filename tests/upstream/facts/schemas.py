@@ -99,7 +99,7 @@ def _field(field: Facts, parent: Versions, shared: dict[str, Facts]) -> Facts:
     if nullable:
         out["nullableVersions"] = str(nullable)
     if tagged:
-        out["taggedVersions"], out["tag"] = str(tagged), field["tag"]
+        out["taggedVersions"], out["tag"] = str(tagged), int(field["tag"])
     default = field.get("default")
     if default is not None and default != "":
         out["default"] = str(default).lower() if isinstance(default, bool) else str(default)

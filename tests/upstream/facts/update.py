@@ -62,7 +62,7 @@ class Facts:
             tables.put_errors(self.errors, release, told["errors"], newest)
         if "bounds" in told:
             tables.put_metadata(self.metadata, release, told["metadata_versions"], told["bounds"])
-        if "features" in told:
+        if told.get("features"):
             self.features[release] = told["features"]
             self.features = dict(sorted(self.features.items(), key=lambda item: tables.order(item[0])))
         for number in sorted(set(told["control"]) - CONTROL):

@@ -1,0 +1,142 @@
+"""The importer: what a release says goes into the facts, and reading a known release changes nothing."""
+
+import json
+
+import pytest
+
+from kwire import schema
+from tests.upstream.facts import __main__ as command
+from tests.upstream.facts import jars, layout, merge, schemas, tables
+from tests.upstream.facts.update import Facts, compare, minor
+
+
+def facts_of(fields, versions="0-2", **more):
+    head = {"name": "PingRequest", "type": "request", "apiKey": 99, "flexibleVersions": "2+", **more}
+    return schemas.one_form({**head, "validVersions": versions, "fields": fields}, "kafka-clients")
+
+
+def field(name, versions="0+", type="int32", **more):
+    return {"name": name, "type": type, "versions": versions, **more}
+
+
+@pytest.mark.quick
+def test_one_form_puts_structs_in_place_and_cuts_versions():
+    pair = {"name": "Pair", "versions": "0+", "fields": [field("Key"), field("Value", "2+")]}
+    facts = facts_of(
+        [field("A", "1+", "[]Pair"), field("B", "0-1", "[]Pair"), field("C", "2+", "string", default="null", tag=0,
+         taggedVersions="2+", nullableVersions="2+", about="two\n  lines")],
+        commonStructs=[pair],
+    )
+    assert [item["versions"] for item in facts["fields"][0]["fields"]] == ["1+", "2+"]
+    assert [item["name"] for item in facts["fields"][1]["fields"]] == ["Key"]
+    assert facts["fields"][2]["about"] == "two lines"
+    assert merge.tidy({**facts, "releases": ["4.4", "4.4"]})["sharedStructs"] == ["Pair"]
+
+
+@pytest.mark.quick
+def test_removed_versions_stay_with_their_source():
+    old = merge.merge_message(None, facts_of([field("Old", "0"), field("Both", ignorable=True)]), "4.0")
+    new = merge.merge_message(old, facts_of([field("Both", "1+"), field("New", "3+")], "1-3"), "4.1")
+    assert (new["validVersions"], new["flexibleVersions"], new["releases"]) == ("0-3", "2+", ["4.0", "4.1"])
+    assert new["lastSource"] == {"0": "4.0"}
+    assert {item["name"]: item["versions"] for item in new["fields"]} == {"Old": "0", "Both": "0+", "New": "3+"}
+    again = merge.merge_message(new, facts_of([field("Old", "0"), field("Both", ignorable=True)]), "4.0")
+    assert again == new
+    assert merge.merge_message(old, facts_of([field("Renamed")], "1-3"), "4.1")["lastSource"] == {"0": "4.0"}
+
+
+@pytest.mark.quick
+def test_a_version_keeps_its_layout():
+    old = merge.merge_message(None, facts_of([field("A"), field("B")]), "4.0")
+    with pytest.raises(ValueError, match="lose its layout"):
+        merge.merge_message(old, facts_of([field("B"), field("A")], "1-2"), "4.1")
+
+
+@pytest.mark.quick
+def test_comments_in_schemas():
+    loose = '// head\n{"a": "http://x", /* b\n */ "c": [1, // one\n 2, // two\n ] }'
+    plain = schemas._STRING_OR_LOOSE.sub(lambda match: match[1] or "", loose)
+    assert json.loads(plain) == {"a": "http://x", "c": [1, 2]}
+
+
+@pytest.mark.quick
+def test_only_changed_rows_are_written():
+    table = {"releases": {}, "apis": {}}
+    row = {"name": "Ping", "enum": "PING", "min": 0, "max": 1}
+    wider, gone = {**row, "max": 2}, {**row, "removed": True}
+    for release, entry in (("2.2", row), ("2.3", row), ("2.4", wider), ("2.5", gone)):
+        tables.put_release(table, release, f"{release}.0", {"7": entry}, {})
+    assert table["apis"]["7"]["changes"] == [
+        {"release": "2.2", "versions": "0-1"},
+        {"release": "2.4", "versions": "0-2"},
+        {"release": "2.5", "versions": "none"},
+    ]
+
+
+@pytest.mark.quick
+def test_a_renamed_api_keeps_its_older_name_in_the_older_rows():
+    table = {"releases": {}, "apis": {}}
+    for release, name in (("2.2", "Old"), ("2.3", "Old"), ("2.4", "New")):
+        row = {"name": name, "enum": name.upper(), "min": 0, "max": 1}
+        tables.put_release(table, release, f"{release}.0", {"7": row}, {})
+    assert table["apis"]["7"] == {"name": "New", "enum": "NEW", "changes": [
+        {"release": "2.2", "name": "Old", "versions": "0-1"}, {"release": "2.4", "versions": "0-1"},
+    ]}
+
+
+@pytest.mark.quick
+def test_names_of_patch_releases():
+    assert [minor(name) for name in ("4.4.0", "0.10.2.2", "3.9.2")] == ["4.4", "0.10.2", "3.9"]
+    with pytest.raises(ValueError):
+        minor("4.4")
+
+
+@pytest.mark.quick
+def test_the_files_are_as_the_importer_writes_them():
+    facts = Facts(layout.ROOT)
+    assert facts.changes() == []
+    assert {file for file in facts.texts()} == {
+        str(path.relative_to(layout.ROOT)) for path in layout.ROOT.rglob("*.json")
+    }
+    assert list(facts.releases["releases"]) == list(schema.releases(old=True))
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("patch", ["4.4.0", "3.9.2", "2.8.2"])
+def test_a_known_release_changes_nothing(patch):
+    facts = Facts(layout.ROOT)
+    facts.take(patch)
+    assert facts.changes() == []
+
+
+@pytest.mark.java
+def test_check_tells_what_the_facts_lack_and_the_command_mends_it(tmp_path, monkeypatch, capsys):
+    facts = Facts(layout.ROOT)
+    facts.root = root = tmp_path / "schema"
+    topics = next(item for item in facts.messages["FetchRequest"][1]["fields"] if item["name"] == "Topics")
+    partitions = next(item for item in topics["fields"] if item["name"] == "Partitions")
+    lost = partitions["fields"].pop()
+    del facts.errors["129"], facts.features["4.4"], facts.messages["UnregisterControllerRequest"]
+    del facts.metadata["levels"]["4.4-IV2"]
+    facts.releases["apis"]["1"]["changes"].pop()
+    facts.write()
+    monkeypatch.setattr(jars, "newest", lambda: "4.4.0")
+    assert command.main(["--check", "--into", str(root)]) == 1
+    said = capsys.readouterr().out
+    assert lost["name"] == "HighWatermark"
+    for wanted in ("FetchRequest.Topics.Partitions.HighWatermark: new, int64 18+", "UnregisterControllerRequest: new",
+                   'errors.json: + "129"', "features.json: +", 'metadata_versions.json: + "4.4-IV2"',
+                   'releases.json: + {"release": "4.4", "versions": "4-18"'):
+        assert wanted in said
+    assert command.main(["4.4.0", "--into", str(root)]) == 0
+    assert command.main(["--check", "--into", str(root)]) == 0
+    for file in ("api/Fetch.json", "api/UnregisterController.json", "index.json", "metadata_versions.json"):
+        assert (root / file).read_text() == (layout.ROOT / file).read_text()
+
+
+@pytest.mark.quick
+def test_compare_names_what_differs():
+    old = merge.merge_message(None, facts_of([field("A", about="one")]), "4.0")
+    new = merge.merge_message(None, facts_of([field("A", about="two"), field("B", "2+")]), "4.0")
+    assert compare("Ping", old, new) == ["Ping.A: about one -> two", "Ping.B: new, int32 2+"]
+    assert compare("Ping", {}, new) == ["Ping: new, request 0-2"]

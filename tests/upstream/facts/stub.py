@@ -1,0 +1,89 @@
+"""Writes kwire/messages.pyi from the facts, so that editors and type checkers know every message.
+
+    python -m tests.upstream.facts.stub
+"""
+
+from __future__ import annotations
+
+import keyword
+from pathlib import Path
+
+from kwire import schema
+from kwire.schema import Field, Message
+
+STUB = Path(__file__).resolve().parents[3] / "kwire" / "messages.pyi"
+HEAD = '''"""The classes of all messages, for editors and type checkers.
+
+Written from the facts by `python -m tests.upstream.facts.stub`; do not edit.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+from uuid import UUID
+
+from kwire_c.instance import Struct
+
+'''
+_PLAIN = {"bool": "bool", "float64": "float", "uuid": "UUID", "string": "str", "bytes": "bytes", "records": "bytes"}
+
+
+def kept(field: Field, message: str) -> str:
+    """The type that the attribute has."""
+    one = f"{message}.{field.struct}" if field.struct else _PLAIN.get(field.element, "int")
+    if field.is_array:
+        one = "tuple[int, ...]" if one == "int" else f"list[{one}]"
+    return f"{one} | None" if nullable(field) else one
+
+
+def taken(field: Field, message: str) -> str:
+    """The type that the constructor takes."""
+    if not field.is_array:
+        return kept(field, message)
+    one = f"{message}.{field.struct}" if field.struct else _PLAIN.get(field.element, "int")
+    many = "Sequence[int]" if one == "int" else f"list[{one}] | tuple[{one}, ...]"
+    return f"{many} | None" if nullable(field) else many
+
+
+def nullable(field: Field) -> bool:
+    return bool(field.nullable_versions) or field.default == "null" or field.type == "records"
+
+
+def default(field: Field) -> str:
+    """The default as the stub shows it."""
+    if field.default == "null" or field.type == "records":
+        return "None"
+    if field.is_array or field.type == "uuid" or field.struct:
+        return "..."
+    return repr(field.default_value)
+
+
+def struct_lines(name: str, fields: tuple[Field, ...], message: str, indent: str) -> list[str]:
+    """The class of a message or struct without what is nested in it."""
+    for field in fields:
+        if keyword.iskeyword(field.snake_name):
+            raise ValueError(f"{message}: {field.snake_name!r} cannot be an attribute")
+    lines = [f"{indent}__match_args__: ClassVar[tuple[str, ...]]"]
+    lines += [f"{indent}{field.snake_name}: {kept(field, message)}" for field in fields]
+    lines += [f"{indent}def __init__(", f"{indent}    self,", f"{indent}    *,"]
+    lines += [f"{indent}    {field.snake_name}: {taken(field, message)} = {default(field)}," for field in fields]
+    return [*lines, f"{indent}    unknown_tags: dict[int, bytes] = ...,", f"{indent}) -> None: ..."]
+
+
+def message_lines(message: Message) -> list[str]:
+    name = message.name
+    lines = [f"class {name}(Struct):"]
+    for struct, fields in message.structs().items():
+        lines += [f"    class {struct}(Struct):", *struct_lines(struct, fields, name, "        "), ""]
+    return [*lines, *struct_lines(name, message.fields, name, "    "), ""]
+
+
+def text() -> str:
+    """The whole stub."""
+    lines: list[str] = []
+    for name in schema.message_names():
+        lines += message_lines(schema.message(name))
+    return HEAD + "\n".join(lines)
+
+
+if __name__ == "__main__":
+    STUB.write_text(text())
