@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.upstream.facts import jars, layout
 from tests.upstream.facts.update import Facts
+from tests.upstream.maven import MissingTool
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     known = list(Facts(layout.ROOT).releases["releases"].values())
     wanted = list(given.releases)
     if given.check:
-        wanted.append(jars.newest())
+        try:
+            wanted.append(jars.newest())
+        except (MissingTool, RuntimeError) as error:
+            print(error, file=sys.stderr)
+            return 2
         print(f"newest release on Maven Central: {wanted[-1]}; the facts go up to {known[-1]}")
     if given.all or given.rebuild:
         wanted += known
@@ -43,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"reading {patch}", file=sys.stderr, flush=True)
         try:
             facts.take(patch)
-        except (jars.NoSuchRelease, RuntimeError, ValueError) as error:
+        except (jars.NoSuchRelease, MissingTool, RuntimeError, ValueError) as error:
             print(error, file=sys.stderr)
             return 2
     for note in facts.notes:

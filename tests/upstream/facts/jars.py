@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
+from tests.upstream.maven import DEPENDENCY_PLUGIN, need
+
 # module -> the release that it came with (asking for it below that costs a run of Maven, no more)
 MODULES = {
     "kafka-clients": (0, 9), "kafka-metadata": (2, 8), "kafka-raft": (2, 7), "kafka-server-common": (3, 0),
@@ -31,14 +31,8 @@ def core(release: str) -> str:
     return f"kafka_{'2.11' if number < (0, 10, 2) else '2.12' if number < (2, 4) else '2.13'}"
 
 
-def need(program: str, hint: str) -> None:
-    if shutil.which(program) is None:
-        raise RuntimeError(f"{program} is not installed: {hint}")
-
-
 def resolve(release: str) -> tuple[dict[str, Path], list[str]]:
     """(module -> jar, modules that Maven Central lacks) of a patch release such as "4.4.0"."""
-    need("mvn", "apt-get install maven")
     number = tuple(int(part) for part in release.split("."))
     wanted = [module for module, since in MODULES.items() if number >= since] + [core(release)]
     missing: list[str] = []
@@ -58,7 +52,6 @@ def resolve(release: str) -> tuple[dict[str, Path], list[str]]:
 
 def newest() -> str:
     """The newest release of kafka-clients on Maven Central, as Maven itself chooses it from an open range."""
-    need("mvn", "apt-get install maven")
     found, text = _classpath([("org.apache.kafka", "kafka-clients", "[4.4.0,)")], "-U")
     if not found:
         raise RuntimeError(f"mvn failed:\n{text[-2000:]}")
@@ -72,6 +65,7 @@ def _classpath(modules: list[tuple[str, str, str]], *flags: str) -> tuple[list[P
         "</dependency>"
         for group, name, version in modules
     )
+    mvn = need("mvn", "maven")
     with tempfile.TemporaryDirectory() as folder:
         pom, out = Path(folder, "pom.xml"), Path(folder, "classpath.txt")
         pom.write_text(
@@ -80,7 +74,10 @@ def _classpath(modules: list[tuple[str, str, str]], *flags: str) -> tuple[list[P
             f"<dependencies>{rows}</dependencies></project>"
         )
         run = subprocess.run(
-            ["mvn", "-q", "-B", *flags, "-f", str(pom), GOAL, f"-Dmdep.outputFile={out}"],
+            [
+                mvn, "-q", "-B", *flags, "-f", str(pom),
+                f"{DEPENDENCY_PLUGIN}:build-classpath", f"-Dmdep.outputFile={out}",
+            ],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900,
         )
         if run.returncode:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.upstream.facts import jars, layout, merge, schemas, tables
+from tests.upstream.maven import java
 
 PROBE = Path(__file__).with_name("Probe.java")
 # the control records that kwire.schema.kinds names; a release with others wants them there
@@ -112,9 +113,8 @@ def minor(patch: str) -> str:
 
 def probe(found: dict[str, Path]) -> dict[str, Any]:
     """What the classes of these jars say of themselves (Probe.java)."""
-    jars.need("java", "apt-get install openjdk-17-jdk-headless")
     run = subprocess.run(
-        ["java", "-Xmx512m", "-cp", ":".join(map(str, found.values())), str(PROBE)],
+        [java(), "-Xmx512m", "-cp", ":".join(map(str, found.values())), str(PROBE)],
         capture_output=True, text=True, timeout=300,
     )
     if run.returncode:

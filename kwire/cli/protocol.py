@@ -1,0 +1,81 @@
+"""`kwire apis` and `kwire releases`: what the facts know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.table import Table
+
+from kwire import schema
+from kwire.cli.terminal import console, print_json
+
+
+@click.command()
+@click.option("--release", metavar="RELEASE", help="Only what this release speaks, such as 3.9 or 0.10.2.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
+def apis(release: str | None, as_json: bool) -> None:
+    """List the APIs with their versions: those of all releases together, or of one."""
+    rows = schema.apis(release)
+    if as_json:
+        print_json([_api(row) for row in rows])
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, justify in (("key", "right"), ("name", "left"), ("versions", "left"), ("flexible", "left"), ("", "left")):
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(
+            str(row.key), row.name, str(row.versions), "-" if row.flexible_from is None else f"{row.flexible_from}+",
+            ", ".join(_notes(row)),
+        )
+    console().print(table)
+
+
+def _api(row: schema.Api) -> dict[str, Any]:
+    return {
+        "key": row.key, "name": row.name, "min_version": row.min_version, "max_version": row.max_version,
+        "flexible_from": row.flexible_from, "deprecated": str(row.deprecated) if row.deprecated else None,
+        "unstable": row.unstable, "max_stable_version": row.max_stable_version, "listeners": list(row.listeners),
+        "forwardable": row.forwardable, "cluster_action": row.cluster_action,
+    }
+
+
+def _notes(row: schema.Api) -> list[str]:
+    notes = []
+    if row.unstable:
+        notes.append(f"{row.max_version} is unstable")
+    if row.deprecated:
+        notes.append(f"{row.deprecated} deprecated")
+    return notes
+
+
+@click.command()
+@click.option("--old", is_flag=True, help="Those before 2.2 too, of which only the ranges are known.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
+def releases(old: bool, as_json: bool) -> None:
+    """List the releases that kwire knows."""
+    rows = [_release(name) for name in schema.releases(old=old)]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("release", "read from", "APIs", "metadata.version"):
+        table.add_column(heading, no_wrap=True)
+    for row in rows:
+        level = row["metadata_version"]
+        table.add_row(row["release"], row["read_from"], str(row["apis"]), f"{row['metadata_level']} ({level})" if level else "-")
+    console().print(table)
+
+
+def _release(name: str) -> dict[str, Any]:
+    known = {row.name: row.level for row in schema.metadata_versions()}
+    level = schema.metadata_bounds(name).default if name in _kraft() else None
+    return {
+        "release": name, "read_from": schema.patch_release(name), "apis": len(schema.apis(name)),
+        "metadata_version": level, "metadata_level": known.get(level) if level else None,
+    }
+
+
+def _kraft() -> tuple[str, ...]:
+    names = schema.releases()
+    return names[names.index("3.3") :]
