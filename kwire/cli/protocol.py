@@ -20,14 +20,10 @@ def apis(release: str | None, as_json: bool) -> None:
     if as_json:
         print_json([_api(row) for row in rows])
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (("key", "right"), ("name", "left"), ("versions", "left"), ("flexible", "left"), ("", "left")):
-        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table = Table("key name", "versions", "flexible", "", box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(
-            str(row.key), row.name, str(row.versions), "-" if row.flexible_from is None else f"{row.flexible_from}+",
-            ", ".join(_notes(row)),
-        )
+        flexible = "-" if row.flexible_from is None else f"{row.flexible_from}+"
+        table.add_row(f"{row.key:>3} {row.name}", str(row.versions), flexible, ", ".join(_notes(row)))
     console().print(table)
 
 
@@ -58,12 +54,10 @@ def releases(old: bool, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("release", "read from", "APIs", "metadata.version"):
-        table.add_column(heading, no_wrap=True)
+    table = Table("release", "read from", "APIs", "metadata.version", box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        level = row["metadata_version"]
-        table.add_row(row["release"], row["read_from"], str(row["apis"]), f"{row['metadata_level']} ({level})" if level else "-")
+        level = f"{row['metadata_level']} ({row['metadata_version']})" if row["metadata_version"] else "-"
+        table.add_row(row["release"], row["read_from"], str(row["apis"]), level)
     console().print(table)
 
 

@@ -12,7 +12,9 @@ import kwire
 
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
+    "apis": ("kwire.cli.protocol:apis", "List the APIs with their versions, of all releases or of one."),
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
+    "releases": ("kwire.cli.protocol:releases", "List the releases that kwire knows."),
 }
 
 

@@ -14,7 +14,8 @@ from typing import assert_type
 from uuid import UUID
 from kwire.messages import FetchRequest, MetadataResponse, OffsetCommitKey, ProduceRequest
 
-request = FetchRequest(topics=[FetchRequest.FetchTopic(topic="a", partitions=[FetchRequest.FetchPartition(partition=1)])])
+partition = FetchRequest.FetchPartition(partition=1)
+request = FetchRequest(topics=[FetchRequest.FetchTopic(topic="a", partitions=[partition])], forgotten_topics_data=())
 assert_type(request.topics[0].partitions[0].fetch_offset, int)
 assert_type(request.cluster_id, str | None)
 assert_type(request.replica_state, FetchRequest.ReplicaState)

@@ -1,6 +1,7 @@
 """Makes the facts in kwire/schema from Kafka's published jars.
 
-    python -m tests.upstream.facts 4.4.0 [3.9.2 ...]   read these releases, rewrite the facts, say what changed
+    python -m tests.upstream.facts 4.4.0 [3.9.2 ...]   read these releases, rewrite the facts and the stub of messages,
+                                                       say what changed
     python -m tests.upstream.facts --check             does Maven Central have a release with something new?
     python -m tests.upstream.facts --all --dry-run     read all known releases again: nothing may change
     python -m tests.upstream.facts --rebuild           make all facts anew from all known releases
@@ -14,7 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.upstream.facts import jars, layout
+from tests.upstream.facts import jars, layout, stub
 from tests.upstream.facts.update import Facts
 from tests.upstream.maven import MissingTool
 
@@ -58,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     if given.check or given.dry_run:
         return 1 if changes else 0
     print(f"{len(facts.write())} files written")
+    if given.into == layout.ROOT:
+        stub.STUB.write_text(stub.text())
     return 0
 
 

@@ -18,10 +18,13 @@ Written from the facts by `python -m tests.upstream.facts.stub`; do not edit.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
 from kwire_c.instance import Struct
+
+_T = TypeVar("_T")
+_Many: TypeAlias = list[_T] | tuple[_T, ...]
 
 '''
 _PLAIN = {"bool": "bool", "float64": "float", "uuid": "UUID", "string": "str", "bytes": "bytes", "records": "bytes"}
@@ -40,7 +43,7 @@ def taken(field: Field, message: str) -> str:
     if not field.is_array:
         return kept(field, message)
     one = f"{message}.{field.struct}" if field.struct else _PLAIN.get(field.element, "int")
-    many = "Sequence[int]" if one == "int" else f"list[{one}] | tuple[{one}, ...]"
+    many = "Sequence[int]" if one == "int" else f"_Many[{one}]"
     return f"{many} | None" if nullable(field) else many
 
 
@@ -54,7 +57,8 @@ def default(field: Field) -> str:
         return "None"
     if field.is_array or field.type == "uuid" or field.struct:
         return "..."
-    return repr(field.default_value)
+    value = field.default_value
+    return f'"{value}"' if isinstance(value, str) else repr(value).replace("b''", 'b""')
 
 
 def struct_lines(name: str, fields: tuple[Field, ...], message: str, indent: str) -> list[str]:

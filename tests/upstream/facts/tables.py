@@ -30,7 +30,7 @@ def put_release(table: Table, release: str, patch: str, apis: Table, requests: T
         if key not in names or (newest and named):
             for other, row in rows.get(key, {}).items():
                 if order(other) >= (2, 2) and row["versions"] != "none" and entry["name"] != names[key][0]:
-                    rows[key][other] = {"name": names[key][0], **row}
+                    rows[key][other] = {**row, "name": names[key][0]}
             names[key] = (entry["name"], entry["enum"])
         row = _api_row(entry, requests.get(int(key), {}))
         if named and entry["name"] != names[key][0]:

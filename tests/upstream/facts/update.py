@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,7 @@ class Facts:
         if known and tables.order(known) > tables.order(patch):
             self.notes.append(f"{release} is known from {known}, which is newer than {patch}: nothing taken")
             return
-        found, missing = jars.resolve(patch)
-        told = probe(found)
+        found, missing, told = look(patch)
         newest = all(tables.order(release) >= tables.order(other) for other in self.releases["releases"])
         read = schemas.read_jars(found) if tables.order(release) >= (2, 2) else {}
         for name, (folder, message) in read.items():
@@ -109,6 +109,13 @@ def minor(patch: str) -> str:
     if found is None:
         raise ValueError(f"{patch!r} is no patch release such as 4.4.0")
     return found[1]
+
+
+@lru_cache(4)
+def look(patch: str) -> tuple[dict[str, Path], list[str], dict[str, Any]]:
+    """(jars, modules that Maven Central lacks, what the classes say) of a release."""
+    found, missing = jars.resolve(patch)
+    return found, missing, probe(found)
 
 
 def probe(found: dict[str, Path]) -> dict[str, Any]:
