@@ -105,18 +105,25 @@ def metadata_bounds(release: str | None = None) -> MetadataBounds:
 
 
 def features(release: str | None = None) -> dict[str, FeatureRange]:
-    """The features of a release besides metadata.version, by name; {} before 3.9 (default: the newest release)."""
-    table = files.load("features.json").get(_kraft(release), {})
-    return {
-        name: FeatureRange(
-            name, row["minimumProduction"], row["latestProduction"], row["latestTesting"],
+    """The features of a release by name, metadata.version first (3.3 or later; default the newest release)."""
+    at = _kraft(release)
+    levels, bounds = {row.name: row for row in metadata_versions(at)}, metadata_bounds(at)
+    found = {
+        "metadata.version": FeatureRange(
+            "metadata.version", levels[bounds.minimum].level, levels[bounds.default].level,
+            levels[bounds.testing].level,
+            tuple(FeatureLevel(row.name, row.level, row.name, {}) for row in levels.values()),
+        )
+    }
+    for name, told in files.load("features.json").get(at, {}).items():
+        found[name] = FeatureRange(
+            name, told["minimumProduction"], told["latestProduction"], told["latestTesting"],
             tuple(
                 FeatureLevel(item["name"], item["level"], item["bootstrapMetadataVersion"], item["dependencies"])
-                for item in row["levels"]
+                for item in told["levels"]
             ),
         )
-        for name, row in table.items()
-    }
+    return found
 
 
 def _kraft(release: str | None) -> str:

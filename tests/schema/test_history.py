@@ -95,6 +95,7 @@ def test_metadata_versions():
 def test_features():
     features = schema.features()
     assert {name: (row.minimum, row.maximum) for name, row in features.items()} == {
+        "metadata.version": (7, 33),
         "kraft.version": (0, 1),
         "transaction.version": (0, 2),
         "group.version": (0, 1),
@@ -103,4 +104,7 @@ def test_features():
         "streams.version": (0, 1),
     }
     assert features["eligible.leader.replicas.version"].levels[1].dependencies == {"metadata.version": 23}
-    assert schema.features("3.5") == {}
+    assert features["metadata.version"].testing == 34
+    assert list(schema.features("3.5")) == ["metadata.version"]
+    with pytest.raises(UnsupportedVersionError):
+        schema.features("3.2")
