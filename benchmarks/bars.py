@@ -1,0 +1,38 @@
+"""How many times as fast as its peers kwire has to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.workloads import W3
+
+
+@dataclass(frozen=True)
+class Bar:
+    """ours must be at least so many times as fast as theirs."""
+
+    workload: str
+    work: str
+    ours: str
+    theirs: str
+    least: float
+
+
+JAVA, AIOKAFKA = "Java kafka-clients", "aiokafka"
+COLUMNS, VIEWS, OBJECTS, BUILD = "kwire columns", "kwire columns, views", "kwire objects", "kwire build_batch"
+
+BARS = [
+    Bar("W1", "decode", COLUMNS, JAVA, 2.2),
+    Bar("W1", "decode", COLUMNS, AIOKAFKA, 12),
+    Bar("W1", "decode", VIEWS, JAVA, 2.7),
+    Bar("W1", "decode", VIEWS, AIOKAFKA, 16),
+    Bar("W1", "decode", OBJECTS, AIOKAFKA, 1.7),
+    Bar("W2", "decode", VIEWS, JAVA, 2),
+    Bar("W2", "decode", OBJECTS, AIOKAFKA, 1.7),
+    *(Bar(name, "encode", BUILD, AIOKAFKA, 5) for name in ("W1", "W2")),
+    *(Bar(name, "encode", BUILD, JAVA, 1) for name in ("W1", "W2")),
+    *(Bar(work.name, "decode", COLUMNS, JAVA, 1) for work in W3),
+    *(Bar("W1", "crc32c-16k", COLUMNS, theirs, 0.9) for theirs in ("crc32c (PyPI)", "google-crc32c")),
+    *(Bar("W1", "crc32c-1m", COLUMNS, theirs, 0.9)
+      for theirs in ("crc32c (PyPI)", "google-crc32c", JAVA, "Rust kafka-protocol", "Go franz-go")),
+]  # fmt: skip

@@ -1,0 +1,131 @@
+"""What a contestant is: it gets a workload, and runs some passes over it on request, measuring itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchmarks.workloads import Workload
+
+
+class Absent(Exception):
+    """A peer that can't run here; the text says why and how to get it."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What a contestant measured over some passes: nanoseconds, items of one pass, and a check on the work done."""
+
+    wall: int
+    cpu: int
+    items: int
+    check: int
+    passes: int
+
+
+class Contestant(Protocol):
+    """Something that does a kind of work: "decode", "encode", "crc32c-16k", "crc32c-1m"."""
+
+    name: str
+    works: tuple[str, ...]
+
+    def load(self, workload: Workload, path: Path) -> None:
+        """Takes a workload; path is a file with its data."""
+
+    def run(self, work: str, passes: int) -> Slice:
+        """Does the work passes times over."""
+
+    def close(self) -> None:
+        """Ends what it started."""
+
+
+class InProcess:
+    """A contestant in this Python: prepare(workload) gives a function that does one pass -> (items, check)."""
+
+    def __init__(self, name: str, **works: Callable[[Workload], Callable[[], tuple[int, int]]]) -> None:
+        self.name = name
+        self._works = {work.replace("_", "-"): prepare for work, prepare in works.items()}
+        self.works = tuple(self._works)
+        self._ready: dict[str, Callable[[], tuple[int, int]]] = {}
+        self._workload: Workload | None = None
+
+    def load(self, workload: Workload, path: Path) -> None:
+        self._workload, self._ready = workload, {}
+
+    def run(self, work: str, passes: int) -> Slice:
+        if work not in self._ready:
+            assert self._workload is not None
+            self._ready[work] = self._works[work](self._workload)
+        one = self._ready[work]
+        told = (0, 0)
+        wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+        for _ in range(passes):
+            told = one()
+        return Slice(time.perf_counter_ns() - wall, time.process_time_ns() - cpu, *told, passes)
+
+    def close(self) -> None:
+        self._ready = {}
+
+
+class Child:
+    """A contestant in a process of its own that speaks "load PATH" and "run WORK PASSES" on stdin and stdout."""
+
+    def __init__(self, name: str, works: tuple[str, ...], command: list[str], warm_up: int = 0) -> None:
+        self.name, self.works = name, works
+        self._warm_up, self._warm = warm_up, set[Any]()
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._loaded = ""
+
+    def _ask(self, line: str) -> str:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self.name} ended with {self._process.wait()} at {line!r}")
+        return answer.strip()
+
+    def load(self, workload: Workload, path: Path) -> None:
+        self._loaded = workload.name
+        self._ask(f"load {path}")
+
+    def run(self, work: str, passes: int) -> Slice:
+        if (self._loaded, work) not in self._warm:  # until the compiler has done what it will do
+            self._warm.add((self._loaded, work))
+            if self._warm_up:
+                self._ask(f"run {work} {self._warm_up}")
+        wall, cpu, items, check = map(int, self._ask(f"run {work} {passes}").split())
+        return Slice(wall, cpu, items, check, passes)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+
+
+def build_folder(name: str) -> Path:
+    """A folder for what a toolchain builds, outside the tree."""
+    place = Path(os.environ.get("KWIRE_CACHE", Path.home() / ".cache" / "kwire")) / "peers" / name
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def tool(command: str, package: str) -> str:
+    """The path of a build tool, or Absent."""
+    found = shutil.which(command)
+    if found is None:
+        raise Absent(f"{command} is missing: apt-get install -y {package}")
+    return found
+
+
+def build(command: list[str], cwd: Path, **environment: str) -> None:
+    """Runs a build; Absent with the end of its output when it fails."""
+    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True)
+    if done.returncode:
+        raise Absent(f"{' '.join(command[:2])} failed: {(done.stderr or done.stdout)[-800:]}")

@@ -1,0 +1,97 @@
+// franz-go as a peer: "load PATH", then "run WORK PASSES" -> "wall_ns cpu_ns records check".
+// It has no public encoder of record batches (kgo builds them inside its producer), so it only decodes.
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func cpu() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+// A consumer's own path: ProcessFetchPartition checks the CRC, decompresses and makes the records.
+func decode(data []byte, decompressor kgo.Decompressor) (count, check int64) {
+	rp := kmsg.NewFetchResponseTopicPartition()
+	rp.RecordBatches = data
+	fp, _ := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Topic: "t"}, &rp, decompressor, nil)
+	if fp.Err != nil {
+		panic(fp.Err)
+	}
+	for _, r := range fp.Records {
+		count++
+		check += r.Offset + r.Timestamp.UnixMilli() + int64(len(r.Key)) + int64(len(r.Value))
+	}
+	return count, check
+}
+
+func crc(data []byte, size int) (count, check int64) {
+	for at := 0; at+size <= len(data); at += size {
+		count++
+		check += int64(crc32.Checksum(data[at:at+size], castagnoli))
+	}
+	return count, check
+}
+
+func main() {
+	var data []byte
+	var chunks [][]byte // what one fetch brings of a partition: about 1 MiB
+	decompressor := kgo.DefaultDecompressor()
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		words := strings.Split(lines.Text(), " ")
+		if words[0] == "load" {
+			var err error
+			if data, err = os.ReadFile(words[1]); err != nil {
+				panic(err)
+			}
+			chunks = nil
+			for from, at := 0, 0; at < len(data); {
+				at += 12 + int(binary.BigEndian.Uint32(data[at+8:]))
+				if at-from >= 1<<20 || at >= len(data) {
+					chunks = append(chunks, data[from:at])
+					from = at
+				}
+			}
+			fmt.Println("ok")
+			continue
+		}
+		passes, _ := strconv.Atoi(words[2])
+		wall, busy := time.Now(), cpu()
+		var count, check int64
+		for ; passes > 0; passes-- {
+			count, check = 0, 0
+			switch words[1] {
+			case "decode":
+				for _, chunk := range chunks {
+					n, c := decode(chunk, decompressor)
+					count, check = count+n, check+c
+				}
+			case "crc32c-16k":
+				count, check = crc(data, 16<<10)
+			case "crc32c-1m":
+				count, check = crc(data, 1<<20)
+			default:
+				panic("no such work")
+			}
+		}
+		fmt.Println(time.Since(wall).Nanoseconds(), cpu()-busy, count, check)
+	}
+}

@@ -1,0 +1,127 @@
+import com.sun.management.OperatingSystemMXBean;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.internal.MutableRecordBatch;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.common.utils.internals.CloseableIterator;
+
+/** kafka-clients as a peer: "load PATH", then "run WORK PASSES" -> "wall_ns cpu_ns records check". */
+public class Peer {
+    private static final OperatingSystemMXBean SYSTEM = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private static final BufferSupplier SUPPLIER = BufferSupplier.create();
+    private static byte[] data;
+    private static List<List<Plain>> batches;
+    private static long count, check;
+
+    private static final class Plain {
+        final long timestamp;
+        final byte[] key, value;
+        final Header[] headers;
+
+        Plain(Record r) {
+            timestamp = r.timestamp();
+            key = bytes(r.key());
+            value = bytes(r.value());
+            headers = r.headers();
+        }
+
+        private static byte[] bytes(ByteBuffer b) {
+            if (b == null) return null;
+            byte[] copy = new byte[b.remaining()];
+            b.get(copy);
+            return copy;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] words = line.split(" ");
+            if (words[0].equals("load")) {
+                data = Files.readAllBytes(Path.of(words[1]));
+                batches = null;
+                System.out.println("ok");
+                continue;
+            }
+            if (words[1].equals("encode") && batches == null) prepare();
+            long wall = System.nanoTime(), busy = SYSTEM.getProcessCpuTime();
+            for (int i = Integer.parseInt(words[2]); i > 0; i--) {
+                count = check = 0;
+                switch (words[1]) {
+                    case "decode": decode(); break;
+                    case "encode": encode(); break;
+                    case "crc32c-16k": crc(16 << 10); break;
+                    case "crc32c-1m": crc(1 << 20); break;
+                    default: throw new IllegalArgumentException("no such work");
+                }
+            }
+            System.out.println((System.nanoTime() - wall) + " " + (SYSTEM.getProcessCpuTime() - busy) + " " + count + " " + check);
+        }
+    }
+
+    /** As the consumer's CompletedFetch: the checksum, then the streaming iterator with a kept buffer. */
+    private static void decode() {
+        long n = 0, sum = 0;
+        for (MutableRecordBatch batch : MemoryRecords.readableRecords(ByteBuffer.wrap(data)).batches()) {
+            batch.ensureValid();
+            try (CloseableIterator<Record> records = batch.streamingIterator(SUPPLIER)) {
+                while (records.hasNext()) {
+                    Record r = records.next();
+                    ByteBuffer key = r.key(), value = r.value();
+                    n++;
+                    sum += r.offset() + r.timestamp() + (key == null ? 0 : key.remaining()) + (value == null ? 0 : value.remaining());
+                }
+            }
+        }
+        count = n;
+        check = sum;
+    }
+
+    private static void prepare() {
+        batches = new ArrayList<>();
+        for (MutableRecordBatch batch : MemoryRecords.readableRecords(ByteBuffer.wrap(data)).batches()) {
+            List<Plain> all = new ArrayList<>();
+            for (Record r : batch) all.add(new Plain(r));
+            batches.add(all);
+        }
+        room = ByteBuffer.allocate(2 << 20);
+    }
+
+    private static ByteBuffer room;
+
+    /** As the producer: a builder over a kept buffer. */
+    private static void encode() {
+        long n = 0, sum = 0;
+        for (List<Plain> batch : batches) {
+            room.clear();
+            MemoryRecordsBuilder builder = MemoryRecords.builder(room, Compression.NONE, TimestampType.CREATE_TIME, 0L);
+            for (Plain r : batch) builder.append(r.timestamp, r.key, r.value, r.headers);
+            sum += builder.build().sizeInBytes();
+            n += batch.size();
+        }
+        count = n;
+        check = sum;
+    }
+
+    private static void crc(int size) {
+        for (int at = 0; at + size <= data.length; at += size) {
+            CRC32C crc = new CRC32C();
+            crc.update(data, at, size);
+            check += crc.getValue();
+            count++;
+        }
+    }
+}

@@ -1,0 +1,192 @@
+"""The contestants in this process: kwire in its several ways, aiokafka, kafka-python, and the crc32c packages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import kwire
+from benchmarks.peers.contest import InProcess
+from benchmarks.workloads import Workload
+
+Pass = Callable[[], tuple[int, int]]
+
+
+def columns(**options: Any) -> Callable[[Workload], Pass]:
+    """Columns of offset, timestamp, key and value: one call over all batches."""
+
+    def prepare(workload: Workload) -> Pass:
+        data = workload.data()
+
+        def one() -> tuple[int, int]:
+            return len(kwire.columns(data, **options)), 0
+
+        return one
+
+    return prepare
+
+
+def objects(workload: Workload) -> Pass:
+    """A Python loop over records that touches offset, timestamp, key and value."""
+    data = workload.data()
+
+    def one() -> tuple[int, int]:
+        count = check = 0
+        for batch in kwire.read_batches(data):
+            for record in batch:
+                count += 1
+                check += record.offset + record.timestamp + len(record.key) + len(record.value)
+        return count, check
+
+    return one
+
+
+def build_batch(workload: Workload) -> Pass:
+    """build_batch for each batch's records."""
+    rows = workload.rows()
+
+    def one() -> tuple[int, int]:
+        size = 0
+        for batch in rows:
+            size += len(kwire.build_batch(batch))
+        return workload.records(), size
+
+    return one
+
+
+def checksum(function: Callable[[bytes], int], size: int) -> Callable[[Workload], Pass]:
+    """A crc32c of every block of some size of 8 MiB."""
+
+    def prepare(workload: Workload) -> Pass:
+        data = workload.data()
+        blocks = [data[at : at + size] for at in range(0, len(data) - size + 1, size)]
+
+        def one() -> tuple[int, int]:
+            check = 0
+            for block in blocks:
+                check += function(block)
+            return len(blocks), check
+
+        return one
+
+    return prepare
+
+
+def checksums(function: Callable[[bytes], int]) -> dict[str, Callable[[Workload], Pass]]:
+    return {"crc32c_16k": checksum(function, 16 << 10), "crc32c_1m": checksum(function, 1 << 20)}
+
+
+def varints(write: Callable[[int], Any]) -> Callable[[Workload], Pass]:
+    """Writes 10,000 zigzag varints of all lengths, one call each."""
+
+    def prepare(workload: Workload) -> Pass:
+        dice = random.Random(3)
+        numbers = [dice.getrandbits(dice.randrange(1, 31)) for _ in range(10_000)]
+
+        def one() -> tuple[int, int]:
+            for number in numbers:
+                write(number)
+            return len(numbers), 0
+
+        return one
+
+    return prepare
+
+
+def kwires() -> list[InProcess]:
+    """kwire's own ways."""
+    return [
+        InProcess("kwire columns", decode=columns(), **checksums(kwire.crc32c)),
+        InProcess("kwire columns, views", decode=columns(views=True)),
+        InProcess("kwire objects", decode=objects),
+        InProcess("kwire build_batch", encode=build_batch),
+    ]
+
+
+def aiokafka() -> InProcess:
+    """aiokafka's C extension: MemoryRecords, validate_crc, a loop over records; DefaultRecordBatchBuilder."""
+    from aiokafka.record.default_records import DefaultRecordBatchBuilder
+    from aiokafka.record.memory_records import MemoryRecords
+
+    def decode(workload: Workload) -> Pass:
+        data = workload.data()
+
+        def one() -> tuple[int, int]:
+            count = check = 0
+            records = MemoryRecords(data)
+            while records.has_next():
+                batch = records.next_batch()
+                if not batch.validate_crc():
+                    raise ValueError("CRC")
+                for record in batch:
+                    count += 1
+                    check += record.offset + record.timestamp + len(record.key) + len(record.value)
+            return count, check
+
+        return one
+
+    def encode(workload: Workload) -> Pass:
+        return builder_pass(workload, DefaultRecordBatchBuilder)
+
+    return InProcess("aiokafka", decode=decode, encode=encode)
+
+
+def builder_pass(workload: Workload, kind: Any) -> Pass:
+    """One pass of the builder that aiokafka and kafka-python share in form."""
+    rows = workload.rows()
+
+    def one() -> tuple[int, int]:
+        size = 0
+        for batch in rows:
+            builder = kind(magic=2, compression_type=0, is_transactional=0, producer_id=-1, producer_epoch=-1,
+                           base_sequence=-1, batch_size=1 << 22)  # fmt: skip
+            append = builder.append
+            for offset, (timestamp, key, value, headers) in enumerate(batch):
+                append(offset, timestamp, key, value, headers)
+            size += len(builder.build())
+        return workload.records(), size
+
+    return one
+
+
+def kafka_python() -> InProcess:
+    """kafka-python: pure Python but for its checksum."""
+    from kafka.record.default_records import DefaultRecordBatchBuilder
+    from kafka.record.memory_records import MemoryRecords
+
+    def decode(workload: Workload) -> Pass:
+        data = workload.data()
+
+        def one() -> tuple[int, int]:
+            count = check = 0
+            records = MemoryRecords(data)
+            while records.has_next():
+                batch = records.next_batch()
+                if not batch.validate_crc():
+                    raise ValueError("CRC")
+                for record in batch:
+                    count += 1
+                    check += record.offset + record.timestamp + len(record.key) + len(record.value)
+            return count, check
+
+        return one
+
+    return InProcess("kafka-python", decode=decode, encode=lambda w: builder_pass(w, DefaultRecordBatchBuilder))
+
+
+def crc32c_package() -> InProcess:
+    """The crc32c package of PyPI."""
+    import crc32c
+
+    return InProcess("crc32c (PyPI)", **checksums(crc32c.crc32c))
+
+
+def google_crc32c_package() -> InProcess:
+    """Google's own package."""
+    import google_crc32c
+
+    return InProcess("google-crc32c", **checksums(google_crc32c.value))
+
+
+CHECKSUMS = (crc32c_package, google_crc32c_package)

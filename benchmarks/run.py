@@ -1,0 +1,213 @@
+"""kwire beside its peers: python -m benchmarks.run [WORKLOAD ...] [--rounds 12] [--slice 60] [--out FOLDER].
+
+The contestants take turns: in each round each of them works for a short slice, so that a busy machine slows all alike;
+a ratio is taken within a round. Printed: the median of the rounds' ratios with their least and greatest. The ratios
+that count are those of CPU time (all threads of a contestant's process); those of wall time stand in the JSON too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.bars import BARS, Bar
+from benchmarks.peers import children, python
+from benchmarks.peers.contest import Absent, Contestant, Slice
+from benchmarks.workloads import ALL, W1, W2, W3, Workload
+
+SLOW = {"kafka-python"}  # only in the plain workloads
+
+
+@dataclass
+class Result:
+    """One kind of work on one workload: for each contestant its slices, one a round."""
+
+    workload: str
+    work: str
+    slices: dict[str, list[Slice]] = field(default_factory=dict)
+
+    def ratios(self, ours: str, theirs: str, clock: str = "cpu") -> list[float]:
+        """How many times as fast ours is, round by round, by "cpu" or "wall" time."""
+        return [
+            (getattr(b, clock) / b.passes / b.items) / (getattr(a, clock) / a.passes / a.items)
+            for a, b in zip(self.slices[ours], self.slices[theirs], strict=True)
+        ]
+
+    def rate(self, name: str) -> float:
+        """Items a second of CPU time, median."""
+        return statistics.median(s.items * s.passes / s.cpu * 1e9 for s in self.slices[name])
+
+
+def gather(makers: Iterable[Callable[[], Contestant]], console: Console) -> list[Contestant]:
+    """The peers that can run here; a line for each that can't."""
+    found: list[Contestant] = []
+    for make in makers:
+        try:
+            found.append(make())
+        except (Absent, ImportError) as why:
+            console.print(f"[yellow]without {make.__name__}: {why}")
+    return found
+
+
+def compete(
+    workload: Workload, work: str, contestants: list[Contestant], rounds: int, slice_ms: int, path: Path
+) -> Result:
+    """All contestants that know the work, in turns. Fails when they disagree on what was read."""
+    result = Result(workload.name, work)
+    able = [c for c in contestants if work in c.works]
+    passes = {}
+    told: dict[str, int] = {}
+    for one in able:
+        one.load(workload, path)
+        first = one.run(work, 1)
+        first = one.run(work, 2)
+        passes[one.name] = max(1, round(slice_ms * 1e6 * 2 / max(first.cpu, 1)))
+        if work == "decode":
+            told[one.name] = first.check
+            if first.items != workload.records():
+                raise RuntimeError(f"{one.name} read {first.items} records of {workload.records()}")
+    if len(set(told.values()) - {0}) > 1:
+        raise RuntimeError(f"the contestants read different records: {told}")
+    for i in range(rounds):
+        for one in able[i % len(able) :] + able[: i % len(able)]:
+            result.slices.setdefault(one.name, []).append(one.run(work, passes[one.name]))
+    return result
+
+
+def spread(ratios: list[float]) -> str:
+    return f"{statistics.median(ratios):.2f}  ({min(ratios):.2f}..{max(ratios):.2f})"
+
+
+def table(result: Result) -> Table:
+    """A contestant a line: its speed, and how many times as fast each of kwire's ways is."""
+    ours = [name for name in result.slices if name.startswith("kwire")]
+    shown = Table(title=f"{result.workload}: {result.work}")
+    shown.add_column("contestant")
+    shown.add_column("items / CPU second", justify="right")
+    for name in ours:
+        shown.add_column(f"{name} /", justify="right")
+    for name in sorted(result.slices, key=result.rate, reverse=True):
+        cells = ["" if one == name else spread(result.ratios(one, name)) for one in ours]
+        shown.add_row(name, f"{result.rate(name):,.0f}", *cells)
+    return shown
+
+
+def judge(results: list[Result], bars: list[Bar]) -> Table:
+    """Which bars hold, by the median."""
+    shown = Table(title="Bars")
+    for head in ("bar", "wanted", "measured", "holds"):
+        shown.add_column(head)
+    by = {(r.workload, r.work): r for r in results}
+    for bar in bars:
+        result = by.get((bar.workload, bar.work))
+        if result is None or bar.ours not in result.slices or bar.theirs not in result.slices:
+            continue
+        ratios = result.ratios(bar.ours, bar.theirs)
+        good = statistics.median(ratios) >= bar.least
+        name = f"{bar.workload} {bar.work}: {bar.ours} / {bar.theirs}"
+        shown.add_row(name, f"{bar.least:.1f}", spread(ratios), "[green]yes" if good else "[red]NO")
+    return shown
+
+
+def as_json(results: list[Result]) -> dict[str, object]:
+    return {
+        "machine": {"processor": platform.processor() or platform.machine(), "python": sys.version},
+        "results": [
+            {
+                "workload": r.workload,
+                "work": r.work,
+                "slices": {name: [asdict(s) for s in slices] for name, slices in r.slices.items()},
+                "ratios": {
+                    f"{ours} / {theirs}": {
+                        clock: {"median": statistics.median(x), "min": min(x), "max": max(x)}
+                        for clock in ("cpu", "wall") for x in [r.ratios(ours, theirs, clock)]
+                    }
+                    for ours in r.slices if ours.startswith("kwire") for theirs in r.slices if theirs != ours
+                },
+            }
+            for r in results
+        ],
+    }  # fmt: skip
+
+
+def plot(results: list[Result], path: Path) -> None:
+    """Bars of the speed of every contestant, a panel for each workload and work."""
+    from matplotlib.figure import Figure
+
+    across = min(3, len(results))
+    down = -(-len(results) // across)
+    figure = Figure(figsize=(5.5 * across, 0.9 + 2.6 * down), layout="constrained")
+    for i, result in enumerate(results, 1):
+        axes = figure.add_subplot(down, across, i)
+        names = sorted(result.slices, key=result.rate)
+        rates = [[s.items * s.passes / s.cpu * 1e3 for s in result.slices[name]] for name in names]
+        middle = [statistics.median(r) for r in rates]
+        ends = [[m - min(r) for m, r in zip(middle, rates, strict=True)],
+                [max(r) - m for m, r in zip(middle, rates, strict=True)]]  # fmt: skip
+        colours = ["tab:blue" if name.startswith("kwire") else "tab:gray" for name in names]
+        axes.barh(names, middle, xerr=ends, color=colours, ecolor="black", capsize=2)
+        axes.set_title(f"{result.workload}: {result.work}")
+        axes.set_xlabel("million items / CPU second")
+    figure.savefig(path)
+
+
+def plan(chosen: list[str]) -> list[tuple[Workload, str]]:
+    """What to measure: workloads by name (W1, W2, W3, W4) or "crc32c"; all by default."""
+    every = {
+        "W1": [(W1, "decode")],
+        "W2": [(W2, "decode")],
+        "W3": [(work, "decode") for work in W3],
+        "W4": [(W1, "encode"), (W2, "encode")],
+        "crc32c": [(W1, "crc32c-16k"), (W1, "crc32c-1m")],
+    }
+    found = []
+    for name in chosen or list(every):
+        found += every[name] if name in every else [(ALL[name], "decode")]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", help="W1 W2 W3 W4 crc32c, or one of W3 by its full name")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time a contestant works in a round")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--only", action="append", help="a contestant's name (may be repeated); kwire is always in")
+    told = parser.parse_args()
+    console = Console()
+    makers: list[Callable[[], Contestant]] = [children.java, children.rust, children.go]
+    makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS]
+    contestants: list[Contestant] = [*python.kwires(), *gather(makers, console)]
+    if told.only:
+        contestants = [c for c in contestants if c.name.startswith("kwire") or c.name in told.only]
+    results: list[Result] = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for workload, work in plan(told.workloads):
+                path = Path(folder) / "data"
+                path.write_bytes(workload.data())
+                able = [c for c in contestants if workload in (W1, W2) or c.name not in SLOW]
+                results.append(compete(workload, work, able, told.rounds, told.slice, path))
+                console.print(table(results[-1]))
+    finally:
+        for one in contestants:
+            one.close()
+    console.print(judge(results, BARS))
+    told.out.mkdir(parents=True, exist_ok=True)
+    (told.out / "peers.json").write_text(json.dumps(as_json(results), indent=1))
+    plot(results, told.out / "peers.png")
+    console.print(f"written: {told.out / 'peers.json'}, {told.out / 'peers.png'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The bytes that every contestant works on: made from a seed, the same on every machine."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import kwire
+
+START = 1_700_000_000_000
+TOTAL = 8 << 20  # bytes of uncompressed batches in one pass
+WORDS = [f"{kind}-{i}" for kind in ("user", "order", "page", "click", "eu-west", "product") for i in range(60)]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Record batches of one kind: sizes of value, key and batch (in bytes, before compression), headers, codec."""
+
+    name: str
+    value: int
+    key: int
+    headers: int = 0
+    codec: str = "none"
+    batch: int = 16 << 10
+
+    def rows(self) -> list[list[tuple[Any, ...]]]:
+        """The records of each batch as build_batch takes them. Values are text that compresses about as JSON does."""
+        return _rows(self)
+
+    def batches(self) -> list[bytes]:
+        """The record batches, offsets rising from 0."""
+        return _batches(self)
+
+    def data(self) -> bytes:
+        """All batches in a row."""
+        return b"".join(self.batches())
+
+    def records(self) -> int:
+        """How many records one pass has."""
+        return sum(len(rows) for rows in self.rows())
+
+
+@cache
+def _rows(work: Workload) -> list[list[tuple[Any, ...]]]:
+    dice = random.Random(f"{work.value}/{work.key}/{work.headers}/{work.batch}")
+    size = work.value + work.key + 10 + work.headers * 20
+    a_batch = max(1, work.batch // size)
+    rows, now = [], START
+    for _ in range(max(1, TOTAL // (a_batch * size))):
+        batch = []
+        for _ in range(a_batch):
+            text = ",".join(dice.choices(WORDS, k=work.value // 6 + 1)) + f"{dice.getrandbits(64):x}"
+            value = text.encode()[-work.value :].rjust(work.value, b" ")
+            key = f"k{dice.getrandbits(64):020d}".encode()[: work.key].ljust(work.key, b".")
+            headers = [(f"header-{i}", f"{dice.getrandbits(32):08x}".encode()) for i in range(work.headers)]
+            batch.append((now, key, value, headers))
+            now += dice.randrange(3)
+        rows.append(batch)
+    return rows
+
+
+@cache
+def _batches(work: Workload) -> list[bytes]:
+    made, offset = [], 0
+    for rows in work.rows():
+        made.append(kwire.build_batch(rows, codec=work.codec, base_offset=offset))
+        offset += len(rows)
+    return made
+
+
+W1 = Workload("W1", value=100, key=10)
+W2 = Workload("W2", value=1024, key=10, headers=2)
+W3 = [
+    Workload(f"W3 {codec} {name}", value=100, key=10, codec=codec, batch=size)
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd")
+    for size, name in ((16 << 10, "16 KiB"), (1 << 20, "1 MiB"))
+]
+ALL = {work.name: work for work in (W1, W2, *W3)}
