@@ -4,9 +4,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy, memset
 
-from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, make_uuid, new_instance, slot_equal)
+from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, kw_new_instance, make_uuid, slot_equal)
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BAD_BOOL, KW_BAD_MARK,
                            KW_BAD_UTF8, KW_BYTES, KW_COMPACT, KW_COUNT, KW_INT16, KW_INT32, KW_INT64, KW_INT8,
                            KW_MAX_STRING, KW_NULL, KW_NULLABLE, KW_PYTHON, KW_RECORDS, KW_RUN, KW_SHORT, KW_STRING,
@@ -38,11 +38,26 @@ cdef extern from "Python.h":
     void raw_decref "Py_DECREF"(PyObject *)
 
 
+# Arrays of int32 that were read last: replicas repeat from partition to partition, so their tuples are shared.
+cdef enum:
+    ARRAYS = 16
+    LONG = 4096  # bytes of a field that is copied only when looked at
+
+
+cdef struct Known:
+    const uint8_t *data
+    int64_t count
+    PyObject *made  # borrowed from the message that is being made
+
+
 cdef struct Walk:
     kw_cursor c
     kw_failure f
     int lenient
-    PyObject *owner  # views: what keeps the bytes alive; NULL: bytes are copied
+    PyObject *owner  # what keeps the bytes alive that are not copied; NULL: all are
+    bint views       # whether none are, or only long ones, until somebody looks at them
+    int known        # whether the arrays below are set up
+    Known[ARRAYS] arrays
 
 
 cdef PyObject *empty_text = <PyObject *>""
@@ -164,7 +179,7 @@ cdef int read_bytes(Walk *w, const kw_op *op, char *self) noexcept:
         return null_or_fail(w, op, self, start)
     if not kw_has(&w.c, size):
         return kw_fail(&w.f, &w.c, KW_SHORT, size)
-    if w.owner == NULL:
+    if w.owner == NULL or (not w.views and (size < LONG or size < (w.c.end - w.c.base) // 64)):
         data = PyBytes_FromStringAndSize(<const char *>w.c.at, size)
     else:
         data = make_span(w, size)
@@ -182,6 +197,7 @@ cdef PyObject *make_span(Walk *w, int64_t size) noexcept:
     except BaseException:
         return NULL
     span.owner, span.data, span.size, span.position = <object>w.owner, w.c.at, size, w.c.at - w.c.base
+    span.viewed = w.views
     raw_incref(<PyObject *>span)
     return <PyObject *>span
 
@@ -217,7 +233,7 @@ cdef int read_struct_field(Walk *w, const kw_op *op, char *self) noexcept:
 
 
 cdef inline PyObject *fresh(Walk *w, const kw_plan *plan) noexcept:
-    cdef PyObject *made = new_instance(plan.cls)
+    cdef PyObject *made = kw_new_instance(plan.cls)
     if made == NULL:
         kw_fail(&w.f, &w.c, KW_PYTHON, 0)
     return made
@@ -239,6 +255,8 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
         return 0
     if count > (w.c.end - w.c.at) // op.need:
         return kw_fail(&w.f, &w.c, KW_COUNT, count)
+    if op.code == KW_ARRAY_INT and op.elem == KW_INT32 and count <= 8:
+        return read_few(w, op, self, count)
     items = PyTuple_New(count) if op.code == KW_ARRAY_INT else PyList_New(count)
     if items == NULL:
         return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
@@ -254,6 +272,30 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
         status = read_uuids(w, items, count)
     if status < 0:
         return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
+    return 0
+
+
+cdef int read_few(Walk *w, const kw_op *op, char *self, int64_t count) noexcept:
+    """A short array of int32: a tuple made before, where the same bytes came before."""
+    cdef const uint8_t *p = w.c.at
+    cdef uint32_t mixed = kw_load32(p) * <uint32_t>0x9e3779b1 + kw_load32(p + 4 * (count - 1)) * <uint32_t>0x85ebca6b + <uint32_t>count
+    cdef Known *known = &w.arrays[mixed >> 28]
+    if not w.known:
+        memset(w.arrays, 0, sizeof(w.arrays))
+        w.known = 1
+    if known.made == NULL or known.count != count or memcmp(known.data, p, 4 * count) != 0:
+        known.made = PyTuple_New(count)
+        if known.made == NULL:
+            return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
+        PyObject_GC_UnTrack(known.made)
+        store(self, op.at, known.made)
+        known.data, known.count = p, count
+        if read_ints(w, KW_INT32, known.made, count) < 0:
+            return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
+        return 0
+    raw_incref(known.made)
+    store(self, op.at, known.made)
+    w.c.at += 4 * count
     return 0
 
 
@@ -446,6 +488,7 @@ cdef int read_tag(Walk *w, const kw_op *op, char *self, uint32_t size) noexcept:
         old = KW_SLOT(self, op.at)
         if old != NULL:  # lenient: the tag comes twice, the last wins
             store(self, op.at, NULL)
+            w.known = 0
             raw_decref(old)
         if read_field(w, op, self) < 0:
             return -1
@@ -478,13 +521,14 @@ cdef bint is_default(const kw_op *op, char *self) noexcept:
 
 
 cdef object walk(Message message, const kw_plan *plan, const uint8_t *data, Py_ssize_t size, Py_ssize_t position,
-                 bint lenient, object owner, Py_ssize_t *end):
+                 bint lenient, bint views, object owner, Py_ssize_t *end):
     """The message at a position; end: where it stops. NULL: it must stop at the end of the data (unless lenient)."""
     cdef Walk w
     kw_cursor_set(&w.c, data, size)
     w.c.at += position
-    w.f.why, w.f.depth, w.lenient, w.owner = 0, 0, lenient, NULL if owner is None else <PyObject *>owner
-    cdef PyObject *made = new_instance(plan.cls)
+    w.f.why, w.f.depth, w.lenient, w.views, w.known = 0, 0, lenient, views, 0
+    w.owner = NULL if owner is None else <PyObject *>owner
+    cdef PyObject *made = kw_new_instance(plan.cls)
     if made == NULL:
         raise MemoryError
     result = <object>made
@@ -537,15 +581,15 @@ def decode_from(message, version, data, Py_ssize_t position=0, *, bint lenient=F
 cdef object over(Message found, const kw_plan *plan, object data, Py_ssize_t position, bint lenient, bint views,
                  Py_ssize_t *end):
     cdef Py_buffer buffer
-    owner = memoryview(data) if views else None
+    owner = memoryview(data) if views else data if type(data) is bytes else None
     if type(data) is bytes:
         check_position(position, PyBytes_GET_SIZE(data))
         return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), position, lenient,
-                    owner, end)
+                    views, owner, end)
     PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
     try:
         check_position(position, buffer.len)
-        return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, position, lenient, owner, end)
+        return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, position, lenient, views, owner, end)
     finally:
         PyBuffer_Release(&buffer)
 

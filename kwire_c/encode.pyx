@@ -42,10 +42,25 @@ cdef extern from "Python.h":
     PyTypeObject *Py_TYPE(void *self)
 
 
+cdef enum:
+    LONG = 2048   # bytes of a field that go straight into the result
+    PIECES = 128
+
+
+cdef struct Piece:
+    size_t at     # where it belongs among the bytes written so far
+    const void *data
+    size_t size
+
+
 cdef struct Out:
     uint8_t *start
     uint8_t *at
     uint8_t *end
+    size_t long_bytes
+    int n_pieces
+    int inside_tag  # a tag's size counts all bytes written: no pieces then
+    Piece[PIECES] pieces
     kw_failure f
     PyObject *reason  # why it failed: a str, or NULL with a Python exception set
 
@@ -144,9 +159,18 @@ cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept
     return 0
 
 
-cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room) noexcept:
+cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room, bint kept) noexcept:
+    """Bytes and their length. kept: they stay where they are until the message is written."""
+    cdef Piece *piece
     if size > 0x7ffffffe:
         return refuse(o, f"{size} bytes are more than a field can hold")
+    if kept and size >= LONG and not o.inside_tag and o.n_pieces < PIECES:
+        put_length(o, op, size, 4)
+        piece = &o.pieces[o.n_pieces]
+        piece.at, piece.data, piece.size = o.at - o.start, data, size
+        o.n_pieces += 1
+        o.long_bytes += size
+        return ensure(o, room)
     if ensure(o, size + 5 + room) < 0:
         return -1
     put_length(o, op, size, 4)
@@ -159,13 +183,13 @@ cdef int put_bytes(Out *o, const kw_op *op, PyObject *data, size_t room) noexcep
     cdef Py_buffer buffer
     cdef int status
     if PyBytes_CheckExact(data):
-        return put_data(o, op, PyBytes_AS_STRING(<object>data), PyBytes_GET_SIZE(<object>data), room)
+        return put_data(o, op, PyBytes_AS_STRING(<object>data), PyBytes_GET_SIZE(<object>data), room, True)
     if isinstance(<object>data, Span):
-        return put_data(o, op, (<Span><object>data).data, (<Span><object>data).size, room)
+        return put_data(o, op, (<Span><object>data).data, (<Span><object>data).size, room, True)
     if raw_get_buffer(data, &buffer, PyBUF_SIMPLE) < 0:
         PyErr_Clear()
         return refuse(o, "a view whose bytes cannot be had any more")
-    status = put_data(o, op, buffer.buf, buffer.len, room)
+    status = put_data(o, op, buffer.buf, buffer.len, room, False)
     PyBuffer_Release(&buffer)
     return status
 
@@ -436,8 +460,11 @@ cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
     if op.code < KW_STRING:
         kw_store_fixed(op.code, <uint8_t *>(self + op.at), o.at)
         o.at += kw_width[op.code]
-    elif put_field(o, op, self, 0) < 0:
-        return kw_in(&o.f, op.field, -1)
+    else:
+        o.inside_tag += 1
+        if put_field(o, op, self, 0) < 0:
+            return kw_in(&o.f, op.field, -1)
+        o.inside_tag -= 1
     size = (o.at - o.start) - start - 1
     width = kw_write_uvarint(length, size) - length
     if width > 1:
@@ -457,6 +484,7 @@ cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes 
     cdef int status = 0
     o.start = o.at = _spare
     o.end, o.reason, o.f.depth = o.start + size, NULL, 0
+    o.long_bytes, o.n_pieces, o.inside_tag = 0, 0, 0
     _spare, _spare_size = NULL, 0
     result = None
     if before is not None:
@@ -469,7 +497,7 @@ cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes 
     try:
         if status < 0:
             raise failed(&o, message, plan)
-        return PyBytes_FromStringAndSize(<const char *>o.start, o.at - o.start)
+        return gathered(&o) if o.n_pieces else PyBytes_FromStringAndSize(<const char *>o.start, o.at - o.start)
     finally:
         size = o.end - o.start
         if size <= KEEP and size > _spare_size:
@@ -477,6 +505,22 @@ cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes 
             _spare, _spare_size = o.start, size
         else:
             free(o.start)
+
+
+cdef object gathered(Out *o):
+    """The result, with the long pieces where they belong."""
+    cdef size_t used = o.at - o.start, at = 0
+    cdef int i
+    result = PyBytes_FromStringAndSize(NULL, used + o.long_bytes)
+    cdef char *to = PyBytes_AS_STRING(result)
+    for i in range(o.n_pieces):
+        memcpy(to, o.start + at, o.pieces[i].at - at)
+        to += o.pieces[i].at - at
+        memcpy(to, o.pieces[i].data, o.pieces[i].size)
+        to += o.pieces[i].size
+        at = o.pieces[i].at
+    memcpy(to, o.start + at, used - at)
+    return result
 
 
 cdef object failed(Out *o, Message message, const kw_plan *plan):

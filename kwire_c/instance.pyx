@@ -37,18 +37,11 @@ cdef extern from "Python.h":
     enum: Py_tp_dealloc, Py_tp_traverse, Py_tp_clear, Py_tp_new, Py_tp_init, Py_tp_repr, Py_tp_richcompare
     enum: Py_tp_getset, Py_tp_doc, Py_tp_hash, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC
     object PyType_FromSpecWithBases(PyType_Spec *spec, object bases)
-    PyObject *_PyObject_GC_New(PyTypeObject *type)
-    void *PyObject_Malloc(size_t size)
-    void PyObject_Free(void *p)
-    PyObject *PyErr_NoMemory()
-    PyObject *PyObject_Init(PyObject *self, PyTypeObject *type)
     void PyObject_GC_Track(void *self)
     void PyObject_GC_UnTrack(void *self)
-    void PyObject_GC_Del(void *self)
     int PyObject_GC_IsTracked(PyObject *self)
     void PyObject_HashNotImplemented()
     void raw_incref "Py_INCREF"(PyObject *)
-    void raw_decref "Py_DECREF"(void *)
     PyTypeObject *Py_TYPE(void *self)
 
 
@@ -78,24 +71,8 @@ cdef kw_class *class_of(object value) except? NULL:
     return <kw_class *>kw_closure(Py_TYPE(<PyObject *>value))
 
 
-cdef PyObject *new_instance(const kw_class *cls) noexcept:
-    """A fresh instance with every default; NULL with MemoryError set."""
-    cdef PyObject *self
-    if cls.collected:
-        self = _PyObject_GC_New(<PyTypeObject *>cls.type)
-        if self == NULL:
-            return NULL
-    else:
-        self = <PyObject *>PyObject_Malloc(cls.size)
-        if self == NULL:
-            return PyErr_NoMemory()
-        PyObject_Init(self, <PyTypeObject *>cls.type)
-    memcpy(KW_PLACE(self, KW_UNKNOWN_AT), cls.model + KW_UNKNOWN_AT, cls.size - KW_UNKNOWN_AT)
-    return self
-
-
 cdef PyObject *made_instance(const kw_class *cls) except NULL:
-    cdef PyObject *self = new_instance(cls)
+    cdef PyObject *self = kw_new_instance(cls)
     if self == NULL:
         raise MemoryError
     return self
@@ -118,8 +95,12 @@ cdef PyObject *fallback(const kw_field *field) except NULL:
 cdef class Span:
     """A part of a buffer that stays alive, not yet looked at: what views=True leaves in bytes fields."""
 
+    def seen(self):
+        """What its user sees: a memoryview, or bytes."""
+        return self.view() if self.viewed else (<const char *>self.data)[:self.size]
+
     def view(self):
-        """The memoryview."""
+        """A memoryview of it."""
         return memoryview(self.owner).cast("B")[self.position:self.position + self.size]
 
 
@@ -137,11 +118,7 @@ cdef void dealloc(PyObject *self) noexcept:
         PyObject_GC_UnTrack(self)
     for i in range(cls.n_slots):
         Py_XDECREF(KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *)))
-    if cls.collected:
-        PyObject_GC_Del(self)
-    else:
-        PyObject_Free(self)
-    raw_decref(type)
+    kw_free_instance(self, cls)
 
 
 cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
@@ -155,7 +132,7 @@ cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
             status = visit(item, arg)
             if status:
                 return status
-    return visit(<PyObject *>Py_TYPE(self), arg)
+    return visit(<PyObject *>Py_TYPE(self), arg)  # only collected classes come here, and those count their type
 
 
 cdef int clear(PyObject *self) noexcept:
@@ -232,7 +209,7 @@ cdef object read_field(PyObject *self, const kw_field *field):
             track(self)
         return <object>item
     if (kind == KW_BYTES or kind == KW_RECORDS) and isinstance(<object>item, Span):
-        put(self, field.at, (<Span><object>item).view())
+        put(self, field.at, (<Span><object>item).seen())
         item = (<PyObject **>place)[0]
     return <object>item
 
@@ -498,4 +475,6 @@ cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
     made = PyType_FromSpecWithBases(&spec, (Struct,))
     made.__module__, made.__qualname__ = "kwire.messages", label
     made.__match_args__ = names
+    cls.type = <void *>made
+    kw_head_model(cls)
     return made

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
-from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, new_instance, put,
+from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, kw_new_instance, put,
                                read_native)
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES,
                            KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID,
@@ -216,7 +216,7 @@ cdef object from_dict(const kw_plan *plan, object value):
     cdef int i
     if not isinstance(value, dict):
         raise Refusal(f"expected an object, got {type(value).__name__}")
-    made = new_instance(plan.cls)
+    made = kw_new_instance(plan.cls)
     if made == NULL:
         raise MemoryError
     result = <object>made

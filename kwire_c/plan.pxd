@@ -57,6 +57,8 @@ cdef extern from "plan.h" nogil:
         uint32_t size
         uint16_t n_fields, n_slots
         uint8_t collected
+        uint16_t n_spare
+        void *spare
 
     ctypedef struct kw_op:
         uint8_t code, flags, elem, inside_tag

@@ -142,7 +142,7 @@ cdef class Message:
                 if field.kind < KW_STRING and kw_width[field.kind] == width:
                     field.at = at
                     at += width
-        cls.size = (at + 7) & ~7
+        cls.size = (at + 15) & ~15  # as the allocator rounds
         cls.model = <uint8_t *>room_for(1, cls.size)
         for i in range(cls.n_fields):
             field = &cls.fields[i]
