@@ -11,6 +11,20 @@ __version__ = "0.1.0"
 _HOME = {
     "crc32c": "kwire_c.crc32c",
     **dict.fromkeys(("decode", "decode_from", "encode"), "kwire.codec.messages"),
+    **dict.fromkeys(
+        (
+            "FrameReader", "Request", "Response", "decode_request", "decode_response", "encode_request",
+            "encode_response", "pack_frame",
+        ),
+        "kwire.codec.frames",
+    ),
+    **dict.fromkeys(
+        (
+            "CoordinatorRecord", "decode_coordinator_record", "decode_metadata_record", "decode_remote_log_record",
+            "encode_coordinator_record", "encode_metadata_record", "encode_remote_log_record",
+        ),
+        "kwire.codec.stored",
+    ),
     **dict.fromkeys(("from_json", "to_json"), "kwire.codec.json"),
     **dict.fromkeys(
         (

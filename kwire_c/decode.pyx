@@ -9,9 +9,9 @@ from libc.string cimport memcmp, memcpy, memset
 from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, kw_new_instance, make_uuid, slot_equal)
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BAD_BOOL, KW_BAD_MARK,
                            KW_BAD_UTF8, KW_BYTES, KW_COMPACT, KW_COUNT, KW_INT16, KW_INT32, KW_INT64, KW_INT8,
-                           KW_MAX_STRING, KW_NULL, KW_NULLABLE, KW_PYTHON, KW_RECORDS, KW_RUN, KW_SHORT, KW_STRING,
+                           KW_MAX_STRING, KW_MAX_TAG, KW_NULL, KW_NULLABLE, KW_PYTHON, KW_RECORDS, KW_RUN, KW_SHORT, KW_STRING,
                            KW_STRING_LONG, KW_STRUCT, KW_TAG_COUNT, KW_TAG_DEFAULT, KW_TAG_FOREIGN, KW_TAG_ORDER,
-                           KW_TAG_SIZE, KW_TAG_TWICE, KW_TRAILING, KW_UINT16, KW_UINT32, Message, find, kw_cursor,
+                           KW_TAG_SIZE, KW_TAG_TWICE, KW_TAG_VALUE, KW_TRAILING, KW_UINT16, KW_UINT32, Message, find, kw_cursor,
                            kw_cursor_set, kw_fail, kw_failure, kw_field, kw_has, kw_in, kw_is_ascii, kw_load16,
                            kw_load32, kw_load64, kw_load_fixed, kw_op, kw_plan, kw_take_length, kw_take_uvarint,
                            kw_width)
@@ -433,9 +433,13 @@ cdef int read_each_tag(Walk *w, const kw_plan *plan, char *self, Tail *tail) noe
         entry = w.c.at
         if kw_take_uvarint(&w.c, w.lenient, &w.f, &tag) < 0 or kw_take_uvarint(&w.c, w.lenient, &w.f, &size) < 0:
             return -1
-        if i and tag <= last and not w.lenient:
-            w.c.at = entry
-            return kw_fail(&w.f, &w.c, KW_TAG_TWICE if tag == last else KW_TAG_ORDER, tag)
+        if not w.lenient:
+            if i and tag <= last:
+                w.c.at = entry
+                return kw_fail(&w.f, &w.c, KW_TAG_TWICE if tag == last else KW_TAG_ORDER, tag)
+            if tag > KW_MAX_TAG:
+                w.c.at = entry
+                return kw_fail(&w.f, &w.c, KW_TAG_VALUE, tag)
         last = tag
         for j in range(plan.n_foreign):
             if plan.foreign[j] == tag:

@@ -9,7 +9,7 @@ from libc.string cimport memcmp, memcpy, memmove
 
 from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, slot_equal
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BYTES, KW_COMPACT, KW_INT16,
-                           KW_INT32, KW_INT64, KW_INT8, KW_MAX_STRING, KW_NULLABLE, KW_RECORDS, KW_RUN,
+                           KW_INT32, KW_INT64, KW_INT8, KW_MAX_STRING, KW_MAX_TAG, KW_NULLABLE, KW_RECORDS, KW_RUN,
                            KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, Message, find, kw_failure, kw_field, kw_in,
                            kw_op, kw_plan,
                            kw_store16, kw_store32, kw_store64, kw_store_fixed, kw_width, kw_write_uvarint)
@@ -409,6 +409,10 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) noexcept:
     cdef int i
     cdef list entries = tags_list(KW_SLOT(self, KW_UNKNOWN_AT))
     cdef set seen = set()
+    if not isinstance(<object>KW_SLOT(self, KW_UNKNOWN_AT), dict):
+        for i in range(1, len(entries)):
+            if entries[i][0] <= entries[i - 1][0]:  # as Kafka; a dict is put in order
+                return refuse(o, f"unknown tag {entries[i][0]} was read behind {entries[i - 1][0]}")
     for i in range(plan.n_tags):
         if not is_default(plan.tags[i].field, self):
             entries.append((plan.tags[i].tag, i))
@@ -416,7 +420,7 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) noexcept:
     for tag, data in entries:
         if isinstance(data, int):
             continue
-        if not isinstance(tag, int) or not 0 <= tag <= 0xffffffff:
+        if not isinstance(tag, int) or not 0 <= tag <= KW_MAX_TAG:
             return refuse(o, f"unknown tag {tag!r} is no tag number")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")

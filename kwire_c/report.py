@@ -23,6 +23,7 @@ _READING = {
     27: "tag {number} does not belong to this version",
     28: "{number} tagged fields cannot stand in the {left} bytes left",
     29: "{number} bytes left over",
+    30: "{number} is no tag number",
 }
 
 

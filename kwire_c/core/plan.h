@@ -17,6 +17,7 @@ typedef enum {
 static const uint8_t kw_width[9] = {1, 1, 2, 2, 4, 4, 8, 8, 16};
 
 #define KW_MAX_STRING 0x7fff
+#define KW_MAX_TAG 0x7ffffffe /* Kafka's own writers refuse the one above */
 #define KW_MAX_DEPTH 16
 
 typedef struct kw_class kw_class;
@@ -97,12 +98,7 @@ typedef enum {
     KW_TAG_FOREIGN,
     KW_TAG_COUNT,
     KW_TRAILING,
-    KW_WRONG_TYPE,      /* encoding */
-    KW_ABSENT,
-    KW_TAG_KNOWN,
-    KW_TAG_NONE,
-    KW_TAG_VALUE,
-    KW_BAD_SIZE,
+    KW_TAG_VALUE,       /* strict: no tag number */
     KW_PYTHON           /* a Python exception is set */
 } kw_why;
 

@@ -1,0 +1,167 @@
+"""CPU time of Spark jobs over the same segments: kwire's data source and functions, aiokafka, Kafka in the JVM.
+
+Run it from the top folder: python -m benchmarks.spark.spark_peers [--rows 2300000] [--rounds 3]
+CPU time is that of the driver, the JVM and all Python workers together, each job's own share of it: all jobs run in one
+session, warm, in turn. It prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import struct
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import SparkSession
+
+import kwire
+import kwire.spark
+from tests.upstream import maven
+
+HERE = Path(__file__).parent
+PARTITIONS = 8
+RECORDS_A_BATCH = 138  # about 16 KiB of W1: 10-byte keys, 100-byte values
+
+
+def write_segments(folder: Path, rows: int) -> list[str]:
+    """One segment in each of PARTITIONS folders: one real batch again and again, base offsets moved on."""
+    records = [(1_700_000_000_000 + i, b"key-%06d" % i, b"value %4d " % i + b"x" * 89) for i in range(RECORDS_A_BATCH)]
+    batch = bytearray(kwire.build_batch(records))
+    batches = rows // PARTITIONS // RECORDS_A_BATCH + 1
+    paths = []
+    for partition in range(PARTITIONS):
+        place = folder / f"w1-{partition}"
+        place.mkdir(parents=True)
+        with open(place / f"{0:020d}.log", "wb") as file:
+            for number in range(batches):
+                struct.pack_into(">q", batch, 0, number * RECORDS_A_BATCH)
+                file.write(batch)
+        paths.append(file.name)
+    return paths
+
+
+def payloads_of(paths: list[str]) -> list[bytes]:
+    payloads = []
+    for path in paths:
+        data = Path(path).read_bytes()
+        size = struct.unpack_from(">i", data, 8)[0] + 12
+        payloads += [data[at : at + size] for at in range(0, len(data), size)]
+    return payloads
+
+
+def with_aiokafka(payloads: Iterator[bytes]) -> Iterator[tuple[Any, ...]]:
+    from aiokafka.record import MemoryRecords
+
+    for payload in payloads:
+        records = MemoryRecords(payload)
+        while records.has_next():
+            batch = records.next_batch()
+            assert batch is not None and batch.validate_crc()
+            for record in batch:
+                yield record.offset, record.timestamp, record.key, record.value
+
+
+def cpu_seconds(root: psutil.Process) -> float:
+    total = 0.0
+    for process in [root, *root.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+        if process == root or "python" in process.name():
+            total += times.children_user + times.children_system
+    return total
+
+
+def aggregated(frame: Any) -> int:
+    from pyspark.sql import functions as f
+
+    found = frame.agg(
+        f.count("*"), f.sum(f.length("value")), f.sum(f.length("key")), f.max("offset"), f.max("timestamp"),
+        f.max("topic"), f.sum("partition"), f.max("timestampType"),
+    ).first()  # fmt: skip
+    return int(found[0])
+
+
+def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
+    payloads = spark.sparkContext.parallelize(payloads_of(paths), PARTITIONS)
+    folder = str(Path(paths[0]).parents[1])
+    jvm: Any = spark._jvm
+
+    def in_the_jvm() -> int:
+        from pyspark.sql import DataFrame
+
+        names = spark.sparkContext._gateway.new_array(jvm.java.lang.String, len(paths))
+        for number, path in enumerate(paths):
+            names[number] = path
+        return aggregated(DataFrame(jvm.SegmentRows.read(spark._jsparkSession, names), spark))
+
+    return {
+        "data source": lambda: aggregated(spark.read.format("kwire").load(folder)),
+        "JVM reader": in_the_jvm,
+        "mapPartitions, aiokafka": lambda: payloads.mapPartitions(with_aiokafka).count(),
+        "mapPartitions, arrow": lambda: payloads.mapPartitions(kwire.spark.decode_records(output="arrow"))
+        .map(lambda batch: batch.num_rows).sum(),
+        "mapPartitions, tuples": lambda: payloads.mapPartitions(kwire.spark.decode_records()).count(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_300_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="*")
+    wanted = parser.parse_args()
+    kafka = maven.classpath(HERE.parents[1] / "tests/oracle/poms/4.4.0.xml")
+    import pyspark
+
+    spark_jars = os.pathsep.join(map(str, sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))))
+    classes = maven.compiled([HERE / "SegmentRows.java"], os.pathsep.join([kafka, spark_jars]), "segment-rows")
+    clients = next(jar for jar in kafka.split(os.pathsep) if "kafka-clients" in jar)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = (
+        SparkSession.builder.master("local[2]").appName("kwire peers").config("spark.ui.enabled", "false")
+        .config("spark.driver.extraClassPath", os.pathsep.join([str(classes), clients]))
+        .config("spark.driver.memory", "2g").config("spark.log.level", "ERROR").getOrCreate()
+    )
+    kwire.spark.register(spark)
+    root = psutil.Process()
+    taken: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write_segments(Path(folder), wanted.rows)
+        work = {name: job for name, job in jobs(spark, paths).items() if not wanted.only or name in wanted.only}
+        rows = {name: job() for name, job in work.items()}  # warm
+        assert len(set(rows.values())) == 1, rows
+        for _ in range(wanted.rounds):
+            for name, job in work.items():
+                before = cpu_seconds(root)
+                job()
+                taken.setdefault(name, []).append(cpu_seconds(root) - before)
+        spark.stop()
+    count = next(iter(rows.values()))
+    print(f"{count:,} rows; CPU seconds of driver, JVM and workers (median, min..max)")
+    for name, seconds in taken.items():
+        print(f"  {name:26} {statistics.median(seconds):7.2f}  {min(seconds):.2f}..{max(seconds):.2f}")
+    ratios = {}
+    peer = "mapPartitions, aiokafka"
+    for one, other in (("data source", peer), ("data source", "JVM reader"), ("mapPartitions, arrow", peer),
+                       ("mapPartitions, tuples", peer)):
+        if one in taken and other in taken:
+            each = [b / a for a, b in zip(taken[one], taken[other], strict=True)]
+            ratios[f"{one} / {other}"] = each
+            print(f"  {one} is {statistics.median(each):.2f}x {other}  ({min(each):.2f}..{max(each):.2f})")
+    results = HERE.parent / "results"
+    results.mkdir(exist_ok=True)
+    (results / "spark.json").write_text(json.dumps({"rows": count, "cpu_seconds": taken, "ratios": ratios}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""Requests and responses with their headers, and the stream of frames that a connection carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from kwire import messages, schema
+from kwire.schema import files
+from kwire_c.decode import decode_from
+from kwire_c.encode import encode, encode_behind
+from kwire_c.failure import DecodeError, KwireError, LimitError, UnsupportedVersionError
+from kwire_c.plan import message_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = [
+    "FrameReader", "Request", "Response", "decode_request", "decode_response", "encode_request", "encode_response",
+    "pack_frame",
+]
+
+MAX_FRAME = 100 << 20
+_API_VERSIONS = 18
+_PRODUCE = 0
+_UNSUPPORTED_VERSION = 35
+
+
+@dataclass(slots=True)
+class Request:
+    """A request frame: header (RequestHeader), message, and the bytes behind it that a lenient decode left over."""
+
+    header: Any
+    message: Any
+    header_version: int
+    trailing: bytes = b""
+
+    @property
+    def api_key(self) -> int:
+        """The API's number."""
+        return int(self.header.request_api_key)
+
+    @property
+    def name(self) -> str:
+        """The API's name ("Fetch")."""
+        return _api_names()[self.api_key]
+
+    @property
+    def version(self) -> int:
+        """The version of the request, and of the answer that it wants."""
+        return int(self.header.request_api_version)
+
+    @property
+    def correlation_id(self) -> int:
+        """The number that its answer repeats."""
+        return int(self.header.correlation_id)
+
+    @property
+    def client_id(self) -> str | None:
+        """The client's name for itself."""
+        client_id: str | None = self.header.client_id
+        return client_id
+
+    @property
+    def has_response(self) -> bool:
+        """Whether an answer comes: a Produce with acks=0 has none."""
+        return not (self.api_key == _PRODUCE and self.message.acks == 0)
+
+    def to_bytes(self) -> bytes:
+        """The frame, byte for byte as it was read."""
+        return encode_behind(encode(self.header, self.header_version), self.message, self.version) + self.trailing
+
+
+@dataclass(slots=True)
+class Response:
+    """A response frame: header (ResponseHeader), message, its version, and bytes that a lenient decode left over.
+
+    version: that of the request, but 0 where an ApiVersions answer fell back with error 35.
+    """
+
+    header: Any
+    message: Any
+    api_key: int
+    version: int
+    header_version: int
+    trailing: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """The API's name ("Fetch")."""
+        return _api_names()[self.api_key]
+
+    @property
+    def correlation_id(self) -> int:
+        """The number of the request that it answers."""
+        return int(self.header.correlation_id)
+
+    def to_bytes(self) -> bytes:
+        """The frame, byte for byte as it was read."""
+        return encode_behind(encode(self.header, self.header_version), self.message, self.version) + self.trailing
+
+
+@lru_cache(None)
+def _api_names() -> dict[int, str]:
+    rows = files.index().items()
+    return {row[3]: name.removesuffix("Request") for name, row in rows if row[2] == "request" and row[3] is not None}
+
+
+def _header_with(error: UnsupportedVersionError, header: Any) -> UnsupportedVersionError:
+    error.header = header
+    return error
+
+
+@lru_cache(4096)
+def _request_facts(key: int, version: int) -> tuple[str, int]:
+    """(request message, header version); UnsupportedVersionError."""
+    if key not in _api_names():
+        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {key}", api=key)
+    facts = schema.message(f"{_api_names()[key]}Request")
+    return facts.name, facts.header_version(facts.check(version))
+
+
+def decode_request(frame: Buffer, *, lenient: bool = False) -> Request:
+    """The request in a frame (header and body, without the 4-byte size).
+
+    lenient: as in decode; what is left over stands in .trailing.
+    Raises DecodeError, and UnsupportedVersionError (whose .header holds what could be read) for what the facts lack.
+    """
+    head = bytes(memoryview(frame)[:4])
+    if len(head) < 4:
+        raise DecodeError(f"need 4 bytes, {len(head)} left", what="RequestHeader")
+    key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
+    try:
+        name, header_version = _request_facts(key, version)
+    except UnsupportedVersionError as error:
+        raise _header_with(error, _guess_header(frame)) from None
+    header, at = decode_from("RequestHeader", header_version, frame, lenient=lenient)
+    message, end = decode_from(name, version, frame, at, lenient=lenient)
+    return Request(header, message, header_version, _left_over(frame, end, lenient, f"{name} v{version}"))
+
+
+def _guess_header(frame: Buffer) -> Any:
+    """The header of a request of an unknown API or version, as far as it can be read."""
+    for version in (1, 0):
+        try:
+            return decode_from("RequestHeader", version, frame, lenient=True)[0]
+        except KwireError:
+            continue
+    view = memoryview(frame)
+    return messages.RequestHeader(
+        request_api_key=int.from_bytes(view[:2], "big", signed=True),
+        request_api_version=int.from_bytes(view[2:4], "big", signed=True),
+    )
+
+
+def _left_over(frame: Buffer, end: int, lenient: bool, what: str) -> bytes:
+    rest = bytes(memoryview(frame)[end:])
+    if rest and not lenient:
+        raise DecodeError(f"{len(rest)} bytes left over", offset=end, what=what)
+    return rest
+
+
+def decode_response(
+    frame: Buffer,
+    request: Any = None,
+    *,
+    api: int | str | None = None,
+    version: int | None = None,
+    lenient: bool = False,
+) -> Response:
+    """The response in a frame (header and body, without the 4-byte size).
+
+    request: the Request that it answers, or its header; or api (key or name) and version instead.
+    An ApiVersions answer with error 35 is read as version 0, which brokers use where they lack the version.
+    Raises DecodeError (also where the correlation id is not the request's) and UnsupportedVersionError.
+    """
+    correlation_id = None
+    if request is not None:
+        header = request.header if isinstance(request, Request) else request
+        key, asked, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
+    elif api is None or version is None:
+        raise TypeError("decode_response needs the request, or api= and version=")
+    else:
+        key, asked = _key_of(api), version
+    try:
+        name, header_version = _response_facts(key, asked)
+    except UnsupportedVersionError as error:
+        raise _header_with(error, _guess_response(frame)) from None
+    response_header, at = decode_from("ResponseHeader", header_version, frame, lenient=lenient)
+    if correlation_id is not None and response_header.correlation_id != correlation_id:
+        raise DecodeError(
+            f"correlation id {response_header.correlation_id} answers another request than {correlation_id}",
+            path=".correlation_id", what="ResponseHeader",
+        )
+    if key == _API_VERSIONS and asked and memoryview(frame)[at : at + 2] == _UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        try:
+            message, end = decode_from(name, 0, frame, at, lenient=lenient)
+            rest = _left_over(frame, end, lenient, f"{name} v0")
+            return Response(response_header, message, key, 0, header_version, rest)
+        except DecodeError:
+            pass
+    message, end = decode_from(name, asked, frame, at, lenient=lenient)
+    rest = _left_over(frame, end, lenient, f"{name} v{asked}")
+    return Response(response_header, message, key, asked, header_version, rest)
+
+
+@lru_cache(4096)
+def _response_facts(key: int, version: int) -> tuple[str, int]:
+    """(response message, header version); an ApiVersions answer of an unknown version can still be read, as v0."""
+    if key not in _api_names():
+        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {key}", api=key)
+    facts = schema.message(f"{_api_names()[key]}Response")
+    return facts.name, facts.header_version(facts.check(version))
+
+
+def _key_of(api: int | str) -> int:
+    if isinstance(api, int):
+        return api
+    facts = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
+    if facts.api_key is None or facts.type not in ("request", "response"):
+        raise UnsupportedVersionError(f"{api} is no API", api=api)
+    return facts.api_key
+
+
+def _guess_response(frame: Buffer) -> Any:
+    try:
+        return decode_from("ResponseHeader", 0, frame, lenient=True)[0]
+    except KwireError:
+        return None
+
+
+def encode_request(
+    message: Any,
+    version: int,
+    *,
+    correlation_id: int = 0,
+    client_id: str | None = None,
+    header_tags: Mapping[int, bytes] | None = None,
+) -> bytes:
+    """The frame of a request: its header and body, without the 4-byte size.
+
+    header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
+    """
+    facts = message_of(message).facts
+    if facts.type != "request":
+        raise TypeError(f"{facts.name} is no request")
+    header = messages.RequestHeader(
+        request_api_key=facts.api_key, request_api_version=facts.check(version), correlation_id=correlation_id,
+        client_id=client_id, unknown_tags=dict(header_tags or {}),
+    )
+    return encode_behind(encode(header, facts.header_version(version)), message, version)
+
+
+def encode_response(
+    message: Any, version: int, *, correlation_id: int = 0, header_tags: Mapping[int, bytes] | None = None
+) -> bytes:
+    """The frame of a response: its header and body, without the 4-byte size.
+
+    header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
+    """
+    facts = message_of(message).facts
+    if facts.type != "response":
+        raise TypeError(f"{facts.name} is no response")
+    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=dict(header_tags or {}))
+    return encode_behind(encode(header, facts.header_version(facts.check(version))), message, version)
+
+
+def pack_frame(frame: Buffer) -> bytes:
+    """The frame with its 4-byte size in front, as it goes over a connection."""
+    data = bytes(frame)
+    return len(data).to_bytes(4, "big") + data
+
+
+class FrameReader:
+    """Cuts the bytes of a connection into frames, wherever the reads fell.
+
+    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read.
+    """
+
+    def __init__(self, max_size: int = MAX_FRAME) -> None:
+        self.max_size = max_size
+        self._rest = bytearray()
+        self._read = 0
+
+    @property
+    def pending(self) -> int:
+        """Bytes that wait for the rest of their frame, its size included."""
+        return len(self._rest)
+
+    def feed(self, data: Buffer) -> list[bytes]:
+        """The frames that these bytes complete, in order, without their sizes.
+
+        Raises LimitError for a size over max_size and DecodeError for a negative one; the stream is lost then.
+        """
+        self._rest += memoryview(data)
+        frames, at = [], 0
+        try:
+            while len(self._rest) - at >= 4:
+                size = int.from_bytes(self._rest[at : at + 4], "big", signed=True)
+                if size < 0:
+                    raise DecodeError(f"a frame of {size} bytes", offset=self._read)
+                if size > self.max_size:
+                    raise LimitError(
+                        "the frame is too large", limit=self.max_size, needed=size, offset=self._read
+                    )
+                if len(self._rest) - at - 4 < size:
+                    break
+                frames.append(bytes(memoryview(self._rest)[at + 4 : at + 4 + size]))
+                at += 4 + size
+                self._read += 4 + size
+        finally:
+            del self._rest[:at]
+        return frames

@@ -1,0 +1,178 @@
+"""The records that Kafka stores for itself: cluster metadata, coordinators, remote log metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire import messages
+from kwire.schema import record_type, record_types
+from kwire_c.decode import decode
+from kwire_c.encode import encode
+from kwire_c.failure import DecodeError, EncodeError, UnsupportedVersionError
+from kwire_c.plan import message_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = [
+    "CoordinatorRecord", "decode_coordinator_record", "decode_metadata_record", "decode_remote_log_record",
+    "encode_coordinator_record", "encode_metadata_record", "encode_remote_log_record",
+]
+
+assert messages
+_FOLDERS = {"metadata": "metadata", "remote_log": "storage"}
+_COORDINATORS = ("group", "transaction", "share")
+
+
+class CoordinatorRecord(NamedTuple):
+    """A record of __consumer_offsets, __transaction_state or __share_group_state.
+
+    type: the int16 in front of the key; name: "OffsetCommit", None for a type that the facts lack; key, value: the
+    messages, or bytes for such a type; value None is a tombstone; value_version: None without a message.
+    """
+
+    type: int
+    name: str | None
+    key: Any
+    value: Any
+    value_version: int | None
+
+
+def decode_metadata_record(data: Buffer, *, lenient: bool = False) -> tuple[Any, int]:
+    """(message, version) of a record of the cluster metadata log: frame version 1, type, version, body.
+
+    Type 14, which two record types had, is ClientQuotaRecord. Raises DecodeError, UnsupportedVersionError.
+    """
+    return _decode_framed("metadata", data, lenient)
+
+
+def encode_metadata_record(message: Any, version: int) -> bytes:
+    """The bytes of a record of the cluster metadata log. Raises EncodeError, UnsupportedVersionError."""
+    return _encode_framed("metadata", message, version)
+
+
+def decode_remote_log_record(data: Buffer, *, lenient: bool = False) -> tuple[Any, int]:
+    """(message, version) of a record of __remote_log_metadata. Raises DecodeError, UnsupportedVersionError."""
+    return _decode_framed("remote_log", data, lenient)
+
+
+def encode_remote_log_record(message: Any, version: int) -> bytes:
+    """The bytes of a record of __remote_log_metadata. Raises EncodeError, UnsupportedVersionError."""
+    return _encode_framed("remote_log", message, version)
+
+
+def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Any, int]:
+    view = memoryview(data)
+    frame, at = _uvarint(view, 0, lenient)
+    number, at = _uvarint(view, at, lenient)
+    version, at = _uvarint(view, at, lenient)
+    if frame != 1:
+        raise UnsupportedVersionError(f"the frame of a {kind} record has version {frame}, not 1", needed=frame)
+    found = record_type(kind, number)
+    if found is None:
+        raise UnsupportedVersionError(f"no {kind} record has type {number}", api=number)
+    try:
+        return decode(found.value, version, view[at:], lenient=lenient), version
+    except DecodeError as error:
+        what = f"{found.value} v{version}"
+        raise DecodeError(error.reason, offset=error.offset + at, path=error.path, what=what) from None
+
+
+def _encode_framed(kind: str, message: Any, version: int) -> bytes:
+    facts = message_of(message).facts
+    if facts.api_key is None or facts.type != "metadata" or facts.folder != _FOLDERS[kind]:
+        raise TypeError(f"{facts.name} is no {kind} record")
+    body = encode(message, version)
+    return b"\x01" + _varint(facts.api_key) + _varint(version) + body
+
+
+def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
+    start, value = at, 0
+    while True:
+        if at >= len(data):
+            raise DecodeError("need 1 bytes, 0 left", offset=at)
+        byte = data[at]
+        value |= (byte & 0x7F) << 7 * (at - start)
+        at += 1
+        if byte < 0x80:
+            break
+        if at - start == 5:
+            raise DecodeError("a varint of more than 5 bytes", offset=start)
+    if not lenient and (value > 0xFFFFFFFF or (byte == 0 and at - start > 1)):
+        raise DecodeError("an overlong varint", offset=start)
+    return value & 0xFFFFFFFF, at
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _kind(kind: str) -> str:
+    if kind not in _COORDINATORS:
+        raise UnsupportedVersionError(f"no coordinator {kind!r}: there are {', '.join(_COORDINATORS)}", api=kind)
+    return kind
+
+
+def decode_coordinator_record(
+    kind: str, key: Buffer, value: Buffer | None, *, lenient: bool = False
+) -> CoordinatorRecord:
+    """The record of a coordinator's topic. kind: "group" "transaction" "share".
+
+    Up to 4.0 the number in front of the key is its version, from 4.1 on its type: the bytes are the same. A number
+    that the facts lack gives key and value as bytes. Raises DecodeError, UnsupportedVersionError.
+    """
+    known = record_types(_kind(kind))
+    view = memoryview(key)
+    if len(view) < 2:
+        raise DecodeError(f"need 2 bytes, {len(view)} left", what=f"key of a {kind} record")
+    number = int.from_bytes(view[:2], "big", signed=True)
+    found = known.get(number)
+    if found is None or found.key is None:
+        return CoordinatorRecord(number, None, bytes(key), None if value is None else bytes(value), None)
+    key_message = _behind_version(found.key, 0, view, lenient)
+    if value is None:
+        return CoordinatorRecord(number, found.name, key_message, None, None)
+    body = memoryview(value)
+    if len(body) < 2:
+        raise DecodeError(f"need 2 bytes, {len(body)} left", what=found.value)
+    version = int.from_bytes(body[:2], "big", signed=True)
+    value_message = _behind_version(found.value, version, body, lenient)
+    return CoordinatorRecord(number, found.name, key_message, value_message, version)
+
+
+def _behind_version(name: str, version: int, data: memoryview, lenient: bool) -> Any:
+    try:
+        return decode(name, version, data[2:], lenient=lenient)
+    except DecodeError as error:
+        raise DecodeError(error.reason, offset=error.offset + 2, path=error.path, what=f"{name} v{version}") from None
+
+
+def encode_coordinator_record(
+    kind: str, key: Any, value: Any, value_version: int | None = None
+) -> tuple[bytes, bytes | None]:
+    """(key bytes, value bytes) of a coordinator's record; value None is a tombstone.
+
+    Keys and values that are bytes already (of a type that the facts lack) pass as they are.
+    Raises EncodeError, UnsupportedVersionError.
+    """
+    known = record_types(_kind(kind))
+    if isinstance(key, bytes | bytearray | memoryview):
+        return bytes(key), None if value is None else bytes(value)
+    name = message_of(key).name
+    found = next((row for row in known.values() if row.key == name), None)
+    if found is None:
+        raise TypeError(f"{name} is no key of a {kind} record")
+    front = found.type.to_bytes(2, "big") + encode(key, 0)
+    if value is None:
+        return front, None
+    if message_of(value).name != found.value:
+        raise TypeError(f"{message_of(value).name} is no value behind {name}: that is {found.value}")
+    if value_version is None:
+        raise EncodeError("value_version is needed", what=found.value)
+    body = encode(value, value_version)
+    return front, value_version.to_bytes(2, "big") + body

@@ -1,0 +1,190 @@
+"""Record batches in RDDs and binary columns to rows: what runs inside mapPartitions and mapInArrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import kwire
+from kwire.spark.payloads import located, payload_of, row_batches
+from kwire.spark.shape import CORRUPT, check_fields, fields_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+DEFAULT_FIELDS = ("offset", "timestamp", "key", "value")
+DEFAULT_MAX_BATCH_BYTES = 64 << 20
+OUTPUTS = ("tuple", "row", "arrow")
+MODES = ("FAILFAST", "PERMISSIVE")
+TIMESTAMP_TYPES = {"none": -1, "create": 0, "log_append": 1}
+
+# fields that all records of a batch share
+_OF_BATCH: dict[str, Callable[[Any], Any]] = {
+    "timestamp_type": lambda batch: TIMESTAMP_TYPES[batch.timestamp_type],
+    "producer_id": attrgetter("producer_id"),
+    "producer_epoch": attrgetter("producer_epoch"),
+    "partition_leader_epoch": attrgetter("partition_leader_epoch"),
+    "batch_position": attrgetter("position"),
+    "codec": attrgetter("codec"),
+    "is_control": attrgetter("is_control"),
+}
+
+
+class RecordDecoder:
+    """What decode_records returns: call it with the items of one RDD partition. It pickles."""
+
+    def __init__(self, fields: Iterable[str], output: str, mode: str, control: bool, max_batch_bytes: int) -> None:
+        self.fields = check_fields(fields)
+        self.output = _one_of("output", output.lower(), OUTPUTS)
+        self.permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+        self.control = control
+        self.max_batch_bytes = max_batch_bytes
+
+    def __call__(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Decode the payloads of one partition, lazily."""
+        payloads = map(payload_of, items)
+        if self.output == "arrow":
+            return (batch for batch, _ in row_batches(payloads, self.fields, self.permissive, self.control,
+                                                      self.max_batch_bytes))
+        rows = self._tuples(payloads)
+        if self.output == "tuple":
+            return rows
+        return map(_RowMaker((*self.fields, CORRUPT) if self.permissive else self.fields), rows)
+
+    def _tuples(self, payloads: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
+        shared = [_OF_BATCH.get(name) for name in self.fields]
+        values = [attrgetter(name) for name in self.fields]
+        whole = attrgetter(*self.fields) if len(self.fields) > 1 and not any(shared) else None
+        blank = (None,) * len(self.fields)
+        for number, payload in enumerate(payloads):
+            if payload is None:
+                continue
+            batches = kwire.read_batches(payload, errors="keep" if self.permissive else "raise",
+                                         max_batch_bytes=self.max_batch_bytes)
+            try:
+                for batch in batches:
+                    if isinstance(batch, kwire.BadBatch):
+                        yield (*blank, str(located(batch.error, number)))
+                    elif batch.is_control and not self.control:
+                        continue
+                    elif whole is not None and not self.permissive:
+                        yield from map(whole, batch)
+                    else:
+                        parts = [repeat(of_batch(batch)) if of_batch else map(own, batch)
+                                 for of_batch, own in zip(shared, values, strict=True)]
+                        if self.permissive:
+                            parts.append(repeat(None))
+                        # the range, last in zip, would eat a row of the others when it ends: so it stands first
+                        yield from (row[1:] for row in zip(range(len(batch)), *parts, strict=False))
+            except (kwire.CorruptBatchError, kwire.LimitError) as error:
+                raise located(error, number) from None
+
+
+class _RowMaker:
+    def __init__(self, names: Sequence[str]) -> None:
+        from pyspark.sql import Row
+
+        self.make = Row(*names)
+
+    def __call__(self, values: tuple[Any, ...]) -> Any:
+        return self.make(*values)
+
+
+def decode_records(
+    fields: Iterable[str] = DEFAULT_FIELDS,
+    output: str = "tuple",
+    mode: str = "FAILFAST",
+    *,
+    control: bool = False,
+    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
+) -> RecordDecoder:
+    """Return a picklable callable for rdd.mapPartitions over record batches.
+
+    An item of the RDD is bytes (or any buffer), or a row or tuple with one binary column; it holds any number of
+    batches, as a fetch response or a segment does; a partial last batch is left out, None gives nothing.
+
+    fields: names as in kwire.columns; output: "tuple" (values in the order of fields, timestamps int milliseconds),
+    "row" (the same as pyspark Rows) or "arrow" (pyarrow.RecordBatches of about 10,000 rows, timestamps in
+    microseconds, UTC); mode: "FAILFAST" raises CorruptBatchError or LimitError for a bad batch, "PERMISSIVE" gives one
+    row for it, null but for the reason in _corrupt_record, the last item; control: give control records too;
+    max_batch_bytes: what one batch may decompress to. Raises ValueError for an unknown name.
+    """
+    return RecordDecoder(fields, output, mode, control, max_batch_bytes)
+
+
+class _ColumnDecoder:
+    """What records() hands to mapInArrow: record rows for a binary column, the kept columns repeated beside them."""
+
+    def __init__(self, decoder: RecordDecoder, payload: str, keep: tuple[str, ...]) -> None:
+        self.decoder, self.payload, self.keep = decoder, payload, keep
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        wanted = self.decoder
+        for batch in batches:
+            payloads = _buffers(batch.column(batch.schema.get_field_index(self.payload)), self.payload)
+            kept = [(name, batch.column(batch.schema.get_field_index(name))) for name in self.keep]
+            for rows, numbers in row_batches(payloads, wanted.fields, wanted.permissive, wanted.control,
+                                             wanted.max_batch_bytes, numbered=bool(kept)):
+                arrays = [column.take(numbers) for _, column in kept]
+                yield pa.RecordBatch.from_arrays([*arrays, *rows.columns], names=[*self.keep, *rows.schema.names])
+
+
+def _buffers(column: Any, name: str) -> Iterator[Any]:
+    """Buffers over the values of a column, whichever of Arrow's binary layouts it has; None for null."""
+    import pyarrow as pa
+
+    kind = column.type
+    binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary,
+              getattr(pa.types, "is_binary_view", lambda _: False))
+    if not any(is_kind(kind) for is_kind in binary):
+        raise TypeError(f'column "{name}" is {kind}; record batches stand in a binary column')
+    return (value.as_buffer() if value.is_valid else None for value in column)
+
+
+def records(
+    df: DataFrame,
+    column: str,
+    fields: Iterable[str] = DEFAULT_FIELDS,
+    mode: str = "FAILFAST",
+    keep: Iterable[str] = (),
+    *,
+    control: bool = False,
+    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
+) -> DataFrame:
+    """Return a DataFrame with one row a record, for a DataFrame with record batches in a binary column.
+
+    It works in batch and in Structured Streaming. column: its name; a null or an empty value gives no rows; fields:
+    names as in kwire.columns, the columns of the result; keep: columns of df that are repeated beside each record, in
+    front; mode: as in decode_records, _corrupt_record is the last column and a bad batch keeps its kept columns.
+    Raises ValueError for a name that is unknown or twice there, TypeError for a column that is not binary.
+    """
+    from pyspark.sql.types import BinaryType, StructType
+
+    decoder = RecordDecoder(fields, "arrow", mode, control, max_batch_bytes)
+    kept = (keep,) if isinstance(keep, str) else tuple(keep)
+    schema = df.schema
+    for name in (column, *kept):
+        if name not in schema.names:
+            raise ValueError(f'column "{name}" is not in the DataFrame; there are {", ".join(schema.names)}')
+    if not isinstance(schema[column].dataType, BinaryType):
+        raise TypeError(
+            f'column "{column}" is {schema[column].dataType.simpleString()}; record batches stand in a binary column'
+        )
+    result = fields_schema(decoder.fields, decoder.permissive)
+    twice = set(kept) & set(result.names)
+    if twice:
+        raise ValueError(f"keep and fields both name {', '.join(sorted(twice))}; rename the column of the DataFrame")
+    shape = StructType([*(schema[name] for name in kept), *result.fields])
+    chosen = df.select(*dict.fromkeys([column, *kept]))
+    return chosen.mapInArrow(_ColumnDecoder(decoder, column, kept), shape)
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f'{name} "{value}" is none of {", ".join(known)}')
+    return value

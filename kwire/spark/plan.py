@@ -1,0 +1,171 @@
+"""What the driver decides for one read: which byte ranges of which segments, and what of them to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+
+from pyspark.sql.datasource import InputPartition
+
+from kwire import CorruptBatchError
+from kwire.spark.options import EARLIEST, LATEST, Options
+from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+
+
+class SegmentRange(InputPartition):
+    """One task: bytes [start, end) of a segment; last: the segment ended there when the read was planned.
+
+    offsets and timestamps (milliseconds) bound the records, inclusive at the start, exclusive at the end; None: no
+    bound. transactions: what readCommitted leaves out, None when everything is read.
+    """
+
+    def __init__(self, file: SegmentFile, start: int, end: int, last: bool, bounds: Bounds,
+                 transactions: Transactions | None) -> None:
+        super().__init__(None)
+        self.file, self.start, self.end, self.last = file, start, end, last
+        self.bounds, self.transactions = bounds, transactions
+
+    def __repr__(self) -> str:
+        return f"SegmentRange({self.file.path}, bytes {self.start}..{self.end})"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Limits on the records of one partition; starts inclusive, ends exclusive, timestamps in milliseconds."""
+
+    start_offset: int | None = None
+    end_offset: int | None = None
+    start_timestamp: int | None = None
+    end_timestamp: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Can no record pass?"""
+        return _crossed(self.start_offset, self.end_offset) or _crossed(self.start_timestamp, self.end_timestamp)
+
+    def narrowed(self, other: Bounds) -> Bounds:
+        """Return what passes both."""
+        return Bounds(
+            _tighter(max, self.start_offset, other.start_offset),
+            _tighter(min, self.end_offset, other.end_offset),
+            _tighter(max, self.start_timestamp, other.start_timestamp),
+            _tighter(min, self.end_timestamp, other.end_timestamp),
+        )
+
+
+def _crossed(start: int | None, end: int | None) -> bool:
+    return start is not None and end is not None and start >= end
+
+
+def _tighter(choose: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return choose(one, other)
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What pushed filters leave of the data: topics and partitions (None: all), and bounds on every record."""
+
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    bounds: Bounds = Bounds()
+
+    def reads(self, file: SegmentFile) -> bool:
+        """May rows of this segment pass?"""
+        return (self.topics is None or file.topic in self.topics) and (
+            self.partitions is None or file.partition in self.partitions)
+
+
+def segments(wanted: Options) -> list[SegmentFile]:
+    """Return the segments that the options choose, by topic, partition and base offset.
+
+    Raises FileNotFoundError for a path where nothing is.
+    """
+    found: list[SegmentFile] = discover(list(wanted.paths), topics=wanted.topics, partitions=wanted.partitions)
+    return found
+
+
+def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
+    """Yield the segments of one folder at a time, in order of offsets."""
+    for _, group in groupby(files, key=lambda file: (file.topic, file.partition, folder_of(file.path))):
+        yield list(group)
+
+
+def folder_of(path: str) -> str:
+    """Return the folder in front of a file's name, in a path or a URL."""
+    return path.rsplit("/", 1)[0] if "/" in path else ""
+
+
+def ranges(wanted: Options, pushed: Pushed) -> list[SegmentRange]:
+    """Return the tasks of a batch read."""
+    tasks: list[SegmentRange] = []
+    for files in by_partition(segments(wanted)):
+        if not pushed.reads(files[0]):
+            continue
+        bounds = partition_bounds(wanted, files).narrowed(pushed.bounds)
+        if bounds.empty:
+            continue
+        segments_of = dict(zip(files, Partition(files).segments, strict=True))
+        for file in _touched(files, bounds):
+            tasks.extend(_segment_ranges(file, segments_of[file], bounds, wanted))
+    return tasks
+
+
+def partition_bounds(wanted: Options, files: list[SegmentFile]) -> Bounds:
+    """Return the bounds that the options set on one partition; LATEST at the start is resolved to the log's end."""
+    topic, partition = files[0].topic, files[0].partition
+    start: int | None = wanted.start_of(topic, partition)
+    end: int | None = wanted.end_of(topic, partition)
+    if start == LATEST:
+        start = log_end(files)
+    if start == EARLIEST:
+        start = None
+    if end == EARLIEST:
+        end = -1
+        start = 0 if start is None else start
+    elif end == LATEST:
+        end = None
+    return Bounds(start, end, wanted.starting_timestamp, wanted.ending_timestamp)
+
+
+def log_end(files: list[SegmentFile]) -> int:
+    """Return the offset behind the last whole batch of a partition."""
+    for file in reversed(files):
+        end: int = -1
+        with suppress(CorruptBatchError):  # what stands behind is read, or refused, by the tasks
+            for header in LogSegment(file.path, topic=file.topic, partition=file.partition).headers():
+                end = int(header.last_offset) + 1
+        if end >= 0:
+            return end
+    return max(int(files[-1].base_offset), 0)
+
+
+def _touched(files: list[SegmentFile], bounds: Bounds) -> Iterator[SegmentFile]:
+    """Yield the segments that may hold records inside the offset bounds, by their names."""
+    for number, file in enumerate(files):
+        following = files[number + 1].base_offset if number + 1 < len(files) else -1
+        if bounds.start_offset is not None and 0 <= following <= bounds.start_offset:
+            continue
+        if bounds.end_offset is not None and file.base_offset >= bounds.end_offset:
+            continue
+        yield file
+
+
+def _segment_ranges(
+    file: SegmentFile, segment: LogSegment, bounds: Bounds, wanted: Options
+) -> Iterator[SegmentRange]:
+    if not segment.size:
+        return
+    hidden = segment.transactions() if wanted.read_committed else None
+    pieces = segment.cut(wanted.partition_bytes)
+    for number, piece in enumerate(pieces):
+        following = pieces[number + 1].first_offset if number + 1 < len(pieces) else -1
+        if bounds.start_offset is not None and 0 <= following <= bounds.start_offset:
+            continue
+        if bounds.end_offset is not None and piece.first_offset >= bounds.end_offset:
+            continue
+        yield SegmentRange(file, piece.start, piece.end, number + 1 == len(pieces), bounds, hidden)
+

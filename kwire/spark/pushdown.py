@@ -1,0 +1,95 @@
+"""Filters that Spark pushes down, made into bounds on offsets, timestamps, topics and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader
+
+from kwire.spark.plan import Bounds, Pushed
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ORDER = ("EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual")
+
+
+class PushFilters:
+    """The reader's pushFilters, as a callable attribute instead of a method.
+
+    Spark 4.1 and newer refuse a reader that overrides the method while spark.sql.python.filterPushdown.enabled is
+    false (the default), because a filter might get lost. Here none can: without pushdown Spark applies them all itself.
+    So the attribute answers Spark's question "is it the base's?" with yes, and filters when it is called.
+    """
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+        self.__func__ = getattr(DataSourceReader, "pushFilters", None)
+
+    def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
+        """Narrow what the reader reads; yields the filters that Spark must still apply."""
+        kept = []
+        for one in filters:
+            pushed, exact = push(self.reader.pushed, one)
+            self.reader.pushed = pushed
+            if not exact or self.reader.options.mode == "PERMISSIVE":
+                kept.append(one)
+        return kept
+
+
+def push(pushed: Pushed, one: Any) -> tuple[Pushed, bool]:
+    """Return what is left with one more filter, and whether nothing of it remains for Spark to do."""
+    attribute = getattr(one, "attribute", None)
+    if attribute is None or len(attribute) != 1:
+        return pushed, False
+    column, name = attribute[0], type(one).__name__
+    values: tuple[Any, ...] = one.value if name == "In" else (getattr(one, "value", None),)
+    if name == "In":
+        name = "EqualTo" if len(values) == 1 else "In"
+    if name not in (*_ORDER, "In") or any(value is None or isinstance(value, bool) for value in values):
+        return pushed, False
+    if column in ("topic", "partition"):
+        return _push_label(pushed, column, name, values)
+    if column == "offset" and all(isinstance(value, int) for value in values):
+        return _bounded(pushed, _offsets(name, values)), name != "In"
+    if column == "timestamp" and all(isinstance(value, datetime) and value.tzinfo for value in values):
+        return _bounded(pushed, _timestamps(name, values)), False
+    return pushed, False
+
+
+def _push_label(pushed: Pushed, column: str, name: str, values: tuple[Any, ...]) -> tuple[Pushed, bool]:
+    kind = str if column == "topic" else int
+    if name not in ("EqualTo", "In") or not all(isinstance(value, kind) for value in values):
+        return pushed, False
+    if column == "topic":
+        topics = frozenset(values) if pushed.topics is None else pushed.topics & frozenset(values)
+        return Pushed(topics, pushed.partitions, pushed.bounds), True
+    partitions = frozenset(values) if pushed.partitions is None else pushed.partitions & frozenset(values)
+    return Pushed(pushed.topics, partitions, pushed.bounds), True
+
+
+def _bounded(pushed: Pushed, bounds: Bounds) -> Pushed:
+    return Pushed(pushed.topics, pushed.partitions, pushed.bounds.narrowed(bounds))
+
+
+def _offsets(name: str, values: tuple[int, ...]) -> Bounds:
+    least, most = min(values), max(values)
+    if name in ("EqualTo", "In"):
+        return Bounds(start_offset=least, end_offset=most + 1)
+    return {
+        "GreaterThan": Bounds(start_offset=least + 1),
+        "GreaterThanOrEqual": Bounds(start_offset=least),
+        "LessThan": Bounds(end_offset=most),
+        "LessThanOrEqual": Bounds(end_offset=most + 1),
+    }[name]
+
+
+def _timestamps(name: str, values: tuple[datetime, ...]) -> Bounds:
+    """Bounds in milliseconds, rounded outwards; Spark applies the filter again."""
+    least = (min(values) - _EPOCH) // timedelta(milliseconds=1)
+    most = (max(values) - _EPOCH) // timedelta(milliseconds=1) + 1
+    if name in ("EqualTo", "In"):
+        return Bounds(start_timestamp=least, end_timestamp=most)
+    if name.startswith("Greater"):
+        return Bounds(start_timestamp=least)
+    return Bounds(end_timestamp=most)

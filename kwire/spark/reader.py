@@ -1,0 +1,145 @@
+"""Reading one byte range of a segment in a worker, as Arrow batches of the exact schema that Spark asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader
+
+import kwire
+from kwire.spark.options import Options
+from kwire.spark.plan import Pushed, SegmentRange, ranges
+from kwire.spark.pushdown import PushFilters
+from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, without_empty_lists
+from kwire.storage import LogSegment
+from kwire.storage.scan import Scanner
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.types import StructType
+
+ROWS = 10_000
+
+
+class SegmentReader(DataSourceReader):
+    """The reader of a batch query: the driver plans byte ranges, each worker reads one at a time."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self.options, self.schema = options, schema
+        self.pushed = Pushed()
+        self.pushFilters = PushFilters(self)  # type: ignore[method-assign]
+
+    def partitions(self) -> list[InputPartition]:
+        """Return the tasks: byte ranges at batch boundaries. Runs in the driver."""
+        return list(ranges(self.options, self.pushed))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task. Runs in a worker."""
+        return read_range(partition, self.options, self.schema)
+
+
+def read_range(task: InputPartition, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one task in Arrow batches of about 10,000.
+
+    Raises CorruptBatchError or LimitError, with "REASON at FILE, offset N, byte N", for what is damaged in mode
+    FAILFAST. A torn tail is a warning, and a _corrupt_record row in mode PERMISSIVE.
+    """
+    if not isinstance(task, SegmentRange):  # what Spark makes of an empty list of tasks
+        return
+    shaper = _Shaper(task, arrow_schema(schema))
+    file, bounds = task.file, task.bounds
+    segment = LogSegment(file.path, topic=file.topic, partition=file.partition)
+    pieces = segment.column_batches(
+        shaper.fields,
+        start=task.start,
+        end=task.end,
+        rows=ROWS,
+        start_offset=bounds.start_offset,
+        end_offset=bounds.end_offset,
+        start_timestamp=bounds.start_timestamp,
+        end_timestamp=bounds.end_timestamp,
+        committed=task.transactions is not None,
+        transactions=task.transactions,
+        errors="raise" if options.mode == "FAILFAST" else "keep",
+        max_batch_bytes=options.max_batch_bytes,
+    )
+    try:
+        for columns in pieces:
+            if len(columns):
+                yield shaper.rows(columns)
+            if options.mode == "PERMISSIVE" and columns.bad:
+                yield shaper.bad([_place(bad.error, file.path) for bad in columns.bad])
+    except (kwire.CorruptBatchError, kwire.LimitError) as error:
+        error.args = (_place(error, file.path)[0],)
+        raise
+    except kwire.MissingCodecError as error:
+        error.args = (f"{error} (needed for {file.path})",)
+        raise
+    if task.last:
+        yield from _tail(task, segment, shaper, options)
+
+
+def _place(error: Any, path: str) -> tuple[str, int | None]:
+    """The text for one bad batch, and its base offset (None where it cannot be read)."""
+    corrupt = isinstance(error, kwire.CorruptBatchError)
+    position = error.position if corrupt else error.offset
+    offset = error.offset if corrupt else getattr(error, "base_offset", -1)
+    return f"{error.reason} at {path}, offset {offset}, byte {position}", offset if offset >= 0 else None
+
+
+def _tail(task: SegmentRange, segment: LogSegment, shaper: _Shaper, options: Options) -> Iterator[pa.RecordBatch]:
+    scanner = Scanner(segment.source, task.start)
+    for _ in scanner:
+        pass
+    if scanner.tail is None or segment.size > task.end:  # a file that has grown meanwhile is for the next read
+        return
+    position, left = scanner.tail
+    reason = f"torn tail, the last {left} bytes are no whole batch"
+    warnings.warn(f"{reason}: {task.file.path}, byte {position}", RuntimeWarning, stacklevel=2)
+    if options.mode == "PERMISSIVE":
+        yield shaper.bad([(f"{reason} at {task.file.path}, offset -1, byte {position}", None)])
+
+
+class _Shaper:
+    """Arrow batches with the columns wanted, in their order; constant columns are made once and cut to length."""
+
+    def __init__(self, task: SegmentRange, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.made_of = [(field, SOURCE_COLUMNS[field.name][1]) for field in schema]
+        fields = tuple(dict.fromkeys(name for _, name in self.made_of if name is not None))
+        self.fields = fields or ("offset",)
+        file = task.file
+        self.values = {"topic": file.topic, "partition": file.partition, "source": file.path, CORRUPT: None}
+        self.repeated: dict[str, pa.Array] = {}
+
+    def rows(self, columns: Any) -> pa.RecordBatch:
+        """Rows of one piece of a segment."""
+        count = len(columns)
+        arrays = []
+        for field, name in self.made_of:
+            array = self._constant(field, count) if name is None else as_spark_array(columns[name], field.type)
+            arrays.append(without_empty_lists(array) if name == "headers" else array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def bad(self, found: list[tuple[str, int | None]]) -> pa.RecordBatch:
+        """Return one row for each bad batch: null but for what is known, and the reason."""
+        offsets = [offset for _, offset in found]
+        known = {"offset": offsets, CORRUPT: [text for text, _ in found]}
+        arrays = []
+        for field, name in self.made_of:
+            if field.name in known:
+                arrays.append(pa.array(known[field.name], field.type))
+            else:
+                arrays.append(self._constant(field, len(found)) if name is None else pa.nulls(len(found), field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _constant(self, field: pa.Field, count: int) -> pa.Array:
+        made = self.repeated.get(field.name)
+        if made is None or len(made) < count:
+            value = self.values[field.name]
+            made = pa.nulls(count, field.type) if value is None else pa.repeat(pa.scalar(value, field.type), count)
+            self.repeated[field.name] = made
+        return made.slice(0, count) if len(made) > count else made

@@ -1,0 +1,136 @@
+"""The columns of kwire's record rows, in Spark's and in Arrow's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from inspect import signature
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
+
+CORRUPT = "_corrupt_record"
+
+HEADERS = spark.ArrayType(
+    spark.StructType([spark.StructField("key", spark.StringType()), spark.StructField("value", spark.BinaryType())])
+)
+
+# data source column -> (Spark type, the field of kwire.columns that it is made of; None where it is a constant)
+SOURCE_COLUMNS: dict[str, tuple[spark.DataType, str | None]] = {
+    "key": (spark.BinaryType(), "key"),
+    "value": (spark.BinaryType(), "value"),
+    "topic": (spark.StringType(), None),
+    "partition": (spark.IntegerType(), None),
+    "offset": (spark.LongType(), "offset"),
+    "timestamp": (spark.TimestampType(), "timestamp"),
+    "timestampType": (spark.IntegerType(), "timestamp_type"),
+    "headers": (HEADERS, "headers"),
+    "producer_id": (spark.LongType(), "producer_id"),
+    "producer_epoch": (spark.ShortType(), "producer_epoch"),
+    "sequence": (spark.IntegerType(), "sequence"),
+    "leader_epoch": (spark.IntegerType(), "partition_leader_epoch"),
+    "source": (spark.StringType(), None),
+    CORRUPT: (spark.StringType(), None),
+}
+DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+
+# field of kwire.columns -> Spark type, for the functions over binary columns
+FIELD_TYPES: dict[str, spark.DataType] = {
+    "offset": spark.LongType(),
+    "timestamp": spark.TimestampType(),
+    "timestamp_type": spark.ByteType(),
+    "key": spark.BinaryType(),
+    "value": spark.BinaryType(),
+    "headers": HEADERS,
+    "sequence": spark.IntegerType(),
+    "producer_id": spark.LongType(),
+    "producer_epoch": spark.ShortType(),
+    "partition_leader_epoch": spark.IntegerType(),
+    "batch_position": spark.LongType(),
+    "codec": spark.StringType(),
+    "is_control": spark.BooleanType(),
+}
+
+
+def source_schema(include_headers: bool, permissive: bool) -> spark.StructType:
+    """Return the data source's schema where the user gives none."""
+    names = [*DEFAULT_COLUMNS, *(["headers"] if include_headers else []), *([CORRUPT] if permissive else [])]
+    return spark.StructType([spark.StructField(name, SOURCE_COLUMNS[name][0]) for name in names])
+
+
+def check_source_schema(schema: spark.StructType) -> None:
+    """Refuse a user's schema with a column or a type that the source lacks. Raises ValueError."""
+    for field in schema.fields:
+        known = SOURCE_COLUMNS.get(field.name)
+        if known is None:
+            raise ValueError(f'column "{field.name}" is unknown; there are {", ".join(SOURCE_COLUMNS)}')
+        if not _alike(field.dataType, known[0]):
+            raise ValueError(
+                f'column "{field.name}" is {known[0].simpleString()}, the schema says {field.dataType.simpleString()}'
+            )
+
+
+def _alike(given: spark.DataType, known: spark.DataType) -> bool:
+    return given.simpleString() == known.simpleString()
+
+
+def fields_schema(fields: Iterable[str], permissive: bool) -> spark.StructType:
+    """Return the Spark schema of fields of kwire.columns, with _corrupt_record at the end when permissive."""
+    structs = [spark.StructField(name, FIELD_TYPES[name]) for name in fields]
+    if permissive:
+        structs.append(spark.StructField(CORRUPT, spark.StringType()))
+    return spark.StructType(structs)
+
+
+def check_fields(fields: Iterable[str]) -> tuple[str, ...]:
+    """Return fields as a tuple. Raises ValueError for one that is unknown or named twice."""
+    if isinstance(fields, str):
+        raise ValueError(f'fields is a list of names, not "{fields}"')
+    names = tuple(fields)
+    for name in names:
+        if name not in FIELD_TYPES:
+            raise ValueError(f'field "{name}" is unknown; there are {", ".join(FIELD_TYPES)}')
+    if len(set(names)) < len(names):
+        raise ValueError(f"a field is named twice: {', '.join(names)}")
+    return names
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """Return the exact Arrow schema that Spark expects for a schema (timestamps in microseconds, UTC)."""
+    if "timezone" in signature(to_arrow_schema).parameters:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
+
+
+def as_spark_array(column: Any, kind: pa.DataType) -> pa.Array:
+    """Make a column of kwire.columns an Arrow array of the type that Spark expects.
+
+    Timestamps that microseconds cannot hold become null.
+    """
+    array = pa.array(column)
+    if array.type == kind:
+        return array
+    if pa.types.is_timestamp(kind):
+        return _microseconds(array, kind)
+    return array.cast(kind)
+
+
+def _microseconds(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    import pyarrow.compute as pc
+
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        milliseconds = array.view(pa.int64())
+        largest = (2**63 - 1) // 1000
+        fits = pc.and_(pc.less_equal(milliseconds, largest), pc.greater_equal(milliseconds, -largest))
+        return pc.if_else(fits, milliseconds, None).view(array.type).cast(kind)
+
+
+def without_empty_lists(array: pa.Array) -> pa.Array:
+    """Make empty headers null, as Spark's Kafka source has them."""
+    import pyarrow.compute as pc
+
+    empty = pc.equal(pc.list_value_length(array), 0)
+    return pa.ListArray.from_arrays(array.offsets, array.values, type=array.type, mask=empty)

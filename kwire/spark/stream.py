@@ -1,0 +1,254 @@
+"""readStream.format("kwire"): a directory in which segments grow and roll, read from (segment, position) on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader
+
+import kwire
+from kwire.spark.options import EARLIEST, LATEST, Options
+from kwire.spark.plan import Bounds, SegmentRange, by_partition, folder_of, segments
+from kwire.spark.reader import read_range
+from kwire.storage import LogSegment, Partition, SegmentFile
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.0 and 4.1
+
+    ReadAllAvailable = ReadMaxBytes = type(None)  # type: ignore[misc,assignment]
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stand-in where Spark lacks the interface."""
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.types import StructType
+
+# folder -> {"segment": file name, "position": byte behind the last batch read, "offset": that of the next record}
+Offset = dict[str, dict[str, Any]]
+
+
+class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The reader of a streaming query. Its offsets name, for every partition folder, a segment and a byte in it.
+
+    Only whole batches are read: what is torn waits for its rest. A segment is left for the next one when it ends with
+    a whole batch. With readCommitted nothing is read behind the first open transaction.
+    """
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self.options, self.schema = options, schema
+        self.frozen: dict[str, int] | None = None
+        self.reached: Offset = {}
+        self.warned: set[tuple[str, int]] = set()
+        self.stable: dict[str, tuple[int, int | None]] = {}
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where a new query starts: the beginning, but the end of partitions that start with "latest"."""
+        start: Offset = {}
+        for files in self._partitions():
+            if self.options.start_of(files[0].topic, files[0].partition) == LATEST:
+                reached = self._advance(files, None, None)
+                if reached is not None:
+                    start[folder_of(files[0].path)] = reached
+        return start
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        """Return how far whole batches reach, at most the limit's bytes (or maxBytesPerTrigger) behind start."""
+        before: Offset = self.reached if start is None else start
+        most = self.options.max_bytes_per_trigger
+        if limit is not None:
+            most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        end = dict(before)
+        found = list(self._partitions())
+        for number, files in enumerate(found):
+            folder = folder_of(files[0].path)
+            # what partitions before this one left unused is there for those behind it
+            share = None if most is None else max(most // (len(found) - number), 1)
+            reached = self._advance(files, before.get(folder), share)
+            if reached is None:
+                continue
+            end[folder] = reached
+            if most is not None:
+                most = max(most - self._between(files, before.get(folder), reached), 0)
+        self.reached = dict(sorted(end.items()))
+        return self.reached
+
+    def getDefaultReadLimit(self) -> Any:
+        """Return maxBytesPerTrigger as Spark's read limit (Spark 4.2 and newer)."""
+        most = self.options.max_bytes_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxBytes(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Take the segments and sizes of this moment as all there is (Spark 4.2 and newer)."""
+        self.frozen = {file.path: file.size for file in segments(self.options)}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Return the tasks of one micro-batch: byte ranges between two offsets."""
+        self.reached = end
+        tasks: list[InputPartition] = []
+        for files in self._partitions(frozen=False):
+            folder = folder_of(files[0].path)
+            if folder in end and start.get(folder) != end[folder]:
+                tasks.extend(self._tasks(files, start.get(folder), end[folder]))
+        return tasks
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task. Runs in a worker."""
+        return read_range(partition, self.options, self.schema)
+
+    def _partitions(self, frozen: bool = True) -> Iterator[list[SegmentFile]]:
+        files = segments(self.options)
+        if frozen and self.frozen is not None:
+            known = self.frozen
+            files = [file._replace(size=min(file.size, known[file.path])) for file in files if file.path in known]
+        return by_partition(files)
+
+    def _resume(self, files: list[SegmentFile], at: dict[str, Any] | None) -> tuple[int, int]:
+        """Return the number of the segment to go on with and the byte in it. Raises KwireError where data was lost."""
+        if at is None:
+            return 0, 0
+        names = [_name(file) for file in files]
+        if at["segment"] in names:
+            number = names.index(at["segment"])
+            if at["position"] <= files[number].size:
+                return number, at["position"]
+            self._lost(f"{files[number].path} shrank to {files[number].size} bytes; {at['position']} were read before")
+            return (number + 1, 0) if number + 1 < len(files) else (number, files[number].size)
+        number = next((number for number, name in enumerate(names) if name > at["segment"]), len(files))
+        if number == len(files):
+            return number, 0
+        first = files[number].base_offset
+        if first > at["offset"]:
+            self._lost(
+                f"{folder_of(files[0].path)}/{at['segment']} was deleted before it was read to its end: "
+                f"offsets {at['offset']}..{first - 1} are gone, the next segment begins with {first}"
+            )
+        return number, 0
+
+    def _lost(self, text: str) -> None:
+        if self.options.fail_on_data_loss:
+            raise kwire.KwireError(f'{text} (option failOnDataLoss "false" goes on behind them)')
+        if (text, 0) not in self.warned:
+            self.warned.add((text, 0))
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def _advance(self, files: list[SegmentFile], at: dict[str, Any] | None, most: int | None) -> dict[str, Any] | None:
+        """Return how far whole batches reach from a point on; most: bytes, at least one batch is taken all the same."""
+        number, position = self._resume(files, at)
+        reached = at
+        left = most
+        while number < len(files):
+            file = files[number]
+            end, offset = self._whole_end(file, position, left, number + 1 < len(files))
+            if end > position:
+                if offset is None:  # damaged bytes alone
+                    offset = reached["offset"] if reached else file.base_offset
+                reached = {"segment": _name(file), "position": end, "offset": offset}
+            if left is not None:
+                left -= end - position
+            if end < file.size or (left is not None and left <= 0):
+                break
+            number, position = number + 1, 0
+        return reached
+
+    def _whole_end(self, file: SegmentFile, position: int, most: int | None, closed: bool) -> tuple[int, int | None]:
+        """Return the byte behind the last batch to read in a segment, and the offset behind it (None: unchanged)."""
+        segment = LogSegment(file.path, topic=file.topic, partition=file.partition)
+        limit = self._last_stable(segment, file) if self.options.read_committed else None
+        end, offset = position, None
+        while end < file.size:
+            try:
+                for header in segment.headers(end, file.size):
+                    if header.position + header.size > file.size:
+                        break
+                    if limit is not None and header.last_offset >= limit:
+                        return end, offset
+                    end, offset = header.position + header.size, header.last_offset + 1
+                    if most is not None and end - position >= most:
+                        return end, offset
+                break
+            except kwire.CorruptBatchError:
+                sound = _next_sound(segment, end + 1, file.size)
+                if sound is None:
+                    if closed or self.options.mode == "FAILFAST":
+                        return file.size, offset
+                    break
+                end = sound
+        if end < file.size:
+            self._waits(file, end, closed)
+        return end, offset
+
+    def _waits(self, file: SegmentFile, position: int, closed: bool) -> None:
+        if closed and (file.path, position) not in self.warned:
+            self.warned.add((file.path, position))
+            warnings.warn(
+                f"{file.path} is torn at byte {position} of {file.size}, though later segments are there: "
+                "its partition waits for the rest", RuntimeWarning, stacklevel=2)
+
+    def _last_stable(self, segment: LogSegment, file: SegmentFile) -> int | None:
+        """Return the first offset of the oldest open transaction, None where all have ended."""
+        cached = self.stable.get(file.path)
+        if cached is None or cached[0] != file.size or cached[1] is not None:
+            first = min((offset for _, offset in segment.transactions().open), default=None)
+            self.stable[file.path] = cached = (file.size, first)
+        return cached[1]
+
+    def _between(self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]) -> int:
+        return sum(piece[2] - piece[1] for piece in self._pieces(files, start, end))
+
+    def _pieces(
+        self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
+    ) -> Iterator[tuple[SegmentFile, int, int]]:
+        """Yield (segment, first byte, byte behind the last) between two points of a partition."""
+        number, position = self._resume(files, start)
+        for file in files[number:]:
+            if _name(file) == end["segment"]:
+                if end["position"] > position:
+                    yield file, position, end["position"]
+                return
+            if file.size > position:
+                yield file, position, file.size
+            position = 0
+        self._lost(f"{folder_of(files[0].path)}/{end['segment']} was deleted before it was read")
+
+    def _tasks(
+        self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
+    ) -> Iterator[SegmentRange]:
+        bounds = self._bounds(files[0])
+        segments_of = dict(zip(files, Partition(files).segments, strict=True))
+        for file, first, behind in self._pieces(files, start, end):
+            segment = segments_of[file]
+            hidden = segment.transactions() if self.options.read_committed else None
+            marks = [first, behind]
+            if behind - first > self.options.partition_bytes:
+                cuts = segment.cut(self.options.partition_bytes)
+                marks[1:1] = [piece.start for piece in cuts if first < piece.start < behind]
+            for begin, finish in pairwise(marks):
+                yield SegmentRange(file, begin, finish, False, bounds, hidden)
+
+    def _bounds(self, file: SegmentFile) -> Bounds:
+        start = self.options.start_of(file.topic, file.partition)
+        end = self.options.end_of(file.topic, file.partition)
+        return Bounds(
+            start if start >= 0 else None,
+            end if end >= 0 else (-1 if end == EARLIEST else None),
+            self.options.starting_timestamp,
+            self.options.ending_timestamp,
+        )
+
+
+def _name(file: SegmentFile) -> str:
+    return str(file.path.rsplit("/", 1)[-1])
+
+
+def _next_sound(segment: LogSegment, position: int, end: int) -> int | None:
+    """Return the byte of the next sound batch at or behind position, None if there is none before end."""
+    for found in segment.batches(position, end, errors="keep"):
+        if not isinstance(found, kwire.BadBatch):
+            return int(found.position)
+    return None

@@ -1,0 +1,134 @@
+"""Frames: real ones byte for byte, headers, fallbacks, and a connection's bytes cut anywhere."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import kwire
+from kwire import messages
+from tests.messages import vectors, wire
+
+pytestmark = pytest.mark.quick
+
+
+def test_every_real_frame_comes_back() -> None:
+    count, left_over = 0, 0
+    for capture in wire.captures():
+        requests: dict[tuple[int, int], kwire.Request] = {}
+        for known, frame in wire.frames(capture):
+            count += 1
+            if known["dir"] == "c2s":
+                try:
+                    request = kwire.decode_request(frame)
+                except kwire.DecodeError as error:
+                    assert "librdkafka" in capture and error.reason == "3 bytes left over"
+                    request = kwire.decode_request(frame, lenient=True)
+                    assert request.name == "Metadata" and len(request.trailing) == 3
+                    left_over += 1
+                told = (request.api_key, request.version, request.client_id, request.correlation_id)
+                assert told == (known["api_key"], known["api_version"], known["client_id"], known["corr"])
+                requests[known["conn"], known["corr"]] = request
+                assert request.to_bytes() == frame
+            else:
+                request = requests[known["conn"], known["corr"]]
+                response = kwire.decode_response(frame, request)
+                assert response.name == request.name and response.to_bytes() == frame
+                again = kwire.decode_response(frame, api=request.name, version=request.version)
+                assert again.message == response.message
+    assert (count, left_over) == (10002, 5)
+
+
+@pytest.mark.parametrize("name", vectors.KINDS)
+def test_frames_of_the_vectors(name: str) -> None:
+    for vector in vectors.lines(name):
+        if "framedHex" not in vector:
+            continue
+        frame, version = bytes.fromhex(vector["framedHex"]), vector["version"]
+        message = kwire.decode(vector["message"], version, bytes.fromhex(vector["hex"]))
+        header = vector["frame"]
+        if vector["schemaType"] == "request":
+            seen = kwire.decode_request(frame)
+            assert (seen.message, seen.correlation_id) == (message, header["correlationId"])
+            # the client id of a header of version 0 is not written
+            assert seen.client_id == (header["clientId"] if header["headerVersion"] else "")
+            assert seen.header_version == header["headerVersion"] and seen.to_bytes() == frame
+            made = kwire.encode_request(
+                message, version, correlation_id=seen.correlation_id, client_id=header.get("clientId")
+            ) if header["headerVersion"] else frame
+            assert made == frame
+        elif vector["schemaType"] == "response":
+            answer = kwire.decode_response(frame, api=vector["apiKey"], version=version)
+            assert answer.message == message and answer.to_bytes() == frame
+            assert kwire.encode_response(message, version, correlation_id=header["correlationId"]) == frame
+
+
+def test_header_tags_and_null_client_id() -> None:
+    message = messages.ApiVersionsRequest(client_software_name="a", client_software_version="b")
+    frame = kwire.encode_request(message, 3, correlation_id=7, header_tags={9: b"x"})
+    request = kwire.decode_request(frame)
+    assert request.client_id is None and request.header.unknown_tags == {9: b"x"}
+    assert request.to_bytes() == frame
+    with pytest.raises(kwire.EncodeError):
+        kwire.encode_request(message, 0, header_tags={9: b"x"})
+    with pytest.raises(TypeError):
+        kwire.encode_request(messages.ApiVersionsResponse(), 3)
+
+
+def test_what_the_facts_lack_keeps_its_header() -> None:
+    frame = bytes.fromhex("03e700010000000500016301020304")
+    with pytest.raises(kwire.UnsupportedVersionError) as caught:
+        kwire.decode_request(frame)
+    header = caught.value.header
+    assert (header.request_api_key, header.correlation_id, header.client_id) == (999, 5, "c")
+    with pytest.raises(kwire.UnsupportedVersionError) as caught:
+        kwire.decode_request(bytes.fromhex("0003006300000001ffff00"))
+    assert (caught.value.header.request_api_version, caught.value.header.client_id) == (99, None)
+    with pytest.raises(kwire.UnsupportedVersionError) as caught:
+        kwire.decode_request(bytes.fromhex("00030063"))
+    assert caught.value.header.request_api_key == 3
+    with pytest.raises(kwire.DecodeError):
+        kwire.decode_request(b"\0\3\0")
+
+
+def test_api_versions_falls_back_to_version_0() -> None:
+    request = kwire.decode_request(kwire.encode_request(messages.ApiVersionsRequest(), 4, correlation_id=3))
+    for body, keys in (("002300000001001200000004", [18]), ("002300000000", [])):
+        response = kwire.decode_response(bytes.fromhex("00000003" + body), request)
+        assert response.version == 0 and response.message.error_code == 35
+        assert [row.api_key for row in response.message.api_keys] == keys
+        assert response.to_bytes() == bytes.fromhex("00000003" + body)
+    with pytest.raises(kwire.DecodeError, match="correlation id"):
+        kwire.decode_response(bytes.fromhex("00000004002300000000"), request)
+
+
+def test_acks_0_has_no_response() -> None:
+    for acks, answered in ((0, False), (1, True), (-1, True)):
+        frame = kwire.encode_request(messages.ProduceRequest(acks=acks), 9)
+        assert kwire.decode_request(frame).has_response is answered
+
+
+def test_reader_cuts_frames_wherever_reads_fell() -> None:
+    dice = random.Random(5)
+    frames = [dice.randbytes(dice.choice((0, 1, 3, 4, 5, 200, 70000))) for _ in range(60)]
+    stream = b"".join(kwire.pack_frame(frame) for frame in frames)
+    for sizes in ((1,), (3,), (4,), (5, 1), (4096,), (1 << 20,)):
+        reader, seen, at = kwire.FrameReader(), [], 0
+        while at < len(stream):
+            size = dice.choice(sizes) if sizes != (1,) else dice.choice((1, 5000))
+            seen += reader.feed(stream[at : at + size])
+            at += size
+        assert seen == frames and reader.pending == 0
+    reader = kwire.FrameReader()
+    assert reader.feed(b"\0\0\0\2a") == [] and reader.pending == 5
+
+
+def test_reader_refuses_sizes() -> None:
+    reader = kwire.FrameReader(max_size=10)
+    assert reader.feed(kwire.pack_frame(b"0123456789")) == [b"0123456789"]
+    with pytest.raises(kwire.LimitError) as caught:
+        reader.feed(b"\0\0\0\x0b")
+    assert (caught.value.limit, caught.value.needed, caught.value.offset) == (10, 11, 14)
+    with pytest.raises(kwire.DecodeError):
+        kwire.FrameReader().feed(b"\xff\xff\xff\xff")

@@ -1,0 +1,1 @@
+"""Spark: functions over RDDs and columns, the data source, streams, a cluster."""
