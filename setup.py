@@ -28,6 +28,7 @@ EXTENSIONS = {
     "arrow": [],
     "columns": ["kwire_c/core/columns.c", "kwire_c/core/batch.c"],
     "gather": ["kwire_c/core/columns.c", "kwire_c/core/batch.c"],
+    "scan": ["kwire_c/core/scan.c"],
 }
 
 

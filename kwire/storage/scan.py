@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire_c.crc32c import crc32c
-
 from kwire.storage.source import located
+from kwire_c.crc32c import crc32c
 from kwire_c.failure import CorruptBatchError
+from kwire_c.scan import find_header, hop
 
 if TYPE_CHECKING:
     from kwire.storage.indexes import OffsetIndex
@@ -26,6 +25,7 @@ _SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
 _ZEROS = bytes(1 << 16)
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
 _SEARCH_BYTES = 8 << 20
+_TRIAL = 1 << 16  # what looking at one place costs, in bytes of checksum
 
 _start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
 _v2 = Struct(">qiibIhiqqqhii").unpack_from
@@ -167,26 +167,6 @@ def is_sound(source: Source, position: int, size: int) -> bool:
     return behind == size or examine(source, behind, size).kind != "bad"
 
 
-def hop(view: memoryview, stop: int, rows: int) -> tuple[int, int]:
-    """Hop over whole batches from the start of view: (bytes hopped over, start of the last batch).
-
-    Ends at stop, after `rows` rows (0: no limit), before a batch that is not all in view or whose header is unsound.
-    """
-    at = last = count = 0
-    room = len(view)
-    while at < stop and room - at >= _HEAD:
-        _, length, _, magic = _start(view, at)
-        if not _MINIMUM <= length <= room - at - 12 or not 0 <= magic <= 2 or length + 12 < _SMALLEST[magic]:
-            break
-        if rows:
-            count += int.from_bytes(view[at + 57 : at + 61], "big") if magic == 2 else 100 if view[at + 17] & 7 else 1
-        last = at
-        at += 12 + length
-        if rows and count >= rows:
-            break
-    return at, last
-
-
 class Scanner:
     """Windows of whole batches over bytes [start, end) of a source; at the end, tail is (position, bytes left) or None.
 
@@ -268,9 +248,6 @@ class Scanner:
         yield Window(at, self._at, self._source.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
 
 
-_CANDIDATE = re.compile(rb"(?=[\x00-\x7f].{7}[\x00-\x7f].{7}[\x00-\x02])", re.DOTALL)
-
-
 def resync(source: Source, position: int, end: int | None = None) -> int | None:
     """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
     size = source.size()
@@ -278,17 +255,19 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
     budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
     while position < end:
         view = source.view(position, min(size, position + _SEARCH_BYTES))
-        for at in _candidates(view, min(len(view) - _HEAD + 1, end - position)):
+        at, stop = -1, min(len(view) - _HEAD + 1, end - position)
+        while (at := find_header(view, at + 1, stop, size - position)) >= 0:
             here = position + at
             place = examine(source, here, size, view, at)
             if place.kind != "batch":
                 continue
             behind = here + place.size
-            if behind < size and examine(source, behind, size, view, at + place.size).kind == "bad":
-                continue
-            budget -= place.size
+            followed = behind == size or examine(source, behind, size, view, at + place.size).kind != "bad"
+            budget -= _TRIAL + (place.size if followed else 0)
             if budget < 0:
                 return None
+            if not followed:
+                continue
             inside = at + place.size <= len(view)
             if checksum_holds(view[at : at + place.size] if inside else source.view(here, behind)):
                 return here
@@ -296,16 +275,6 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
             return None
         position += len(view) - _HEAD + 1
     return None
-
-
-def _candidates(view: memoryview, stop: int) -> Iterator[int]:
-    """Bytes of view at which a header may stand: length at least 14, magic 0 to 2."""
-    for found in _CANDIDATE.finditer(view):
-        at = found.start()
-        if at >= stop:
-            return
-        if int.from_bytes(view[at + 8 : at + 12], "big") >= _MINIMUM:
-            yield at
 
 
 def headers(source: Source, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:

@@ -8,10 +8,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.storage.scan import Scanner, checksum_holds
+from kwire_c.scan import next_marked
 
 if TYPE_CHECKING:
     from kwire.storage.indexes import AbortedTransaction
-    from kwire.storage.scan import Window
     from kwire.storage.source import Source
 
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
@@ -38,17 +38,6 @@ class Transactions(NamedTuple):
             if producer == producer_id and first <= base_offset <= last:
                 return True
         return any(producer == producer_id and base_offset >= first for producer, first in self.open)
-
-    def visible(self, window: Window) -> Iterator[tuple[int, int]]:
-        """The runs (start, end) of bytes in the window's data that are left when hidden batches are taken out."""
-        start = 0
-        for at, end, base, attributes, producer in _batches(window.data):
-            if attributes & _TRANSACTIONAL and not attributes & _CONTROL and self.hides(producer, base):
-                if at > start:
-                    yield start, at
-                start = end
-        if len(window.data) > start:
-            yield start, len(window.data)
 
 
 def find_transactions(
@@ -100,9 +89,7 @@ def _follow(
     for window in scanner:
         if window.bad is not None:
             continue
-        for at, end, base, attributes, producer in _batches(window.data):
-            if not attributes & _TRANSACTIONAL:
-                continue
+        for at, end, base, attributes, producer in _marked(window.data):
             if not attributes & _CONTROL:
                 if inside:
                     pending.setdefault(producer, base)
@@ -120,16 +107,14 @@ def _follow(
     return False
 
 
-def _batches(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
-    """(start, end, base offset, attributes, producer id) of the batches of magic 2 among the whole batches in data."""
-    at, room = 0, len(data)
-    while at < room:
-        if data[at + 16] == 2:
-            base, length, _, attributes, producer = _fields(data, at)
-            yield at, at + 12 + length, base, attributes, producer
-            at += 12 + length
-        else:
-            at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+def _marked(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
+    """(start, end, base offset, attributes, producer id) of the transactional ones among whole batches."""
+    at = next_marked(data, 0, _TRANSACTIONAL)
+    while at >= 0:
+        base, length, _, attributes, producer = _fields(data, at)
+        end = at + 12 + length
+        yield at, end, base, attributes, producer
+        at = next_marked(data, end, _TRANSACTIONAL)
 
 
 def marker_type(batch: memoryview) -> int:

@@ -1,0 +1,67 @@
+"""Hops over the headers of record batches in a buffer, for readers of whole log segments."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+
+
+cdef extern from "scan.h" nogil:
+    void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last)
+    size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t start, size_t stop)
+    size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits)
+
+
+def hop(data, Py_ssize_t stop, int64_t rows=0):
+    """(bytes of whole batches from the start of data on, first byte of the last of them).
+
+    Ends before a batch that is not all there or whose header is unsound, at or behind stop, or when about `rows` rows
+    are reached (0: no limit).
+    """
+    cdef Py_buffer view
+    cdef size_t end = 0, last = 0
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        with nogil:
+            kw_hop(<const uint8_t *> view.buf, view.len, stop if stop > 0 else 0, rows, &end, &last)
+    finally:
+        PyBuffer_Release(&view)
+    return end, last
+
+
+def find_header(data, Py_ssize_t start, Py_ssize_t stop, left):
+    """The first byte in [start, stop) at which a sound header may stand, -1 where there is none.
+
+    left: bytes from the start of data to the end of the file, which no batch may pass.
+    """
+    cdef Py_buffer view
+    cdef size_t found
+    cdef uint64_t room = left
+    if start < 0 or stop <= start:
+        return -1
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if stop > view.len:
+            stop = view.len
+        if stop <= start:
+            return -1
+        if room < <uint64_t> view.len:
+            room = view.len
+        with nogil:
+            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, start, stop)
+        return found if found < <size_t> stop else -1
+    finally:
+        PyBuffer_Release(&view)
+
+
+def next_marked(data, Py_ssize_t at, uint16_t bits):
+    """From the batch at byte `at` on, the first of magic 2 with one of the attribute bits; -1 where there is none."""
+    cdef Py_buffer view
+    cdef size_t found
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if not 0 <= at < view.len:
+            return -1
+        with nogil:
+            found = kw_next_marked(<const uint8_t *> view.buf, view.len, at, bits)
+        return found if found < <size_t> view.len else -1
+    finally:
+        PyBuffer_Release(&view)
