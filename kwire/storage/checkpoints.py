@@ -69,8 +69,10 @@ def read_producer_snapshot(
 
 
 def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> list[LeaderEpoch]:
-    """The lines of a leader-epoch-checkpoint. Raises DecodeError (.file) for another layout."""
+    """The lines of a leader-epoch-checkpoint; none of an empty one. Raises DecodeError (.file) for another layout."""
     lines, name = _lines(path, options)
+    if not lines:
+        return []
     try:
         version, count = int(lines[0]), int(lines[1])
         epochs = [LeaderEpoch(*map(int, line.split())) for line in lines[2:]]

@@ -101,7 +101,10 @@ class SegmentBatches:
         source = self._segment.source
         for window in self._scanner:
             if window.bad is None:
-                yield from read_batches(window.data, position=window.position, **self._options)
+                for batch in read_batches(window.data, position=window.position, **self._options):
+                    if isinstance(batch, BadBatch):
+                        located(batch.error, source.path)
+                    yield batch
             else:
                 error = bad_region(window)
                 if not self._keep:
@@ -216,7 +219,7 @@ def rows_of(
 
     committed = any(transactions is not None for transactions in hidden)
     try:
-        return gather_columns(
+        found = gather_columns(
             [window.data for window in windows],
             fields,
             control=control and not committed,
@@ -228,6 +231,9 @@ def rows_of(
         )
     except KwireError as error:
         raise located(error, segments[getattr(error, "source", 0)].path) from error.__cause__
+    for one in found.bad:
+        located(one.error, segments[one.source].path)
+    return found
 
 
 def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:

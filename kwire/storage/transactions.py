@@ -56,7 +56,7 @@ def find_transactions(
     pending: dict[int, int] = {}  # producer -> first offset seen of its running transaction
     aborted: list[tuple[int, int, int]] = []
     markers: dict[int, list[tuple[int, int]]] = {}
-    touched: dict[int, int] = {}  # producer -> first transactional offset in the range
+    touched: dict[int, tuple[int, int]] = {}  # producer -> its first and last transactional batch in the range
     stop = _follow(Scanner(source, start, end), pending, aborted, markers, touched, inside=True)
     if pending and end < source.size():
         stop = _follow(Scanner(source, end), pending, aborted, markers, touched, inside=False)
@@ -65,7 +65,8 @@ def find_transactions(
             if _follow(Scanner(segment), pending, aborted, markers, touched, inside=False):
                 break
     for entry in listed:
-        if entry.producer_id not in touched or entry.last_offset < touched[entry.producer_id]:
+        first, last = touched.get(entry.producer_id, (0, -1))
+        if entry.last_offset < first or entry.first_offset > last:
             continue
         seen = markers.get(entry.producer_id, ())
         if not any(
@@ -81,7 +82,7 @@ def _follow(
     pending: dict[int, int],
     aborted: list[tuple[int, int, int]],
     markers: dict[int, list[tuple[int, int]]],
-    touched: dict[int, int],
+    touched: dict[int, tuple[int, int]],
     *,
     inside: bool,
 ) -> bool:
@@ -93,7 +94,7 @@ def _follow(
             if not attributes & _CONTROL:
                 if inside:
                     pending.setdefault(producer, base)
-                    touched.setdefault(producer, base)
+                    touched[producer] = (touched.get(producer, (base, base))[0], base)
                 continue
             kind = marker_type(window.data[at:end])
             if kind not in (_ABORT, _COMMIT):

@@ -1,0 +1,64 @@
+"""Makes partitions for tests: batches, transaction markers, segments with the indexes that Kafka would write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import kwire
+
+START = 1_700_000_000_000
+
+
+def batch(base: int, count: int = 3, *, time: int | None = None, size: int = 20, **options: Any) -> bytes:
+    """A batch of `count` records from offset base on; record N of the log has value "v<N>..." and time START + N * 10."""
+    first = START + base * 10 if time is None else time
+    records = [
+        (first + at * 10, b"k%d" % (base + at), (b"v%d" % (base + at)).ljust(size, b"."), [("h", b"%d" % at)])
+        for at in range(count)
+    ]
+    return kwire.build_batch(records, base_offset=base, **options)
+
+
+def marker(offset: int, producer: int, commit: bool, epoch: int = 0, *, time: int | None = None) -> bytes:
+    """A control batch that ends a transaction."""
+    record = (START + offset * 10 if time is None else time, pack(">hh", 0, int(commit)), pack(">hi", 0, 7))
+    return kwire.build_batch(
+        [record], base_offset=offset, producer_id=producer, producer_epoch=epoch, transactional=True, control=True
+    )
+
+
+def in_transaction(base: int, producer: int, count: int = 3, **options: Any) -> bytes:
+    return batch(base, count, producer_id=producer, producer_epoch=0, base_sequence=base, transactional=True, **options)
+
+
+def write_segment(folder: Path, base: int, batches: Iterable[bytes], *, every: int = 2, indexes: bool = True) -> Path:
+    """Writes a segment; an index entry at every `every`th batch but the first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{base:020}.log"
+    data, index, times, largest = bytearray(), b"", b"", -1
+    for number, one in enumerate(batches):
+        head = next(iter(kwire.read_batches(one)))
+        larger = head.max_timestamp > largest
+        largest = max(largest, head.max_timestamp)
+        if number and number % every == 0:
+            index += pack(">ii", head.last_offset - base, len(data))
+            if larger:
+                times += pack(">qi", largest, head.last_offset - base)
+        data += one
+    path.write_bytes(data)
+    if indexes:
+        path.with_suffix(".index").write_bytes(index)
+        path.with_suffix(".timeindex").write_bytes(times)
+    return path
+
+
+def aborted_index(path: Path, entries: Iterable[tuple[int, int, int, int]]) -> None:
+    """Writes a .txnindex: (producer id, first offset, last offset, last stable offset)."""
+    path.with_suffix(".txnindex").write_bytes(b"".join(pack(">hqqqq", 0, *entry) for entry in entries))
+
+
+def offsets(records: Iterable[Any]) -> list[int]:
+    return [record.offset for record in records]

@@ -1,0 +1,122 @@
+"""read_committed: aborted and open transactions, by markers and by .txnindex, in later segments and behind cuts."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kwire.storage import LogDirectory, LogSegment
+from kwire.storage.transactions import Transactions
+from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Producer 1 aborts 0-2 and 30-32 across a roll, commits 9-11; producer 2 commits 6-8; 3 never ends 40-42."""
+    folder = tmp_path / "t-0"
+    write_segment(folder, 0, [
+        in_transaction(0, 1), batch(3), in_transaction(6, 2), marker(12, 1, False), in_transaction(13, 1),
+        marker(16, 2, True), marker(17, 1, True), batch(18),
+    ], every=1)
+    write_segment(folder, 21, [batch(21), in_transaction(24, 1), batch(27), in_transaction(30, 1)], every=1)
+    write_segment(folder, 33, [
+        batch(33), in_transaction(36, 3), marker(39, 1, False), batch(40), in_transaction(43, 3), in_transaction(46, 1),
+        marker(49, 1, True),
+    ], every=1)
+    aborted_index(folder / f"{0:020}.log", [(1, 0, 12, 13)])
+    aborted_index(folder / f"{33:020}.log", [(1, 24, 39, 36)])
+    return folder
+
+
+VISIBLE = [*range(3, 9), *range(13, 16), *range(18, 24), *range(27, 30), *range(33, 36), *range(40, 43), *range(46, 49)]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_committed(folder: Path, indexed: bool) -> None:
+    if not indexed:
+        for path in [*folder.glob("*index")]:
+            path.unlink()
+    partition = LogDirectory(folder)["t", 0]
+    assert offsets(partition.read(committed=True)) == VISIBLE
+    assert pa.table(partition.columns(("offset",), committed=True))["offset"].to_pylist() == VISIBLE
+    for segment in partition:
+        alone = LogSegment(segment.path)  # finds its later segments itself
+        mine = [one for one in VISIBLE if one in offsets(alone.read())]
+        assert offsets(alone.read(committed=True)) == mine
+        for size in (1, 300):
+            rows = []
+            for one in alone.cut(size):
+                for piece in alone.column_batches(("offset",), start=one.start, end=one.end, committed=True):
+                    rows += pa.table(piece)["offset"].to_pylist()
+            assert rows == mine
+            shared = pickle.loads(pickle.dumps(alone.transactions()))
+            rows = []
+            for one in alone.cut(size):
+                for piece in alone.column_batches(
+                    ("offset",), start=one.start, end=one.end, committed=True, transactions=shared
+                ):
+                    rows += pa.table(piece)["offset"].to_pylist()
+            assert rows == mine
+    assert partition.verify() == []
+
+
+def test_what_transactions_says(folder: Path) -> None:
+    first, second, third = LogDirectory(folder)["t", 0].segments
+    assert first.transactions() == Transactions([(1, 0, 12)], [])
+    assert second.transactions() == Transactions([(1, 24, 39)], [])
+    assert third.transactions() == Transactions([], [(3, 36)])
+
+
+def test_without_the_later_segments_a_transaction_is_open(folder: Path) -> None:
+    (folder / f"{33:020}.log").unlink()
+    assert offsets(LogSegment(folder / f"{21:020}.log").read(committed=True)) == [21, 22, 23, 27, 28, 29]
+
+
+def test_an_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)])
+    assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    aborted_index(path, [(1, 0, 3, 4)])
+    assert offsets(LogSegment(path).read(committed=True)) == [4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("entries", [[(1, 0, 10, 11)], [(1, 5, 2, 3)], [(-1, 0, 9, 9)], [(2, 0, 9, 9)]])
+def test_an_index_that_the_data_contradict_does_not_count(tmp_path: Path, entries: list[tuple[int, ...]]) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)])
+    aborted_index(path, entries)
+    assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert {finding.kind for finding in LogSegment(path).verify()} == {"txnindex"}
+
+
+def test_verify_misses_an_entry(folder: Path) -> None:
+    path = folder / f"{0:020}.log"
+    aborted_index(path, [])
+    (finding,) = LogSegment(path).verify()
+    assert (finding.kind, finding.offset) == ("txnindex", 12)
+    assert "producer 1" in finding.message
+
+
+def test_epochs_and_a_damaged_marker(tmp_path: Path) -> None:
+    # a marker of a later epoch ends the transaction too (KIP-890); a marker with a wrong checksum ends nothing
+    bad = bytearray(marker(10, 5, True))
+    bad[-1] ^= 1
+    path = write_segment(tmp_path / "t-0", 0, [
+        in_transaction(0, 4), marker(3, 4, False, epoch=1), in_transaction(4, 4), marker(7, 4, True, epoch=2),
+        in_transaction(8, 5, 1),
+    ])
+    path.write_bytes(path.read_bytes() + bytes(bad))
+    rows = [offset for piece in LogSegment(path).column_batches(("offset",), committed=True, errors="keep")
+            for offset in pa.table(piece)["offset"].to_pylist()]
+    assert rows == [4, 5, 6]
+
+
+def test_control_records_only_where_asked(folder: Path) -> None:
+    segment = LogSegment(folder / f"{0:020}.log")
+    assert 12 not in offsets(segment.read())
+    control = [one for one in segment.read(control=True) if one.control_type]
+    assert [(one.offset, one.control_type) for one in control] == [(12, "ABORT"), (16, "COMMIT"), (17, "COMMIT")]
+    assert len(segment.columns(control=True)) == len(segment.columns()) + 3
