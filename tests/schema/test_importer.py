@@ -53,6 +53,26 @@ def test_a_version_keeps_its_layout():
 
 
 @pytest.mark.quick
+def test_a_rename_at_an_unchanged_layout_is_noticed():
+    def shape(outer, inner):
+        pairs = field("Pairs", type="[]Pair", fields=[field(inner), field("Kept")])
+        return facts_of([field("First"), field(outer, type="string"), pairs])
+
+    found = merge.renamed(merge.tidy({**shape("Name", "Zk"), "releases": ["4.0", "4.0"]}), shape("Title", "Epoch"))
+    assert found == [("PingRequest", "name", "title"), ("PingRequest.pairs", "zk", "epoch")]
+    facts = Facts(layout.ROOT)
+    old = facts.messages["VoteRequest"][1]
+    new = json.loads(json.dumps(old).replace('"ReplicaEpoch"', '"Epoch"'))
+    facts._note_renames(old, new, "4.5.0")
+    facts._note_same_key("api", "BallotRequest", new, "4.5.0")
+    assert [note.split(":")[0] for note in facts.notes] == [
+        "4.5.0 seems to rename VoteRequest.topics.partitions.replicaEpoch to epoch",
+        "4.5.0 seems to rename VoteRequest to BallotRequest",
+    ]
+    assert merge.renamed(old, old) == []
+
+
+@pytest.mark.quick
 def test_comments_in_schemas():
     loose = '// head\n{"a": "http://x", /* b\n */ "c": [1, // one\n 2, // two\n ] }'
     plain = schemas._STRING_OR_LOOSE.sub(lambda match: match[1] or "", loose)

@@ -64,6 +64,29 @@ def shape(fields: list[Facts], version: int) -> list[Any]:
     return sorted(rows, key=lambda row: row[0])
 
 
+def renamed(old: Facts, new: Facts) -> list[tuple[str, str, str]]:
+    """(path of the parent, old JSON name, new JSON name) of fields that a newer schema seems to have renamed.
+
+    That is: at a version that both have, another name with the same type at the same place of the layout.
+    """
+    both = Versions.parse(old["validVersions"]).overlap(Versions.parse(new["validVersions"]))
+    found: dict[tuple[str, str, str], None] = {}
+
+    def walk(before: list[Any], after: list[Any], path: str) -> None:
+        if [(row[0], row[2]) for row in before] != [(row[0], row[2]) for row in after]:
+            return  # another layout: not a matter of names
+        names = {row[1] for row in before}, {row[1] for row in after}
+        for (_, was, _, _, inner), (_, now, _, _, fresh) in zip(before, after, strict=True):
+            old_name, new_name = (name[:1].lower() + name[1:] for name in (was, now))
+            if old_name != new_name and was not in names[1] and now not in names[0]:
+                found[path, old_name, new_name] = None
+            walk(inner, fresh, f"{path}.{new_name}")
+
+    for version in both.all():
+        walk(shape(old["fields"], version), shape(new["fields"], version), new["name"])
+    return list(found)
+
+
 def _valid_set(text: str | None, versions: set[int]) -> set[int]:
     return {version for version in versions if version in Versions.parse(text)}
 

@@ -47,11 +47,15 @@ class Facts:
         for name, (folder, message) in read.items():
             latest = self.renames["messages"].get(name, name)
             at, old = self.messages.get(latest, (folder, None))
+            if old is not None and tables.order(release) >= tables.order(old["releases"][1]):
+                self._note_renames(old, {**message, "name": latest}, patch)
             try:
                 merged = merge.merge_message(old, {**message, "name": latest}, release)
             except ValueError as error:
                 raise ValueError(f"{latest} of {patch}: {error}") from error
             self.messages[latest] = (at, merged)
+            if old is None:
+                self._note_same_key(folder, latest, message, patch)
         if missing and tables.order(release) >= (2, 2):
             here = {folder for folder, _ in read.values()}
             kept = sorted({folder for folder, _ in self.messages.values()} - here)
@@ -68,6 +72,19 @@ class Facts:
             self.features = dict(sorted(self.features.items(), key=lambda item: tables.order(item[0])))
         for number in sorted(set(told["control"]) - CONTROL):
             self.notes.append(f"{patch} has a control record {number} {told['control'][number]}: kinds.py lacks it")
+
+    def _note_renames(self, old: dict[str, Any], new: dict[str, Any], patch: str) -> None:
+        known = {(row["message"], row["old"], row["new"]) for row in self.renames["fields"]}
+        for path, was, now in merge.renamed(old, new):
+            if (path, was, now) not in known:
+                self.notes.append(f"{patch} seems to rename {path}.{was} to {now}: renames.json lacks it")
+
+    def _note_same_key(self, folder: str, name: str, new: dict[str, Any], patch: str) -> None:
+        if folder != "api":
+            return
+        for other, (_, facts) in self.messages.items():
+            if other != name and (facts.get("apiKey"), facts["type"]) == (new["apiKey"], new["type"]):
+                self.notes.append(f"{patch} seems to rename {other} to {name}: renames.json lacks it")
 
     def texts(self) -> dict[str, str]:
         """File under kwire/schema -> text, of all files."""
