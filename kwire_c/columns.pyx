@@ -281,19 +281,22 @@ cdef class RecordColumns:
 
     pyarrow.table(columns) and polars.DataFrame(columns) take it as it is (Arrow PyCapsule interface); len() is the
     number of rows, columns["value"] one Column. bad: list of BadBatch that gave no rows (errors="keep"); tail:
-    (position, bytes left) of a partial last batch of the last input that has one, else None.
+    (position, bytes left) of a partial last batch of the last input that has one, else None; stopped: where reading ended
+    because it had decompressed enough, else None.
     """
 
     cdef readonly tuple names
     cdef readonly list bad
     cdef readonly object tail
+    cdef readonly object stopped
     cdef list chunks
 
-    def __init__(self, names, chunks, bad, tail):
+    def __init__(self, names, chunks, bad, tail, stopped=None):
         self.names = names
         self.chunks = chunks
         self.bad = bad
         self.tail = tail
+        self.stopped = stopped
 
     def __len__(self):
         cdef Chunk chunk

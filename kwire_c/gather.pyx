@@ -110,7 +110,7 @@ cdef class Gatherer:
     cdef object fields, decide, tail
     cdef bint views, verify_crc, keep, strict_tail, control
     cdef Py_ssize_t limit
-    cdef int64_t max_bytes
+    cdef int64_t max_bytes, budget, unpacked
     cdef uint64_t left_bytes  # of the inputs, when the chunk is begun
     cdef kw_window window
     cdef bint windowed
@@ -166,6 +166,8 @@ cdef class Gatherer:
                 try:
                     self.slow()
                     run.at += run.batch.size
+                    if self.unpacked > self.budget:
+                        return 0
                 except MissingCodecError:
                     raise
                 except KwireError as error:
@@ -197,6 +199,7 @@ cdef class Gatherer:
                 return 0
         if run.batch.codec and run.batch.count != 0:
             payload = unpack(data, &run.batch, self.limit, run.origin + run.at)
+            self.unpacked += payload.size
         count = read_heads(data, &run.batch, payload, &run.records, &room, run.origin + run.at)
         run.room = room
         if self.windowed:
@@ -260,13 +263,14 @@ cdef class Gatherer:
 
 def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
            Py_ssize_t max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
-           int64_t chunk_bytes=INT32_MAX - 64):
+           int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX):
     """Read inputs (a list of buffers) into RecordColumns; see kwire.columns.
 
     decide(producer id, base offset, source, position) -> keep?: asked of every batch of a transaction, in order,
     in place of the markers in the data; offsets, timestamps: (from, to) that records must lie in, the end exclusive,
     None for open; places: for each input its number (the column source) and the position of its first byte, which
-    batch_position, .bad and errors report. An error has .source, the number of its input.
+    batch_position, .bad and errors report. An error has .source, the number of its input. budget: reading ends behind
+    the batch with which more bytes than that were decompressed; the .stopped of what is returned is its end.
     """
     cdef Gatherer gatherer = Gatherer.__new__(Gatherer)
     cdef Py_ssize_t source
@@ -295,7 +299,9 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
         gatherer.decide = decide
     elif committed:
         gatherer.decide = Markers(blocks, verify_crc, max_batch_bytes).keep
+    gatherer.budget = budget
     gatherer.begin_chunk()
+    stopped = None
     for source in range(len(blocks)):
         number, origin = places[source] if places is not None else (source, 0)
         try:
@@ -303,4 +309,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
         except KwireError as error:
             error.source = number
             raise
-    return RecordColumns(fields, gatherer.chunks, gatherer.bad, gatherer.tail)
+        if gatherer.unpacked > budget:
+            stopped = origin + <Py_ssize_t> gatherer.run.at
+            break
+    return RecordColumns(fields, gatherer.chunks, gatherer.bad, gatherer.tail, stopped)

@@ -8,9 +8,8 @@ from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kwire_c.crc32c import crc32c
-
 from kwire.storage.source import located, open_source
+from kwire_c.crc32c import crc32c
 from kwire_c.failure import DecodeError, UnsupportedVersionError
 
 _ENTRY = Struct(">qhiqiqiq")

@@ -15,7 +15,7 @@ from kwire_c.failure import CorruptBatchError, KwireError
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
-_FIRST_PIECE, _LEAST_PIECE, _PIECE_BYTES = 1 << 20, 1 << 16, 16 << 20  # bytes of a piece of columns
+_PIECE_BYTES = 16 << 20  # of a segment, in one piece of columns; decompressed too
 FIELDS = ("offset", "timestamp", "key", "value")
 
 
@@ -142,24 +142,30 @@ def column_pieces(
 ) -> Iterator[tuple[Any, int]]:
     """(RecordColumns, position behind them) of one window after the other; hidden: what read_committed leaves out.
 
-    A window holds about `rows` rows and so much of the file as became at most about 16 MiB of columns the time before.
+    A piece is about `rows` rows, at most 16 MiB of the file, and ends behind the batch with which more than 16 MiB were
+    decompressed.
     """
     keep = errors == "keep"
-    scanner = Scanner(segment.source, start, end, window_bytes=_FIRST_PIECE, rows=rows, search=keep)
+    scanner = Scanner(segment.source, start, end, window_bytes=_PIECE_BYTES, rows=rows, search=keep)
     for window in scanner:
         if window.bad is not None:
             yield _bad_columns(segment, window, fields, keep), window.end
             continue
         if span.is_behind_header(window):
             return
-        found = rows_of([segment], [window], [0], fields, span, [hidden], errors=errors, **options)
-        yield found, window.end
-        made = found.nbytes
-        size = len(window.data)
-        if made > _PIECE_BYTES:
-            scanner.window_bytes = max(_LEAST_PIECE, size * _PIECE_BYTES // made)
-        elif size > scanner.window_bytes // 2:
-            scanner.window_bytes = min(_PIECE_BYTES, scanner.window_bytes * 2)
+        left: Window | None = window
+        while left is not None:
+            found = rows_of(
+                [segment], [left], [0], fields, span, [hidden], errors=errors, budget=_PIECE_BYTES, **options
+            )
+            stopped = found.stopped
+            yield found, left.end if stopped is None else stopped
+            if stopped is not None and stopped < left.end:
+                left = Window(stopped, left.end, left.data[stopped - left.position :])
+            else:
+                left = None
+            del found
+        del window
     segment.note_tail(scanner.tail)
 
 

@@ -161,10 +161,24 @@ def checksum_holds(data: memoryview) -> bool:
 def is_sound(source: Source, position: int, size: int) -> bool:
     """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
     place = examine(source, position, size)
-    if place.kind != "batch" or not checksum_holds(source.view(position, position + place.size)):
+    if place.kind != "batch" or not _holds_at(source, position, place.size):
         return False
     behind = position + place.size
     return behind == size or examine(source, behind, size).kind != "bad"
+
+
+def _holds_at(source: Source, position: int, size: int) -> bool:
+    """checksum_holds of a batch in the file; one of magic 2 may be larger than memory."""
+    if size <= WINDOW_BYTES:
+        return checksum_holds(source.view(position, position + size))
+    head = source.read(position, position + _SMALLEST[2])
+    at, crc = (21, crc32c) if head[16] == 2 else (16, zlib.crc32)
+    value = 0
+    while at < size:
+        piece = min(size, at + WINDOW_BYTES)
+        value = crc(source.view(position + at, position + piece), value)
+        at = piece
+    return value == int.from_bytes(head[17:21] if head[16] == 2 else head[12:16], "big")
 
 
 class Scanner:
@@ -268,8 +282,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
                 return None
             if not followed:
                 continue
-            inside = at + place.size <= len(view)
-            if checksum_holds(view[at : at + place.size] if inside else source.view(here, behind)):
+            if _holds_at(source, here, place.size):
                 return here
         if position + len(view) >= size:
             return None

@@ -41,6 +41,7 @@ size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t fr
         uint64_t batch = header_size(&c);
         if (batch == 0) {
             if (!kw_has(&c, KW_HEADER_TO_MAGIC)) return stop;
+            if (kw_load64(c.at + 8) == 0) at += 4; /* no length of the next four places either */
             continue;
         }
         if (c.at[0] > 0x7f || batch > left - at) continue;

@@ -40,8 +40,12 @@ def kept(segment: LogSegment) -> tuple[list[int], list[tuple[int, int]]]:
     for size in (1, 400):
         ranges = segment.cut(size)
         assert [one.end for one in ranges] == [*(one.start for one in ranges[1:]), segment.size]
-        cut = [offset for one in ranges for piece in segment.column_batches(
-            ("offset",), start=one.start, end=one.end, errors="keep") for offset in pa.table(piece)["offset"].to_pylist()]
+        cut = [
+            offset
+            for one in ranges
+            for piece in segment.column_batches(("offset",), start=one.start, end=one.end, errors="keep")
+            for offset in pa.table(piece)["offset"].to_pylist()
+        ]
         assert cut == rows
     return rows, bad
 
@@ -156,8 +160,12 @@ def test_a_batch_in_a_record_is_no_batch_of_the_log(tmp_path: Path) -> None:
 
 
 def test_offsets_that_go_back_and_wrong_timestamps(tmp_path: Path) -> None:
-    path = write_segment(tmp_path / "t-0", 10, [
-        batch(5), batch(10), batch(13), batch(11), batch(16, max_timestamp=5), marker(19, 4, True)], indexes=False)
+    path = write_segment(
+        tmp_path / "t-0",
+        10,
+        [batch(5), batch(10), batch(13), batch(11), batch(16, max_timestamp=5), marker(19, 4, True)],
+        indexes=False,
+    )
     findings = LogSegment(path).verify()
     assert [(one.kind, one.offset) for one in findings] == [("offsets", 5), ("offsets", 11), ("timestamps", 16)]
     assert all(str(path) in str(one) for one in findings)

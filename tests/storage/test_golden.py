@@ -35,9 +35,24 @@ def test_records_are_those_of_the_bytes(segments: list[LogSegment]) -> None:
 
 
 def test_headers_are_those_of_the_batches(segments: list[LogSegment]) -> None:
-    names = ("position", "size", "magic", "last_offset", "partition_leader_epoch", "crc", "attributes", "base_timestamp",
-             "max_timestamp", "producer_id", "producer_epoch", "base_sequence", "codec", "timestamp_type",
-             "is_transactional", "is_control")
+    names = (
+        "position",
+        "size",
+        "magic",
+        "last_offset",
+        "partition_leader_epoch",
+        "crc",
+        "attributes",
+        "base_timestamp",
+        "max_timestamp",
+        "producer_id",
+        "producer_epoch",
+        "base_sequence",
+        "codec",
+        "timestamp_type",
+        "is_transactional",
+        "is_control",
+    )
     for segment in segments:
         for header, one in zip(segment.headers(), segment.batches(), strict=True):
             assert [getattr(header, name) for name in names] == [getattr(one, name) for name in names]
@@ -75,8 +90,11 @@ def test_transactions_end_as_their_markers_say(golden: Path) -> None:
     assert hidden
     spans = [(first, last) for _, _, first, last in aborted]
     assert all(any(first <= offset < last for first, last in spans) for offset in hidden)
-    assert not any(first <= one.offset < last and one.sequence >= 0 and one.key == b"" for one in committed
-                   for first, last in spans)
+    assert not any(
+        first <= one.offset < last and one.sequence >= 0 and one.key == b""
+        for one in committed
+        for first, last in spans
+    )
 
 
 class _none:

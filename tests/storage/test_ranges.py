@@ -62,7 +62,9 @@ def test_sound_indexes_are_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert min(begins) > segment.size // 2
 
 
-@pytest.mark.parametrize("span", [(None, None), (0, 105), (104, 131), (131, None), (None, 107), (159, 160), (160, None)])
+@pytest.mark.parametrize(
+    "span", [(None, None), (0, 105), (104, 131), (131, None), (None, 107), (159, 160), (160, None)]
+)
 def test_offset_ranges(path: Path, span: tuple[int | None, int | None]) -> None:
     start, end = span
     segment = LogSegment(path)
@@ -88,8 +90,9 @@ def test_time_ranges_take_each_record_by_its_own_time(tmp_path: Path, log_append
         times = [START + 450] * 8
     for start in (None, START, START + 300, START + 901):
         for end in (None, START, START + 450, START + 700):
-            expected = [at for at, time in enumerate(times)
-                        if (start is None or time >= start) and (end is None or time < end)]
+            expected = [
+                at for at, time in enumerate(times) if (start is None or time >= start) and (end is None or time < end)
+            ]
             assert offsets(segment.read(start_timestamp=start, end_timestamp=end)) == expected
             columns = segment.columns(("offset",), start_timestamp=start, end_timestamp=end)
             assert pa.table(columns)["offset"].to_pylist() == expected
@@ -160,10 +163,16 @@ def test_cut(path: Path) -> None:
             assert all(starts[one.start] == one.first_offset for one in ranges)
             if not indexed:
                 assert all(one.end - one.start <= max(size, 200) for one in ranges)
-            read = [record.offset for one in ranges for piece in segment.batches(one.start, one.end) for record in piece]
+            read = [
+                record.offset for one in ranges for piece in segment.batches(one.start, one.end) for record in piece
+            ]
             assert read == list(range(100, 160))
-            rows = [offset for one in ranges for piece in segment.column_batches(("offset",), start=one.start, end=one.end)
-                    for offset in pa.table(piece)["offset"].to_pylist()]
+            rows = [
+                offset
+                for one in ranges
+                for piece in segment.column_batches(("offset",), start=one.start, end=one.end)
+                for offset in pa.table(piece)["offset"].to_pylist()
+            ]
             assert rows == read
 
 

@@ -19,15 +19,36 @@ pytestmark = pytest.mark.quick
 def folder(tmp_path: Path) -> Path:
     """Producer 1 aborts 0-2 and 30-32 across a roll, commits 9-11; producer 2 commits 6-8; 3 never ends 40-42."""
     folder = tmp_path / "t-0"
-    write_segment(folder, 0, [
-        in_transaction(0, 1), batch(3), in_transaction(6, 2), marker(12, 1, False), in_transaction(13, 1),
-        marker(16, 2, True), marker(17, 1, True), batch(18),
-    ], every=1)
+    write_segment(
+        folder,
+        0,
+        [
+            in_transaction(0, 1),
+            batch(3),
+            in_transaction(6, 2),
+            marker(12, 1, False),
+            in_transaction(13, 1),
+            marker(16, 2, True),
+            marker(17, 1, True),
+            batch(18),
+        ],
+        every=1,
+    )
     write_segment(folder, 21, [batch(21), in_transaction(24, 1), batch(27), in_transaction(30, 1)], every=1)
-    write_segment(folder, 33, [
-        batch(33), in_transaction(36, 3), marker(39, 1, False), batch(40), in_transaction(43, 3), in_transaction(46, 1),
-        marker(49, 1, True),
-    ], every=1)
+    write_segment(
+        folder,
+        33,
+        [
+            batch(33),
+            in_transaction(36, 3),
+            marker(39, 1, False),
+            batch(40),
+            in_transaction(43, 3),
+            in_transaction(46, 1),
+            marker(49, 1, True),
+        ],
+        every=1,
+    )
     aborted_index(folder / f"{0:020}.log", [(1, 0, 12, 13)])
     aborted_index(folder / f"{33:020}.log", [(1, 24, 39, 36)])
     return folder
@@ -78,7 +99,9 @@ def test_without_the_later_segments_a_transaction_is_open(folder: Path) -> None:
 
 
 def test_an_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
-    path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)])
+    path = write_segment(
+        tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)]
+    )
     assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     aborted_index(path, [(1, 0, 3, 4)])
     assert offsets(LogSegment(path).read(committed=True)) == [4, 5, 6, 7, 8, 9]
@@ -86,7 +109,9 @@ def test_an_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("entries", [[(1, 0, 10, 11)], [(1, 5, 2, 3)], [(-1, 0, 9, 9)], [(2, 0, 9, 9)]])
 def test_an_index_that_the_data_contradict_does_not_count(tmp_path: Path, entries: list[tuple[int, ...]]) -> None:
-    path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)])
+    path = write_segment(
+        tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)]
+    )
     aborted_index(path, entries)
     assert offsets(LogSegment(path).read(committed=True)) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     assert {finding.kind for finding in LogSegment(path).verify()} == {"txnindex"}
@@ -104,13 +129,23 @@ def test_epochs_and_a_damaged_marker(tmp_path: Path) -> None:
     # a marker of a later epoch ends the transaction too (KIP-890); a marker with a wrong checksum ends nothing
     bad = bytearray(marker(10, 5, True))
     bad[-1] ^= 1
-    path = write_segment(tmp_path / "t-0", 0, [
-        in_transaction(0, 4), marker(3, 4, False, epoch=1), in_transaction(4, 4), marker(7, 4, True, epoch=2),
-        in_transaction(8, 5, 1),
-    ])
+    path = write_segment(
+        tmp_path / "t-0",
+        0,
+        [
+            in_transaction(0, 4),
+            marker(3, 4, False, epoch=1),
+            in_transaction(4, 4),
+            marker(7, 4, True, epoch=2),
+            in_transaction(8, 5, 1),
+        ],
+    )
     path.write_bytes(path.read_bytes() + bytes(bad))
-    rows = [offset for piece in LogSegment(path).column_batches(("offset",), committed=True, errors="keep")
-            for offset in pa.table(piece)["offset"].to_pylist()]
+    rows = [
+        offset
+        for piece in LogSegment(path).column_batches(("offset",), committed=True, errors="keep")
+        for offset in pa.table(piece)["offset"].to_pylist()
+    ]
     assert rows == [4, 5, 6]
 
 
