@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from kwire.storage.source import is_url, open_folder, open_source, plain
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
+_DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside
 _BESIDE = (
     ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", ".deleted", ".cleaned", ".swap", ".lock",
     ".metadata", ".properties", ".kafka_cleanshutdown", "-checkpoint", "quorum-state",
@@ -103,6 +104,8 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
         if not matches:
             raise FileNotFoundError(f"{path}: no file matches")
         for match in matches:
+            if any(_DROPPED.fullmatch(part) for part in match.split("/")[-2:]):
+                continue
             if folder.kind(match) == "folder":
                 yield from _in_folder(match, options)
             elif not match.endswith(_BESIDE):

@@ -185,7 +185,8 @@ class RemoteFolder:
         self._store.invalidate_cache(inner)
         listed = self._store.ls(inner, detail=True)
         return sorted(
-            (self._url(item["name"].rstrip("/")), item["type"] == "directory", int(item.get("size") or 0))
+            (f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
+             int(item.get("size") or 0))
             for item in listed
             if item["name"].rstrip("/") != inner.rstrip("/")
         )

@@ -13,7 +13,7 @@ START = 1_700_000_000_000
 
 
 def batch(base: int, count: int = 3, *, time: int | None = None, size: int = 20, **options: Any) -> bytes:
-    """A batch of `count` records from offset base on; record N of the log has value "v<N>..." and time START + N * 10."""
+    """A batch of `count` records from offset base on; record N has value "v<N>..." and time START + N * 10."""
     first = START + base * 10 if time is None else time
     records = [
         (first + at * 10, b"k%d" % (base + at), (b"v%d" % (base + at)).ljust(size, b"."), [("h", b"%d" % at)])

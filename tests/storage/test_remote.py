@@ -1,0 +1,109 @@
+"""Segments in other stores by fsspec URL: memory:// and a local S3 stand-in."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+
+from kwire.storage import LogDirectory, LogSegment, discover
+from kwire.storage.checkpoints import read_producer_snapshot
+from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[dict[str, Any]]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield {"key": "test", "secret": "test", "client_kwargs": {
+        "endpoint_url": f"http://{host}:{port}", "region_name": "eu-west-1"}}  # fmt: skip
+    server.stop()
+
+
+@pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.quick), "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
+    """(URL of a log directory, options for fsspec, the same as a local folder)."""
+    local = tmp_path / "log"
+    write_segment(local / "t-0", 0, [batch(0), in_transaction(3, 1), marker(6, 1, False), batch(7)], every=1)
+    write_segment(local / "t-0", 10, [batch(10 + 3 * at) for at in range(10)])
+    write_segment(local / "u-5", 0, [batch(3 * at, codec="zstd") for at in range(10)])
+    aborted_index(local / "t-0" / f"{0:020}.log", [(1, 3, 6, 7)])
+    (local / "t-0" / f"{10:020}.log.deleted").write_bytes(b"x")
+    options = request.getfixturevalue("s3") if request.param == "s3" else {}
+    store = fsspec.filesystem(request.param, **options)
+    root = f"bucket-{os.getpid()}/{tmp_path.name.replace('_', '-')}"
+    store.mkdirs(root, exist_ok=True)
+    store.put(f"{local}/", f"{root}/", recursive=True)
+    yield f"{request.param}://{root}", options, local
+    store.rm(root, recursive=True)
+
+
+def test_the_same_as_local(place: tuple[str, dict[str, Any], Path]) -> None:
+    url, options, local = place
+    remote, here = LogDirectory(url, options=options), LogDirectory(local)
+    assert [(one.topic, one.partition) for one in remote] == [(one.topic, one.partition) for one in here]
+    for theirs, ours in zip(remote.segments, here.segments, strict=True):
+        assert theirs.path.startswith(url)
+        assert (theirs.size, theirs.tail, theirs.base_offset) == (ours.size, ours.tail, ours.base_offset)
+        assert list(theirs.read()) == list(ours.read())
+        assert list(theirs.headers()) == list(ours.headers())
+        assert theirs.cut(300) == ours.cut(300)
+        assert theirs.index.entries == ours.index.entries
+        again = pickle.loads(pickle.dumps(theirs.source))
+        assert again.read(3, 90) == ours.source.read(3, 90)
+    for wanted in ({"committed": True}, {"start_offset": 4, "end_offset": 17}, {"start_timestamp": START + 105}):
+        assert offsets(remote["t", 0].read(**wanted)) == offsets(here["t", 0].read(**wanted))
+        ours = pa.table(here["t", 0].columns(**wanted))
+        assert pa.table(remote["t", 0].columns(**wanted)) == ours
+        assert pa.table(remote["t", 0].columns(views=True, **wanted))["offset"] == ours["offset"]
+    assert remote.verify() == []
+
+
+def test_discovery(place: tuple[str, dict[str, Any], Path]) -> None:
+    url, options, _ = place
+    expected = [("t", 0, 0), ("t", 0, 10), ("u", 5, 0)]
+    for path in (url, url + "/", f"{url}/*/*.log", f"{url}/t-0,{url}/u-5"):
+        assert [(one.topic, one.partition, one.base_offset) for one in discover(path, options=options)] == expected
+    assert [one.topic for one in discover(url, topics=["u"], options=options)] == ["u"]
+    assert len(discover(f"{url}/t-0/{10:020}.log", options=options)) == 1
+    for missing in (f"{url}/none", f"{url}/none-*/x.log"):
+        with pytest.raises(FileNotFoundError, match="none"):
+            discover(missing, options=options)
+    with pytest.raises(FileNotFoundError):
+        LogSegment(f"{url}/t-0/none.log", options=options)
+    with pytest.raises(FileNotFoundError):
+        read_producer_snapshot(f"{url}/t-0/none.snapshot", options)
+
+
+@pytest.mark.quick
+def test_fsspec_is_only_imported_for_urls(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    code = (
+        "import sys\nfrom kwire.storage import LogDirectory\n"
+        "directory = LogDirectory(sys.argv[1])\nassert len(list(directory.read(committed=True))) == 3\n"
+        "assert len(directory.columns()) == 3\nassert directory.verify() == []\n"
+        "assert not {'fsspec', 'pyarrow', 'numpy', 'click', 'rich'} & set(sys.modules), 'imported needlessly'\n"
+        "sys.modules['fsspec'] = None\n"
+        "try:\n    LogDirectory('s3://bucket/x')\n"
+        "except ImportError as error:\n    assert 'kwire[remote]' in str(error)\nelse:\n    raise SystemExit('no error')\n"
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, cwd=root)
+
+
+def test_the_stand_in_listens_on_loopback_only(s3: dict[str, Any]) -> None:
+    port = int(s3["client_kwargs"]["endpoint_url"].rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
+        pass
