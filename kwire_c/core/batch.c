@@ -190,14 +190,16 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size
     kw_cursor c = {block, block + at, end};
     const int8_t type = batch->timestamp_type;
     const uint64_t base_stamp = (uint64_t)batch->base_timestamp, base_offset = (uint64_t)batch->base_offset;
+    /* While 64 bytes are left behind a record, its head's varints (under 40 bytes) are read without a check: each part
+       is checked against the record's end, and no varint reaches 64 bytes past it. */
+    const int64_t last_safe = (int64_t)size - 64;
     for (kw_record *record = records, *stop = records + batch->count; record != stop; record++) {
         const uint8_t *p = c.at, *record_end;
         uint32_t v;
         record->timestamp_type = type;
-        /* While 64 bytes are left, the head's varints (under 40 bytes) are read without a check. */
-        if (KW_UNLIKELY(end - p < 64)) goto checked;
+        if (KW_UNLIKELY(p - block > last_safe)) goto checked;
         SHORT_VARINT(p, v, goto checked);
-        if (KW_UNLIKELY((v & 1) || (int64_t)(v >> 1) > end - p)) goto checked;
+        if (KW_UNLIKELY((v & 1) || p - block + (int64_t)(v >> 1) > last_safe)) goto checked;
         record_end = p + (v >> 1);
         record->attributes = (int8_t)*p++;
         SHORT_VARINT(p, v, goto wide_stamp);
@@ -206,7 +208,6 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size
         SHORT_VARINT(p, v, goto checked);
         record->offset = (int64_t)(base_offset + (uint64_t)(int64_t)kw_unzigzag32(v));
         SHORT_VARINT(p, v, goto checked);
-        if (KW_UNLIKELY(p > record_end)) goto checked;
         record->key_at = (uint32_t)(p - block);
         if (KW_LIKELY(!(v & 1))) {
             v >>= 1;
@@ -216,10 +217,8 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size
         } else {
             record->key_size = -1;
         }
-        if (KW_UNLIKELY(end - p < 8)) goto checked;
         SHORT_VARINT(p, v, goto wide_value);
     after_value_size:
-        if (KW_UNLIKELY(p > record_end)) goto checked;
         record->value_at = (uint32_t)(p - block);
         if (KW_LIKELY(!(v & 1))) {
             v >>= 1;

@@ -92,9 +92,14 @@ static int grow(kw_buffer *buffer, size_t need, size_t wish) {
     size_t room = buffer->room * 2 > wish ? buffer->room * 2 : wish;
     if (room < need) room = need;
     if (room < 4096) room = 4096;
-    if (!buffer->data) {
-        buffer->data = pool_take(room, &buffer->room);
-        if (buffer->data) return 1;
+    size_t got;
+    uint8_t *taken = pool_take(room, &got);
+    if (taken) {
+        if (buffer->size) memcpy(taken, buffer->data, buffer->size);
+        if (buffer->data) pool_give(buffer->data, buffer->room);
+        buffer->data = taken;
+        buffer->room = got;
+        return 1;
     }
     uint8_t *grown = realloc(buffer->data, room);
     if (!grown) grown = realloc(buffer->data, room = need);
@@ -118,6 +123,14 @@ static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     double wish = (double)(buffer->size + more) * columns->scale;
     double most = 2.0 * (double)columns->input_bytes;
     return grow(buffer, buffer->size + more, (size_t)(wish > most ? most : wish));
+}
+
+/* The same where more is a generous guess: what stands in the buffer tells the rate. */
+static int reserve_at_rate(const kw_columns *columns, kw_buffer *buffer, size_t more) {
+    if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
+    if (more > SIZE_MAX / 4 - buffer->size) return 0;
+    double wish = (double)buffer->size * columns->scale, most = 2.0 * (double)columns->input_bytes;
+    return grow(buffer, buffer->size + more, (size_t)(wish > most ? most : wish) + more);
 }
 
 void kw_buffer_free(kw_buffer *buffer) {
@@ -167,29 +180,17 @@ static int validity_reserve(kw_binary *binary, int64_t rows, int64_t count) {
     return 1;
 }
 
-static inline void set_null(kw_binary *binary, int64_t row) {
+/* Marks a row null; the bitmap is made at the first of them. */
+static __attribute__((noinline)) int set_null(kw_binary *binary, int64_t row) {
+    if (!validity_reserve(binary, row, 1)) return 0;
     binary->validity.data[row >> 3] &= (uint8_t)~(1u << (row & 7));
     binary->nulls++;
+    return 1;
 }
 
 /* The spans of keys (value = 0) or values of records. */
 #define PART_AT(r, value) ((value) ? (r)->value_at : (r)->key_at)
 #define PART_SIZE(r, value) ((value) ? (r)->value_size : (r)->key_size)
-
-static kw_append_status count_nulls(kw_binary *binary, int64_t rows, const kw_record *records, uint32_t count,
-                                    int value, int64_t *bytes) {
-    int64_t total = 0, nulls = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        int32_t size = PART_SIZE(records + i, value);
-        nulls += size < 0;
-        total += size < 0 ? 0 : size;
-    }
-    *bytes = total;
-    if (nulls || binary->validity.size) {
-        if (!validity_reserve(binary, rows, count)) return KW_APPEND_MEMORY;
-    }
-    return KW_APPEND_OK;
-}
 
 /* Copies the parts of count records to `to`, in blocks of width; spans[i + 1] is where part i ends. */
 static inline __attribute__((always_inline)) int32_t copy_parts(kw_binary *binary, uint8_t *to, int32_t *spans,
@@ -209,8 +210,8 @@ static inline __attribute__((always_inline)) int32_t copy_parts(kw_binary *binar
                 memcpy(to, from, (size_t)size);
             to += size;
             at += size;
-        } else {
-            set_null(binary, rows + i);
+        } else if (!set_null(binary, rows + i)) {
+            return -1;
         }
         spans[i + 1] = at;
     }
@@ -243,19 +244,20 @@ static copy_function *best_copy(void) { return copy_parts_16; }
 
 static kw_append_status append_copies(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                       uint32_t count, int value, const kw_place *place) {
-    int64_t bytes, rows = columns->rows;
-    if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
+    int64_t rows = columns->rows, bytes = place->block_size; /* no more can be in it */
     /* rows are added only when all columns have room: what stands behind rows is written over */
     int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
     if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
     binary->data.size = (size_t)used;
     binary->spans.size = rows ? (size_t)(rows + 1) * 4 : 0;
-    if (!reserve(columns, &binary->data, (size_t)bytes + WIDEST) ||
+    if ((binary->validity.size && !validity_reserve(binary, rows, count)) ||
+        !reserve_at_rate(columns, &binary->data, (size_t)bytes + WIDEST) ||
         !reserve(columns, &binary->spans, ((size_t)count + 1) * 4))
         return KW_APPEND_MEMORY;
     int32_t *spans = (int32_t *)binary->spans.data + rows;
     spans[0] = (int32_t)used;
     int32_t at = best_copy()(binary, binary->data.data + used, spans, rows, records, count, value, place);
+    if (at < 0) return KW_APPEND_MEMORY;
     binary->data.size = (size_t)at;
     binary->spans.size = (size_t)(rows + count + 1) * 4;
     return KW_APPEND_OK;
@@ -263,8 +265,8 @@ static kw_append_status append_copies(const kw_columns *columns, kw_binary *bina
 
 static kw_append_status append_views(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                      uint32_t count, int value, const kw_place *place) {
-    int64_t bytes, rows = columns->rows;
-    if (count_nulls(binary, rows, records, count, value, &bytes)) return KW_APPEND_MEMORY;
+    int64_t rows = columns->rows;
+    if (binary->validity.size && !validity_reserve(binary, rows, count)) return KW_APPEND_MEMORY;
     binary->spans.size = (size_t)rows * 16;
     if (!reserve(columns, &binary->spans, (size_t)count * 16)) return KW_APPEND_MEMORY;
     uint8_t *to = binary->spans.data + rows * 16;
@@ -282,7 +284,7 @@ static kw_append_status append_views(const kw_columns *columns, kw_binary *binar
             continue;
         }
         if (size < 0) {
-            set_null(binary, rows + i);
+            if (!set_null(binary, rows + i)) return KW_APPEND_MEMORY;
             size = 0;
         }
         if (KW_LIKELY(safe - (block + part) >= 16)) {
@@ -357,7 +359,7 @@ static int append_header_part(kw_binary *binary, int64_t rows, const uint8_t *fr
     }
     if (size < 0 || binary->validity.size) {
         if (!validity_reserve(binary, rows, 1)) return 0;
-        if (size < 0) set_null(binary, rows);
+        if (size < 0 && !set_null(binary, rows)) return 0;
     }
     spans[rows + 1] = (int32_t)binary->data.size;
     binary->spans.size = (size_t)(rows + 2) * 4;
@@ -452,7 +454,11 @@ static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, c
         if (status) return status;
     }
     FILL(int64_t, KW_COL_OFFSET, records[i].offset)
-    FILL(int64_t, KW_COL_TIMESTAMP, kw_timestamp(batch, records + i))
+    if (batch->timestamp_type == KW_TIME_CREATE) {
+        FILL(int64_t, KW_COL_TIMESTAMP, records[i].stamp)
+    } else {
+        FILL(int64_t, KW_COL_TIMESTAMP, kw_timestamp(batch, records + i))
+    }
     FILL(int8_t, KW_COL_TIMESTAMP_TYPE, records[i].timestamp_type)
     FILL(int32_t, KW_COL_SEQUENCE,
          batch->base_sequence < 0 ? -1
