@@ -42,7 +42,8 @@ def read_batches(
     verify_crc: check each batch's checksum before it is given; errors: "keep" yields BadBatch where "raise" raises,
     and goes on behind it when its length can be trusted; max_batch_bytes: the most one batch may decompress to;
     strict_tail: a partial last batch is an error, else it ends the iteration and stands in the iterator's .tail as
-    (position, bytes left); position: the byte of the file at which data begins. Nothing is decompressed before records are read (errors="keep" reads them at once).
+    (position, bytes left); position: the byte of the file at which data begins. Nothing is decompressed before
+    records are read (errors="keep" reads them at once).
     Raises CorruptBatchError and LimitError while iterating. Source: Kafka's ByteBufferLogInputStream, MemoryRecords.
     """
     return BatchIterator(data, verify_crc, errors, max_batch_bytes, strict_tail, position)

@@ -25,7 +25,7 @@ def write_parquet(
     """Write the records of segments to one Parquet file; returns {"rows", "row_groups", "size"}.
 
     Columns: topic (dictionary), partition, offset, timestamp (ms, UTC), timestamp_type ("create", ...), key, value,
-    headers. rows: of a row group, about (fewer where 64 MiB are reached before); compression: Parquet's codec;
+    headers. rows: of a row group (fewer where 64 MiB are reached before); compression: Parquet's codec;
     wanted: range keywords, committed and control as LogSegment.column_batches. progress takes bytes done. The file
     appears under its name when it is whole. Raises ImportError that names the extra where pyarrow is missing.
     """
@@ -69,8 +69,10 @@ def write_parquet(
                 pieces = segment.column_batches(_FIELDS, rows=min(rows, 32_768), progress=progress, **wanted)
                 for columns in pieces:
                     for batch in pa.RecordBatchReader.from_stream(columns):
-                        for start in range(0, len(batch), rows):
-                            piece = labelled(segment, batch.slice(start, rows))
+                        start = 0
+                        while start < len(batch):
+                            piece = labelled(segment, batch.slice(start, rows - waiting))
+                            start += len(piece)
                             held.append(piece)
                             waiting += len(piece)
                             waiting_bytes += piece.nbytes

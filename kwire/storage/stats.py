@@ -57,6 +57,16 @@ class TimeBins:
         if len(self.bins) > _MOST_BINS:
             self.widen()
 
+    def add_all(self, timestamps: list[int]) -> None:
+        """Count one record at each time (ms); -1 is none."""
+        if timestamps and min(timestamps) // self.width == max(timestamps) // self.width:
+            if timestamps[0] >= 0:
+                self.add(timestamps[0], len(timestamps))
+            return
+        for timestamp in timestamps:
+            if timestamp >= 0:
+                self.add(timestamp, 1)
+
     def widen(self) -> None:
         """Join pairs of bins."""
         joined: dict[int, int] = {}
@@ -150,8 +160,8 @@ class SegmentStats:
             producer.records += 0 if batch.is_control else count
             if batch.producer_epoch not in producer.epochs:
                 producer.epochs = tuple(sorted((*producer.epochs, batch.producer_epoch)))
-        if times and times[0] >= 0 and not batch.is_control:
-            self.times.add(times[0], count)
+        if not batch.is_control:
+            self.times.add_all(times)
 
     def _widen(self, earliest: int, latest: int) -> None:
         if earliest >= 0 and (self.min_timestamp < 0 or earliest < self.min_timestamp):

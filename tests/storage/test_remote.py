@@ -97,7 +97,8 @@ def test_fsspec_is_only_imported_for_urls(tmp_path: Path) -> None:
         "assert not {'fsspec', 'pyarrow', 'numpy', 'click', 'rich'} & set(sys.modules), 'imported needlessly'\n"
         "sys.modules['fsspec'] = None\n"
         "try:\n    LogDirectory('s3://bucket/x')\n"
-        "except ImportError as error:\n    assert 'kwire[remote]' in str(error)\nelse:\n    raise SystemExit('no error')\n"
+        "except ImportError as error:\n    assert 'kwire[remote]' in str(error)\n"
+        "else:\n    raise SystemExit('no error')\n"
     )
     root = Path(__file__).parents[2]
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, cwd=root)
