@@ -250,14 +250,13 @@ static kw_append_status append_copies(const kw_columns *columns, kw_binary *bina
     if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
     binary->data.size = (size_t)used;
     binary->spans.size = rows ? (size_t)(rows + 1) * 4 : 0;
-    if ((binary->validity.size && !validity_reserve(binary, rows, count)) ||
-        !reserve_at_rate(columns, &binary->data, (size_t)bytes + WIDEST) ||
+    if (!reserve_at_rate(columns, &binary->data, (size_t)bytes + WIDEST) ||
         !reserve(columns, &binary->spans, ((size_t)count + 1) * 4))
         return KW_APPEND_MEMORY;
     int32_t *spans = (int32_t *)binary->spans.data + rows;
     spans[0] = (int32_t)used;
     int32_t at = best_copy()(binary, binary->data.data + used, spans, rows, records, count, value, place);
-    if (at < 0) return KW_APPEND_MEMORY;
+    if (at < 0 || (binary->validity.size && !validity_reserve(binary, rows, count))) return KW_APPEND_MEMORY;
     binary->data.size = (size_t)at;
     binary->spans.size = (size_t)(rows + count + 1) * 4;
     return KW_APPEND_OK;
@@ -266,7 +265,6 @@ static kw_append_status append_copies(const kw_columns *columns, kw_binary *bina
 static kw_append_status append_views(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                      uint32_t count, int value, const kw_place *place) {
     int64_t rows = columns->rows;
-    if (binary->validity.size && !validity_reserve(binary, rows, count)) return KW_APPEND_MEMORY;
     binary->spans.size = (size_t)rows * 16;
     if (!reserve(columns, &binary->spans, (size_t)count * 16)) return KW_APPEND_MEMORY;
     uint8_t *to = binary->spans.data + rows * 16;
@@ -308,6 +306,7 @@ static kw_append_status append_views(const kw_columns *columns, kw_binary *binar
         }
     }
     binary->spans.size = (size_t)(rows + count) * 16;
+    if (binary->validity.size && !validity_reserve(binary, rows, count)) return KW_APPEND_MEMORY;
     return KW_APPEND_OK;
 }
 
