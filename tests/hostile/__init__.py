@@ -1,0 +1,1 @@
+"""Damaged input: every truncation, seeded mutations, sanitised builds, bombs."""
