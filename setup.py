@@ -2,7 +2,7 @@
 
 Switches (environment): KWIRE_DEBUG=1 keeps symbols and -O0, KWIRE_SANITIZE=1 adds ASan and UBSan,
 KWIRE_COVERAGE=1 adds Cython line tracing and gcov, KWIRE_PLANT=1 plants an out-of-bounds read for the
-test that shows the sanitisers awake.
+test that shows the sanitisers awake. KWIRE_ONLY=records,columns builds these extensions alone.
 """
 
 import os
@@ -64,6 +64,7 @@ setup(
                 include_dirs=["kwire_c/core"],
             )
             for name, sources in EXTENSIONS.items()
+            if name in os.environ.get("KWIRE_ONLY", ",".join(EXTENSIONS)).split(",")
         ],
         build_dir="build/cython",
         compiler_directives={

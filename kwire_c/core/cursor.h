@@ -30,7 +30,11 @@ static inline void kw_cursor_set(kw_cursor *c, const uint8_t *data, size_t size)
 
 /* The one bounds check: are there n more bytes? Safe for any n, negative too. */
 static inline int kw_has(const kw_cursor *c, int64_t n) {
+#ifdef KWIRE_PLANT /* one byte too many: a test builds this and expects the sanitisers to find it */
+    return !(n < 0 || n > c->end - c->at + 1);
+#else
     return !(n < 0 || n > c->end - c->at);
+#endif
 }
 
 static inline uint16_t kw_load16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return __builtin_bswap16(v); }

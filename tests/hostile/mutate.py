@@ -37,8 +37,9 @@ class Note:
                 self.area = mmap.mmap(file.fileno(), 8)
 
     def __call__(self, number: int) -> None:
-        if self.area is not None:
-            struct.pack_into("<q", self.area, 0, number)
+        if self.area is None:
+            return
+        struct.pack_into("<q", self.area, 0, number)
         if number % 256 == 0:
             faulthandler.dump_traceback_later(self.seconds, exit=True)
 
@@ -164,7 +165,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--progress", type=Path)
     parser.add_argument("--extensions", help="folder from which kwire_c must come")
     chosen = parser.parse_args(arguments)
-    faulthandler.enable()
     if chosen.extensions:
         from kwire_c import records
 
@@ -193,4 +193,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
     sys.exit(main())

@@ -1,0 +1,87 @@
+"""Extensions built with address and undefined-behaviour sanitisers, apart from those in use, and runs under them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from tests.upstream import places
+
+ROOT = Path(__file__).resolve().parents[2]
+PLANTED = "records,columns,gather,build"  # what links the cursor of record batches
+
+
+def _compiler() -> str:
+    return os.environ.get("CC", sysconfig.get_config_var("CC") or "cc").split()[0]
+
+
+def runtime() -> str:
+    """The path of the compiler's address sanitiser, which must be loaded before Python."""
+    compiler = _compiler()
+    told = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True)
+    path = told.stdout.strip()
+    if told.returncode or not os.path.isabs(path):
+        raise RuntimeError(f"{compiler} has no libasan.so: apt-get install gcc")
+    return path
+
+
+def _content() -> bytes:
+    files = [ROOT / "setup.py", *sorted((ROOT / "kwire_c").rglob("*.py"))]
+    for ending in ("pyx", "pxd", "h", "c"):
+        files += sorted((ROOT / "kwire_c").rglob(f"*.{ending}"))
+    version = subprocess.run([_compiler(), "--version"], capture_output=True).stdout
+    return b"\0".join(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() for path in files) + version
+
+
+def extensions(plant: bool = False) -> Path:
+    """A folder with the package kwire_c, sanitised; with plant an out-of-bounds read stands in it. Kept by content."""
+    name = "planted" if plant else "sanitized"
+    target = places.cache() / f"{name}-{places.digest(_content(), sys.version.encode())}"
+    with open(places.cache() / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            for old in places.cache().glob(f"{name}-*"):
+                shutil.rmtree(old)
+            fresh = Path(tempfile.mkdtemp(dir=places.cache(), prefix=f"{name}."))
+            try:
+                _build(fresh, plant)
+                fresh.rename(target)
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
+    return target
+
+
+def _build(fresh: Path, plant: bool) -> None:
+    switches = {"KWIRE_SANITIZE": "1"}
+    if plant:
+        shutil.copytree(extensions(), fresh, dirs_exist_ok=True)
+        switches |= {"KWIRE_PLANT": "1", "KWIRE_ONLY": PLANTED}
+    with tempfile.TemporaryDirectory() as scratch:
+        built = subprocess.run(
+            [sys.executable, "setup.py", "-q", "build_ext", "-j2", "--build-lib", str(fresh), "--build-temp", scratch],
+            cwd=ROOT, env=os.environ | switches, capture_output=True, text=True,
+        )  # fmt: skip
+    if built.returncode:
+        raise RuntimeError(f"the sanitised build failed:\n{built.stderr[-4000:]}")
+    for path in (ROOT / "kwire_c").glob("*.py"):
+        shutil.copy(path, fresh / "kwire_c")
+
+
+def run(folder: Path, *arguments: str, timeout: int = 900) -> subprocess.CompletedProcess[str]:
+    """python -P ARGUMENTS with the extensions of that folder, under the sanitisers."""
+    environment = os.environ | {
+        "LD_PRELOAD": runtime(),
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    return subprocess.run(
+        [sys.executable, "-P", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout
+    )
