@@ -15,6 +15,7 @@ import struct
 import sys
 import traceback
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from tests.hostile import inputs
@@ -166,9 +167,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--extensions", help="folder from which kwire_c must come")
     chosen = parser.parse_args(arguments)
     if chosen.extensions:
-        from kwire_c import records
-
-        assert str(records.__file__).startswith(chosen.extensions), f"{records.__file__} is not the build under test"
+        place = str(import_module("kwire_c.records").__file__)
+        assert place.startswith(chosen.extensions), f"{place} is not the build under test"
     note = Note(chosen.progress)
     if chosen.truncations:
         print(run_truncations(chosen.everywhere, note), "truncations", flush=True)

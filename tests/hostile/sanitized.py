@@ -63,10 +63,10 @@ def _build(fresh: Path, plant: bool) -> None:
         shutil.copytree(extensions(), fresh, dirs_exist_ok=True)
         switches |= {"KWIRE_PLANT": "1", "KWIRE_ONLY": PLANTED}
     with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, "setup.py", "-q", "build_ext", "-f", "-j2", "--build-lib", str(fresh)]
         built = subprocess.run(
-            [sys.executable, "setup.py", "-q", "build_ext", "-f", "-j2", "--build-lib", str(fresh), "--build-temp", scratch],
-            cwd=ROOT, env=os.environ | switches, capture_output=True, text=True,
-        )  # fmt: skip
+            [*command, "--build-temp", scratch], cwd=ROOT, env=os.environ | switches, capture_output=True, text=True
+        )
     if built.returncode:
         raise RuntimeError(f"the sanitised build failed:\n{built.stderr[-4000:]}")
     for path in (ROOT / "kwire_c").glob("*.py"):
