@@ -133,14 +133,14 @@ def truncations(everywhere: bool) -> Iterator[tuple[bytes, bool]]:
 
 
 def run_truncations(everywhere: bool, note: Note) -> int:
-    """How many were run; what comes out is a failure."""
+    """How many were run; what comes out is a failure. All are read, a third of the patched ones in every way."""
     number = 0
     for number, (data, patched) in enumerate(truncations(everywhere), 1):
         note(number)
         try:
             if not patched:
                 read(exact(data), errors="keep", strict_tail=number % 2 == 0)
-            elif len(data) <= inputs.SMALL:
+            elif len(data) <= inputs.SMALL and (everywhere or number % 3 == 0):
                 exercise(data, random.Random(number))
             else:
                 read(exact(data), errors="keep", verify_crc=False)
