@@ -253,12 +253,13 @@ class Scanner:
             self.tail = (at, self._size - at)
             return
         torn = place.kind == "torn"
-        following = resync(self._source, at + 1, self._end) if self._search or torn else None
+        # a torn batch is one only where no batch follows in the whole file, behind a cut too
+        following = resync(self._source, at + 1, None if torn else self._end) if self._search or torn else None
         if torn and following is None:
             self.tail = (at, self._size - at)
             return
         reason = f"length goes past the end ({place.reason}), yet a batch follows" if torn else place.reason
-        self._at = self._end if following is None else following
+        self._at = self._end if following is None else min(following, self._end)
         yield Window(at, self._at, self._source.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
 
 
