@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Any
 
 EARLIEST = -2
 LATEST = -1
@@ -19,7 +20,7 @@ DEFAULT_PARTITION_BYTES = 128 << 20
 NAMES = (
     "path", "paths", "kind", "topic", "partition", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "includeHeaders", "readCommitted", "mode", "maxBatchBytes", "partitionBytes",
-    "maxBytesPerTrigger", "failOnDataLoss",
+    "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
 )
 
 # (topic, partition) -> offset; "" stands for what a word such as "latest" says of every partition
@@ -31,7 +32,8 @@ class Options:
     """What a user asked for; offsets and timestamps are inclusive at the start, exclusive at the end.
 
     paths: as typed; topics and partitions: None for all; starting, ending: EARLIEST, LATEST or a map of
-    (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in bytes.
+    (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in bytes;
+    storage_options: keywords of the fsspec file system, for URLs.
     """
 
     paths: tuple[str, ...]
@@ -48,6 +50,8 @@ class Options:
     partition_bytes: int = DEFAULT_PARTITION_BYTES
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
+    push_filters: bool = False
+    storage_options: dict[str, Any] = field(default_factory=dict)
 
     def start_of(self, topic: str | None, partition: int | None) -> int:
         """Return the first offset asked for in a partition, or EARLIEST or LATEST."""
@@ -96,6 +100,8 @@ def parse(given: Mapping[str, str]) -> Options:
         partition_bytes=_size("partitionBytes", options.get("partitionbytes"), DEFAULT_PARTITION_BYTES),
         max_bytes_per_trigger=None if trigger is None else _size("maxBytesPerTrigger", trigger, 0),
         fail_on_data_loss=_boolean("failOnDataLoss", options.get("failondataloss", "true")),
+        push_filters=_boolean("pushFilters", options.get("pushfilters", "false")),
+        storage_options=_storage_options(options.get("storageoptions", "{}")),
     )
 
 
@@ -153,6 +159,16 @@ def _size(name: str, value: str | None, default: int) -> int:
     text = value.strip().lower().removesuffix("b").removesuffix("i")
     unit = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
     return _integer(name, text.rstrip("kmg").strip(), 1) << unit
+
+
+def _storage_options(value: str) -> dict[str, Any]:
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError('option storageOptions is a JSON object, the keywords of the fsspec file system')
+    return found
 
 
 def _offsets(name: str, value: str) -> Bound:

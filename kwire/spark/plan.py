@@ -84,7 +84,8 @@ def segments(wanted: Options) -> list[SegmentFile]:
 
     Raises FileNotFoundError for a path where nothing is.
     """
-    found: list[SegmentFile] = discover(list(wanted.paths), topics=wanted.topics, partitions=wanted.partitions)
+    found: list[SegmentFile] = discover(
+        list(wanted.paths), topics=wanted.topics, partitions=wanted.partitions, options=wanted.storage_options)
     return found
 
 
@@ -108,7 +109,7 @@ def ranges(wanted: Options, pushed: Pushed) -> list[SegmentRange]:
         bounds = partition_bounds(wanted, files).narrowed(pushed.bounds)
         if bounds.empty:
             continue
-        segments_of = dict(zip(files, Partition(files).segments, strict=True))
+        segments_of = dict(zip(files, Partition(files, wanted.storage_options).segments, strict=True))
         for file in _touched(files, bounds):
             tasks.extend(_segment_ranges(file, segments_of[file], bounds, wanted))
     return tasks
@@ -120,7 +121,7 @@ def partition_bounds(wanted: Options, files: list[SegmentFile]) -> Bounds:
     start: int | None = wanted.start_of(topic, partition)
     end: int | None = wanted.end_of(topic, partition)
     if start == LATEST:
-        start = log_end(files)
+        start = log_end(files, wanted)
     if start == EARLIEST:
         start = None
     if end == EARLIEST:
@@ -131,12 +132,17 @@ def partition_bounds(wanted: Options, files: list[SegmentFile]) -> Bounds:
     return Bounds(start, end, wanted.starting_timestamp, wanted.ending_timestamp)
 
 
-def log_end(files: list[SegmentFile]) -> int:
+def opened(file: SegmentFile, wanted: Options) -> LogSegment:
+    """Return a segment to read, in a worker or in the driver."""
+    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=wanted.storage_options)
+
+
+def log_end(files: list[SegmentFile], wanted: Options) -> int:
     """Return the offset behind the last whole batch of a partition."""
     for file in reversed(files):
         end: int = -1
         with suppress(CorruptBatchError):  # what stands behind is read, or refused, by the tasks
-            for header in LogSegment(file.path, topic=file.topic, partition=file.partition).headers():
+            for header in opened(file, wanted).headers():
                 end = int(header.last_offset) + 1
         if end >= 0:
             return end

@@ -20,6 +20,9 @@ class PushFilters:
     Spark 4.1 and newer refuse a reader that overrides the method while spark.sql.python.filterPushdown.enabled is
     false (the default), because a filter might get lost. Here none can: without pushdown Spark applies them all itself.
     So the attribute answers Spark's question "is it the base's?" with yes, and filters when it is called.
+
+    It narrows only with the option pushFilters: Spark 4.1 to 4.3 keep what one query pushed and read no more than that
+    for every other use of the same DataFrame, even in the other half of a union, so rows would be missing.
     """
 
     def __init__(self, reader: Any) -> None:
@@ -27,7 +30,9 @@ class PushFilters:
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
-        """Narrow what the reader reads; yields the filters that Spark must still apply."""
+        """Narrow what the reader reads; returns the filters that Spark must still apply."""
+        if not self.reader.options.push_filters:
+            return list(filters)
         kept = []
         for one in filters:
             pushed, exact = push(self.reader.pushed, one)

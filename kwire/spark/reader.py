@@ -11,15 +11,16 @@ from pyspark.sql.datasource import DataSourceReader
 
 import kwire
 from kwire.spark.options import Options
-from kwire.spark.plan import Pushed, SegmentRange, ranges
+from kwire.spark.plan import Pushed, SegmentRange, opened, ranges
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, without_empty_lists
-from kwire.storage import LogSegment
 from kwire.storage.scan import Scanner
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
+
+    from kwire.storage import LogSegment
 
 ROWS = 10_000
 
@@ -51,7 +52,7 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
         return
     shaper = _Shaper(task, arrow_schema(schema))
     file, bounds = task.file, task.bounds
-    segment = LogSegment(file.path, topic=file.topic, partition=file.partition)
+    segment = opened(file, options)
     pieces = segment.column_batches(
         shaper.fields,
         start=task.start,

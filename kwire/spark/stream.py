@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 import kwire
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.plan import Bounds, SegmentRange, by_partition, folder_of, segments
+from kwire.spark.plan import Bounds, SegmentRange, by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_range
 from kwire.storage import LogSegment, Partition, SegmentFile
 
@@ -158,7 +158,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _whole_end(self, file: SegmentFile, position: int, most: int | None, closed: bool) -> tuple[int, int | None]:
         """Return the byte behind the last batch to read in a segment, and the offset behind it (None: unchanged)."""
-        segment = LogSegment(file.path, topic=file.topic, partition=file.partition)
+        segment = opened(file, self.options)
         limit = self._last_stable(segment, file) if self.options.read_committed else None
         end, offset = position, None
         while end < file.size:
@@ -220,7 +220,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
     ) -> Iterator[SegmentRange]:
         bounds = self._bounds(files[0])
-        segments_of = dict(zip(files, Partition(files).segments, strict=True))
+        segments_of = dict(zip(files, Partition(files, self.options.storage_options).segments, strict=True))
         for file, first, behind in self._pieces(files, start, end):
             segment = segments_of[file]
             hidden = segment.transactions() if self.options.read_committed else None

@@ -55,6 +55,7 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "endingOffsets": '{"a": {"0": -3}}'}, "endingOffsets"),
         ({"path": "x", "startingTimestamp": "now"}, "startingTimestamp"),
         ({"path": "x", "partitionBytes": "0"}, "partitionBytes"),
+        ({"path": "x", "storageOptions": "[]"}, "storageOptions"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], text: str) -> None:
@@ -81,7 +82,7 @@ def test_user_schema_is_checked() -> None:
 
 
 def test_reader_pickles_with_its_pushed_filters(tmp_path: Any) -> None:
-    reader = KwireDataSource({"path": str(tmp_path)}).reader(source_schema(False, False))
+    reader = KwireDataSource({"path": str(tmp_path), "pushFilters": "true"}).reader(source_schema(False, False))
     # what Spark asks while pushdown is off
     assert reader.pushFilters.__func__ is datasource.DataSourceReader.pushFilters
     left = list(reader.pushFilters([datasource.EqualTo(("offset",), 7), datasource.EqualTo(("key",), b"k")]))
