@@ -211,7 +211,8 @@ class Scanner:
         """Have the room bytes at `at` in view."""
         if at + room > self._begin + len(self._view):
             self._view = memoryview(b"")
-            self._view = self._source.view(at, min(self._size, at + max(room, WINDOW_BYTES)))
+            wanted = max(at + room, min(at + WINDOW_BYTES, self._end + _HEAD))
+            self._view = self._source.view(at, min(self._size, wanted))
             self._begin = at
 
     def _examine(self, at: int) -> Place:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.codec.records import BadBatch
+from kwire.storage.discovery import beside
 from kwire_c.failure import KwireError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class _Index:
     """The .index: every entry points to a batch, and its offset ends one there."""
 
     def __init__(self, segment: LogSegment, index: OffsetIndex, found: list[Finding]) -> None:
-        self.path = segment.path[:-4] + ".index"
+        self.path = beside(segment.path, ".index")
         self.found = found
         self.rest = sorted(((position, offset) for offset, position in index.entries), reverse=True)
         self.active: tuple[int, int] | None = None
@@ -175,7 +176,7 @@ class _TimeIndex:
     """The .timeindex: an entry holds the largest timestamp so far, and the offset of the batch that has it."""
 
     def __init__(self, segment: LogSegment, index: TimeIndex, found: list[Finding]) -> None:
-        self.path = segment.path[:-4] + ".timeindex"
+        self.path = beside(segment.path, ".timeindex")
         self.found = found
         self.rest = sorted(((offset, time) for time, offset in index.entries), reverse=True)
         self.largest = -1
@@ -200,7 +201,7 @@ class _TransactionIndex:
     """The .txnindex: entries stand for abort markers, and abort markers of transactions seen have an entry."""
 
     def __init__(self, segment: LogSegment, index: TransactionIndex, found: list[Finding]) -> None:
-        self.path = segment.path[:-4] + ".txnindex"
+        self.path = beside(segment.path, ".txnindex")
         self.found = found
         self.entries = {(entry.last_offset, entry.producer_id): entry for entry in index.entries}
         self.unseen = sorted(self.entries, reverse=True)
