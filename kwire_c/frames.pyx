@@ -34,7 +34,7 @@ cdef extern from "frames.h" nogil:
     kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
     kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
     bint kw_xerial_is(const uint8_t *data, size_t size)
-    kw_frame_status kw_xerial_next(kw_cursor *c, const uint8_t **block, uint32_t *size, uint32_t *declared)
+    kw_frame_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared)
     uint32_t kw_xxh32(const uint8_t *data, size_t size)
 
 
@@ -146,6 +146,7 @@ cdef class SnappyBlocks:
 
     cdef Block held
     cdef kw_cursor cursor
+    cdef int64_t given
     cdef readonly int64_t count, total
 
     def __init__(self, data):
@@ -154,7 +155,7 @@ cdef class SnappyBlocks:
         cdef uint32_t size, declared
         cdef kw_cursor first
         self.held = pin(data)
-        self.count = self.total = 0
+        self.count = self.total = self.given = 0
         kw_cursor_set(&self.cursor, self.held.data, self.held.size)
         if not kw_xerial_is(self.held.data, self.held.size):
             status = kw_snappy_declared(self.held.data, self.held.size, &declared)
@@ -164,14 +165,16 @@ cdef class SnappyBlocks:
             return
         self.cursor.at += 16
         first = self.cursor
-        status = kw_xerial_next(&self.cursor, &block, &size, &declared)
+        status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
         while status == KW_FRAME_OK:
             self.count += 1
             self.total += declared
-            status = kw_xerial_next(&self.cursor, &block, &size, &declared)
+            self.given = self.total
+            status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
         if status != KW_FRAME_END:
             refuse("snappy", status)
         self.cursor = first
+        self.given = 0
 
     def __iter__(self):
         return self
@@ -181,9 +184,10 @@ cdef class SnappyBlocks:
         cdef uint32_t size, declared
         if self.count < 0:
             raise StopIteration
-        if kw_xerial_next(&self.cursor, &block, &size, &declared) != KW_FRAME_OK:
+        if kw_xerial_next(&self.cursor, self.given, &block, &size, &declared) != KW_FRAME_OK:
             raise StopIteration
         cdef int64_t start = block - self.held.data
+        self.given += declared
         return start, start + size, declared
 
 

@@ -21,18 +21,16 @@ except ImportError:
     _inflater, _crc32, _Error = zlib.decompressobj, zlib.crc32, zlib.error
 
 _PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional part
+_STEP = 4 << 20  # zlib gathers a call's output twice, so large ones are taken in steps
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
-def decompress(data: Any, limit: int, magic: int) -> bytes:
+def decompress(data: Any, limit: int, magic: int) -> bytes | bytearray:
     """The members' content in one piece. What follows a member and is no gzip header is ignored, as Java does."""
     if bytes(data[:4]) != _PLAIN:
         return _members(memoryview(data), limit)
     inflater = _inflater(31)
-    try:
-        out: bytes = inflater.decompress(data, limit + 1)
-    except _Error as error:
-        raise CorruptBatchError(f"gzip: {error}") from None
+    out = _inflate(inflater, data, limit + 1)
     if len(out) > limit:
         raise _too_large(limit)
     if not inflater.eof:
@@ -47,25 +45,37 @@ def _too_large(limit: int) -> LimitError:
     return LimitError("gzip: the batch decompresses to more than the limit", limit=limit)
 
 
-def _members(data: memoryview, limit: int, head: bytes | None = None) -> bytes:
+def _inflate(inflater: Any, data: Any, room: int) -> bytes | bytearray:
+    """What the stream gives, room bytes at most."""
+    try:
+        first: bytes = inflater.decompress(data, min(room, _STEP))
+        if inflater.eof or len(first) < _STEP:
+            return first
+        out = bytearray(first)
+        while not inflater.eof and len(out) < room:
+            part = inflater.decompress(inflater.unconsumed_tail, min(room - len(out), _STEP))
+            if not part and not inflater.eof:
+                break
+            out += part
+        return out
+    except _Error as error:
+        raise CorruptBatchError(f"gzip: {error}") from None
+
+
+def _members(data: memoryview, limit: int, head: bytes | bytearray | None = None) -> bytes | bytearray:
     """Member after member; head: what came out of earlier ones, None at the first, whose header must be sound."""
-    parts = [] if head is None else [head]
-    done = 0 if head is None else len(head)
+    whole, first = bytearray(head or b""), head is None
     # GZIPInputStream looks for another member only where more than 18 bytes follow the trailer, or the source has more
-    while not parts or len(data) > 18:
+    while first or len(data) > 18:
         try:
             start = _header(data)
         except CorruptBatchError:
-            if parts:
-                break
-            raise
+            if first:
+                raise
+            break
         inflater = _inflater(-15)
-        try:
-            out = inflater.decompress(data[start:], limit - done + 1)
-        except _Error as error:
-            raise CorruptBatchError(f"gzip: {error}") from None
-        done += len(out)
-        if done > limit:
+        out = _inflate(inflater, data[start:], limit - len(whole) + 1)
+        if len(whole) + len(out) > limit:
             raise _too_large(limit)
         trailer = inflater.unused_data
         if not inflater.eof or len(trailer) < 8:
@@ -74,9 +84,10 @@ def _members(data: memoryview, limit: int, head: bytes | None = None) -> bytes:
             raise CorruptBatchError("gzip: wrong checksum in the trailer")
         if int.from_bytes(trailer[4:8], "little") != len(out) & 0xFFFFFFFF:
             raise CorruptBatchError("gzip: wrong length in the trailer")
-        parts.append(out)
+        whole += out
+        first = False
         data = memoryview(trailer)[8:]
-    return b"".join(parts)
+    return whole
 
 
 def _header(data: memoryview) -> int:

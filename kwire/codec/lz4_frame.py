@@ -48,12 +48,16 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
     except _ERRORS as error:
         raise CorruptBatchError(f"lz4: {error}") from None
     if len(out) > limit:
-        raise LimitError("lz4: the batch decompresses to more than the limit", limit=limit)
+        raise _too_large(limit)
     return out
 
 
+def _too_large(limit: int) -> LimitError:
+    return LimitError("lz4: the batch decompresses to more than the limit", limit=limit)
+
+
 def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytearray:
-    """All blocks in one buffer, or just more than limit bytes of them."""
+    """All blocks in one buffer, of limit bytes and one block at most."""
     room = blocks.max_block
     out = bytearray(min(blocks.most, limit + room))
     target, done = memoryview(out), 0
@@ -68,10 +72,10 @@ def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytearray:
         else:
             done += cramjam.lz4.decompress_block_into(block, target[done : done + room])
         if done > limit:
-            break
+            raise _too_large(limit)
     target.release()
     del out[done:]
-    return out if done <= limit else out + bytes(done - len(out))
+    return out
 
 
 def _unpack(block: Any, room: int) -> Any:

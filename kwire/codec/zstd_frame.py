@@ -52,37 +52,38 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
     """All frames' content in one piece; skippable frames are skipped, checksums and stated sizes are checked."""
     if magic < 2:
         raise CorruptBatchError(f"zstd in a batch of magic {magic}")
-    parts, done, end = [], 0, len(data)
+    whole, end = bytearray(), len(data)
     for start, stop, least, most, cut in ZstdFrames(data):
+        done = len(whole)
         if done + least > limit:
             raise _too_large(limit, done + least)
         frame = data if stop - start == end else memoryview(data)[start:stop]
         room = min(most, limit - done)
         try:
-            part = _local.decompress(frame, room) if room and not cut else _streamed(frame, most, limit - done)
+            part = _local.decompress(frame, room) if room and not cut else _streamed(frame, most, limit, done)
         except _Error as error:
-            if 0 < room < most:
+            if room < most:
                 raise _too_large(limit, None) from None
             raise CorruptBatchError(f"zstd: {error}") from None
         if start == 0 and stop == end:
             return part
-        done += len(part)
-        parts.append(part)
-    return b"".join(parts)
+        whole += part
+    return whole
 
 
 def _too_large(limit: int, needed: int | None) -> LimitError:
     return LimitError("zstd: the batch decompresses to more than the limit", limit=limit, needed=needed)
 
 
-def _streamed(frame: Any, most: int, room: int) -> Any:
+def _streamed(frame: Any, most: int, limit: int, given: int) -> Any:
     """What a frame gives that holds no content (its checksum counts) or that is cut, at most that many bytes."""
+    room = min(most, limit - given)
     if zstandard is None:
-        return _cramjam(frame, min(most, room) + 1)
-    out = bytearray(min(most, room) + 1)
+        return _cramjam(frame, room + 1)
+    out = bytearray(room + 1)
     done = zstandard.ZstdDecompressor().stream_reader(frame).readinto(out)
     if done > room:
-        raise _too_large(room, None)
+        raise _too_large(limit, None)
     del out[done:]
     return out
 

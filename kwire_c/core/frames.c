@@ -120,8 +120,8 @@ kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame) {
         uint32_t word = little24(c->at), kind = word >> 1 & 3, size = word >> 3;
         last = word & 1;
         if (kind == 3) return KW_FRAME_RESERVED;
-        if (size > largest) return KW_FRAME_BLOCK_SIZE;
         int64_t held = kind == 1 ? 1 : size; /* kind 1: one byte, repeated */
+        if (size > largest || held > largest) return KW_FRAME_BLOCK_SIZE;
         frame->most += kind < 2 ? size : largest;
         frame->least += kind < 2 ? size : 0;
         if (!kw_has(c, 3 + held)) return KW_FRAME_SHORT;
@@ -155,13 +155,16 @@ int kw_xerial_is(const uint8_t *data, size_t size) {
     return size >= 16 && memcmp(data, xerial, 8) == 0; /* the first header's versions are not looked at */
 }
 
-kw_frame_status kw_xerial_next(kw_cursor *c, const uint8_t **block, uint32_t *size, uint32_t *declared) {
+kw_frame_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared) {
     for (;;) {
         if (!kw_has(c, 4)) return KW_FRAME_END; /* fewer bytes end the stream without a word, as in Java */
         if (memcmp(c->at, xerial, 4) != 0) break;
-        /* concatenated streams; what only begins like a header is passed over: SnappyInputStream goes on behind it */
         if (!kw_has(c, 16)) return KW_FRAME_SHORT;
-        if (memcmp(c->at, xerial, 8) == 0 && (int32_t)kw_load32(c->at + 8) < 1) return KW_FRAME_VERSION;
+        if (memcmp(c->at, xerial, 8) == 0) { /* concatenated streams */
+            if ((int32_t)kw_load32(c->at + 8) < 1) return KW_FRAME_VERSION;
+        } else if (given == 0) {
+            return KW_FRAME_END; /* what only begins like a header ends SnappyInputStream's read: the end where it */
+        }                        /* gave nothing yet, else the next read goes on behind it */
         c->at += 16;
     }
     *size = kw_load32(c->at);

@@ -52,8 +52,8 @@ kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame);
 kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared);
 /* Is this xerial's framing? Anything else is one raw block. */
 int kw_xerial_is(const uint8_t *data, size_t size);
-/* The next block behind the header; the cursor starts behind the stream's first 16 bytes. */
-kw_frame_status kw_xerial_next(kw_cursor *c, const uint8_t **block, uint32_t *size, uint32_t *declared);
+/* The next block; the cursor starts behind the stream's first 16 bytes; given: bytes that the blocks before it give. */
+kw_frame_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared);
 
 uint32_t kw_xxh32(const uint8_t *data, size_t size);
 

@@ -1,0 +1,1 @@
+"""Compression of batches: verdicts, limits, libraries, levels."""

@@ -1,0 +1,251 @@
+"""Round trips, levels, written formats, and what other libraries write."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import zlib
+from typing import Any
+
+import cramjam
+import lz4.frame
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from isal import isal_zlib
+
+from kwire import CorruptBatchError, EncodeError, KwireError, LimitError
+from kwire.codec.compression import NAMES, compress, decompress, libraries
+from kwire_c.frames import xxh32
+
+pytestmark = pytest.mark.quick
+
+CODECS = NAMES[1:]
+TEXT = b"".join(b"record %d of a batch, " % i for i in range(20_000))  # some 400 KB, many blocks
+texts = st.one_of(
+    st.binary(max_size=2000),
+    st.builds(lambda part, times: part * times, st.binary(min_size=1, max_size=40), st.integers(0, 20_000)),
+)
+
+
+def read(codec: str | int, data: Any, limit: int = 64 << 20, magic: int = 2) -> bytes:
+    return bytes(decompress(codec, data, limit=limit, magic=magic))
+
+
+@given(st.sampled_from(NAMES), st.integers(0, 2), texts)
+@settings(max_examples=300, deadline=None)
+def test_round_trip(codec: str, magic: int, text: bytes) -> None:
+    if codec == "zstd":
+        magic = 2
+    packed = compress(codec, text, magic=magic)
+    assert type(packed) is bytes
+    assert read(codec, packed, magic=magic) == text
+    assert read(NAMES.index(codec), memoryview(packed), magic=magic, limit=len(text)) == text
+
+
+@given(st.sampled_from(CODECS), texts.filter(len), st.data())
+@settings(max_examples=200, deadline=None)
+def test_one_byte_less_is_a_limit_error(codec: str, text: bytes, data: st.DataObject) -> None:
+    limit = data.draw(st.integers(0, len(text) - 1))
+    with pytest.raises(LimitError) as caught:
+        read(codec, compress(codec, text), limit=limit)
+    assert caught.value.limit == limit
+    assert caught.value.needed is None or limit < caught.value.needed <= len(text)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_any_buffer(codec: str, kind: Any) -> None:
+    assert read(codec, kind(compress(codec, kind(TEXT)))) == TEXT
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_results_do_not_share_memory(codec: str) -> None:
+    other = TEXT[::-1]
+    for text, next_text in ((TEXT, other), (TEXT[:9000], other[:9000]), (b"ab", b"cd")):
+        packed = bytearray(compress(codec, text))
+        first = decompress(codec, packed, limit=1 << 20)
+        packed[:] = bytes(len(packed))
+        decompress(codec, compress(codec, next_text), limit=1 << 20)
+        assert bytes(first) == text
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_no_bytes_at_all(codec: str) -> None:
+    """As Java: no bytes are an empty zstd stream, and an error elsewhere."""
+    if codec == "zstd":
+        assert read(codec, b"") == b""
+    else:
+        with pytest.raises(CorruptBatchError):
+            read(codec, b"")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_cut_of_a_payload_is_a_kwire_error(codec: str) -> None:
+    packed = compress(codec, TEXT[:3000])
+    for size in range(1, len(packed)):
+        if codec == "snappy" and 16 <= size < 20:
+            assert read(codec, packed[:size]) == b""  # the framing without a block: fewer than 4 bytes end it
+            continue
+        with pytest.raises(CorruptBatchError):
+            read(codec, packed[:size])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_changed_byte_gives_a_value_or_a_kwire_error(codec: str) -> None:
+    packed = bytearray(compress(codec, TEXT[:400]))
+    for at in range(len(packed)):
+        for bit in range(8):
+            packed[at] ^= 1 << bit
+            for magic in (0, 2):
+                try:
+                    out = read(codec, packed, 5000, magic)
+                    assert len(out) <= 5000
+                except KwireError:
+                    pass
+            packed[at] ^= 1 << bit
+
+
+def test_unknown_codecs() -> None:
+    for codec in (5, 6, 7, -1, "brotli"):
+        with pytest.raises(CorruptBatchError):
+            decompress(codec, b"", limit=10)
+        with pytest.raises(EncodeError):
+            compress(codec, b"")
+
+
+def test_zstd_needs_magic_2() -> None:
+    packed = compress("zstd", b"text")
+    for magic in (0, 1):
+        with pytest.raises(CorruptBatchError):
+            decompress("zstd", packed, limit=10, magic=magic)
+        with pytest.raises(EncodeError):
+            compress("zstd", b"text", magic=magic)
+
+
+def test_libraries() -> None:
+    found = libraries()
+    assert tuple(found) == NAMES
+    assert found["gzip"].startswith("isal ") and found["snappy"].startswith("cramjam ")
+    assert found["lz4"].startswith("lz4 ") and found["zstd"].startswith("zstandard ")
+
+
+LEVELS = {"gzip": (1, 9), "lz4": (1, 17), "zstd": (-131072, 22)}
+
+
+@pytest.mark.parametrize("codec", LEVELS)
+def test_levels(codec: str) -> None:
+    low, high = LEVELS[codec]
+    sizes = {}
+    for level in {low, high, (low + high) // 2, 1, 9, None}:
+        packed = compress(codec, TEXT[:100_000], level=level)
+        assert read(codec, packed) == TEXT[:100_000]
+        sizes[level] = len(packed)
+    assert sizes[high] < sizes[low]
+    for level in (low - 1, high + 1, 1.5, "9"):
+        if (codec, level) == ("gzip", 0):
+            continue
+        with pytest.raises(EncodeError) as caught:
+            compress(codec, b"text", level=level)  # type: ignore[arg-type]
+        assert caught.value.path == "level"
+
+
+def test_gzip_level_minus_1_is_the_default_and_0_is_refused() -> None:
+    assert compress("gzip", TEXT, level=-1) == compress("gzip", TEXT)
+    with pytest.raises(EncodeError):
+        compress("gzip", TEXT, level=0)
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy"])
+def test_codecs_without_levels(codec: str) -> None:
+    with pytest.raises(EncodeError):
+        compress(codec, b"text", level=1)
+
+
+def test_what_is_written_for_lz4() -> None:
+    """As Lz4BlockOutputStream: version 1, independent blocks of 64 KiB, no checksums, the end mark."""
+    packed = compress("lz4", bytes(100_000))
+    assert packed[:7].hex() == "04224d18604082" and packed[-4:] == bytes(4)
+    assert compress("lz4", b"").hex() == "04224d1860408200000000"
+    assert compress("lz4", b"x").hex() == "04224d186040820100008078" + "00000000"  # stored: it does not shrink
+    assert compress("lz4", b"", magic=0)[6] == xxh32(bytes.fromhex("04224d186040")) >> 8 & 0xFF != 0x82
+    assert compress("lz4", b"", magic=1) == compress("lz4", b"")
+    assert lz4.frame.decompress(packed) == bytes(100_000)
+
+
+def test_what_is_written_for_snappy() -> None:
+    """As SnappyOutputStream: the header with versions 1 and 1, blocks of 32 KiB."""
+    packed, at, sizes = compress("snappy", bytes(100_000)), 16, []
+    assert packed[:16].hex() == "82534e41505059000000000100000001"
+    while at < len(packed):
+        size = int.from_bytes(packed[at : at + 4], "big")
+        sizes.append(len(cramjam.snappy.decompress_raw(packed[at + 4 : at + 4 + size])))
+        at += 4 + size
+    assert sizes == [32768, 32768, 32768, 1696]
+    assert compress("snappy", b"") == packed[:16]
+
+
+def test_others_read_what_is_written() -> None:
+    assert gzip.decompress(compress("gzip", TEXT)) == TEXT
+    assert zstandard.ZstdDecompressor().decompress(compress("zstd", TEXT)) == TEXT
+    assert bytes(cramjam.zstd.decompress(compress("zstd", TEXT))) == TEXT
+    assert bytes(cramjam.lz4.decompress(compress("lz4", TEXT))) == TEXT
+
+
+@pytest.mark.parametrize("text", [b"", b"x", TEXT], ids=["empty", "byte", "long"])
+def test_what_others_write_is_read(text: bytes) -> None:
+    streamed = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False).compressobj()
+    written = {
+        "gzip": [zlib.compress(text, 9, 31), isal_zlib.compress(text, 2, 31), gzip.compress(text),
+                 bytes(cramjam.gzip.compress(text)), gzip.compress(text[:99]) + gzip.compress(text[99:])],
+        "snappy": [bytes(cramjam.snappy.compress_raw(text))],
+        "lz4": [lz4.frame.compress(text, block_linked=False, block_size=size, content_checksum=True,
+                                   block_checksum=True) for size in range(4, 8)],
+        "zstd": [bytes(cramjam.zstd.compress(text)), zstandard.ZstdCompressor(level=19).compress(text),
+                 streamed.compress(text) + streamed.flush()],
+    }  # fmt: skip
+    for codec, payloads in written.items():
+        for payload in payloads:
+            assert read(codec, payload) == text, codec
+
+
+def test_threads_have_their_own_contexts() -> None:
+    """Eight threads, each its own texts, all codecs: the libraries release the GIL."""
+    wrong: list[str] = []
+
+    def work(number: int) -> None:
+        texts = TEXT[number:], TEXT[: number + 9]
+        mine = [(codec, text, compress(codec, text)) for codec in CODECS for text in texts]
+        for _ in range(20):
+            wrong.extend(codec for codec, text, packed in mine if read(codec, packed) != text)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_xxh32() -> None:
+    """Against the checksum of the content that lz4's own library writes."""
+    assert xxh32(b"") == 0x02CC5D05
+    for size in (*range(1, 40), 1000, 4099):
+        packed = lz4.frame.compress(TEXT[:size], content_checksum=True)
+        assert xxh32(TEXT[:size]) == int.from_bytes(packed[-4:], "little")
+
+
+def test_zstd_that_states_a_wrong_size() -> None:
+    packed = bytearray(zstandard.ZstdCompressor().compress(bytes(1000)))
+    assert packed[4] >> 6 == 1
+    packed[5 + (not packed[4] & 0x20)] ^= 1
+    with pytest.raises(CorruptBatchError):
+        read("zstd", packed)
+
+
+def test_zstd_with_a_dictionary_is_refused() -> None:
+    words = zstandard.ZstdCompressionDict(TEXT[:5000], dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    packed = zstandard.ZstdCompressor(dict_data=words).compress(TEXT[100:4000])
+    with pytest.raises(CorruptBatchError):
+        read("zstd", packed)

@@ -1,0 +1,66 @@
+"""Damaged and odd payloads get the verdict, and the bytes, of Kafka's own streams."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kwire import KwireError
+from kwire.codec import compression
+from tests.codecs.payloads import damaged
+from tests.oracle.kafka import HERE as ORACLE
+from tests.oracle.kafka import NEWEST
+from tests.upstream import maven
+
+pytestmark = pytest.mark.java
+
+
+def java(cases: list[tuple[int, int, bytes]]) -> list[str]:
+    try:
+        jars = maven.classpath(ORACLE / "poms" / f"{NEWEST}.xml")
+        classes = maven.compiled([Path(__file__).parent / "java" / "Inflate.java"], jars, "inflate")
+        runtime = maven.java()
+    except maven.MissingTool as missing:
+        pytest.fail(str(missing), pytrace=False)
+    text = "".join(f"{codec} {magic} {payload.hex()}\n" for codec, magic, payload in cases)
+    command = [runtime, "-Xmx768m", "-XX:+UseSerialGC", "-cp", os.pathsep.join([str(classes), jars]), "Inflate"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=300)
+    return done.stdout.splitlines()
+
+
+def verdict(codec: int, magic: int, payload: bytes) -> str:
+    try:
+        out = bytes(compression.decompress(codec, payload, limit=64 << 20, magic=magic))
+    except KwireError as error:
+        return f"error {error}"
+    return f"ok {len(out)} {hashlib.md5(out).hexdigest()}"
+
+
+def agree(seed: int, count: int) -> None:
+    cases = list(damaged(seed, count))
+    answers = java(cases)
+    assert len(answers) == count
+    wrong = []
+    for (codec, magic, payload), answer in zip(cases, answers, strict=True):
+        ours = verdict(codec, magic, payload)
+        if ours != answer and not (ours.startswith("error") and answer.startswith("error")):
+            name = compression.NAMES[codec]
+            what = f"{name} magic {magic} {payload[:60].hex()} ({len(payload)} bytes)"
+            wrong.append(f"{what}: Java {answer}, kwire {ours}")
+    assert not wrong, "\n".join(wrong[:10])
+    accepted = sum(answer.startswith("ok") for answer in answers)
+    assert count // 10 < accepted < count * 9 // 10  # both kinds were there
+
+
+def test_verdicts_of_kafka() -> None:
+    agree(20, 2000)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_verdicts_of_kafka_at_length(seed: int) -> None:
+    agree(seed, 5000)
