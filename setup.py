@@ -18,6 +18,7 @@ EXTENSIONS = {
     "block": [],
     "frames": ["kwire_c/core/frames.c"],
     "records": ["kwire_c/core/batch.c"],
+    "batches": ["kwire_c/core/batch.c"],
     "build": ["kwire_c/core/batch.c"],
     "decode": [],
     "encode": [],
@@ -26,8 +27,8 @@ EXTENSIONS = {
     "plan": [],
     "values": [],
     "arrow": [],
-    "columns": ["kwire_c/core/columns.c", "kwire_c/core/batch.c"],
-    "gather": ["kwire_c/core/columns.c", "kwire_c/core/batch.c"],
+    "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],
+    "gather": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],
     "scan": ["kwire_c/core/scan.c"],
 }
 

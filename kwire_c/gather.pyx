@@ -1,7 +1,7 @@
 """Reading batches of many inputs into columns, and which transactions were aborted."""
 
 from kwire_c.failure import CorruptBatchError, KwireError, LimitError, MissingCodecError
-from kwire_c.records import BadBatch
+from kwire_c.batches import BadBatch
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from kwire_c.records import BadBatch, BatchIterator, Record, RecordBatch
+from kwire_c.batches import BadBatch, BatchIterator
+from kwire_c.records import Record, RecordBatch
 
 from kwire.codec import compression
 from kwire_c import build, records

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "batch.h"
+#include "buffer.h"
 
 /* The columns, as bits of kw_columns.fields. The fixed-width ones come first: their number is their bit. */
 enum {
@@ -14,15 +15,6 @@ enum {
     KW_COL_IS_CONTROL, KW_COL_FIXED, /* how many fixed-width ones */
     KW_COL_KEY = KW_COL_FIXED, KW_COL_VALUE, KW_COL_HEADERS
 };
-
-typedef struct {
-    uint8_t *data;
-    size_t size, room;
-} kw_buffer;
-
-/* Room for more bytes behind size; 0 when memory is short. */
-int kw_buffer_reserve(kw_buffer *buffer, size_t more);
-void kw_buffer_free(kw_buffer *buffer);
 
 /* Binary with 32-bit offsets (spans, rows + 1 of them), or views (spans: 16 bytes a row, data unused). */
 typedef struct {
