@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -193,68 +193,81 @@ def _grouped(parts: list[Any]) -> list[list[Any]]:
 
 
 def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
+    out = console()
+    columns = ["segment" if by_segment else "partition", "offsets", "batches", "records", "size", "ratio"]
+    columns += ["codecs"] * (out.width >= 140) + ["first time (UTC)", "last time (UTC)"] * (out.width >= 110)
+
+    def cells(name: str, row: Any) -> list[str]:
+        offsets = f"{row.first_offset}..{row.last_offset}" if row.first_offset >= 0 else "-"
+        known = {
+            "offsets": "" if row is total else offsets, "batches": f"{row.batches:,}", "records": f"{row.records:,}",
+            "size": amount(row.size), "ratio": f"{row.ratio:.2f}" if row.batches else "-",
+            "codecs": " ".join(sorted(row.codecs)) or "-", "first time (UTC)": when(row.min_timestamp)[:19],
+            "last time (UTC)": when(row.max_timestamp)[:19],
+        }  # fmt: skip
+        return [name, *(known[column] for column in columns[1:])]
+
+    listed = []
+    for row in rows:
+        name = _name(row)
+        listed.append(cells(f"{name} {row.path.rpartition('/')[2]}" if by_segment and row.topic else name, row))
+    several = [cells(f"{total.segments} segments", total)] if len(rows) > 1 else []
+    out.print(_table("", columns, listed, several))
+    if total.batches and out.width < 110:
+        out.print(f"{when(total.min_timestamp)} to {when(total.max_timestamp)} (UTC)\n")
+
+    listed = [
+        [name, f"{codec.batches:,}", f"{codec.records:,}", amount(codec.stored), amount(codec.plain),
+         f"{codec.ratio:.2f}"]
+        for name, codec in sorted(total.codecs.items())
+    ]
+    out.print(_table("Codecs", ["codec", "batches", "records", "stored", "uncompressed", "ratio"], listed))
+
+    if total.producers:
+        ranked = sorted(total.producers.items(), key=lambda item: (-item[1].records, item[0]))
+        listed = []
+        for number, one in ranked[:10]:
+            epochs = " ".join(map(str, one.epochs[:6])) + (" …" if len(one.epochs) > 6 else "")
+            listed.append([str(number), epochs, f"{one.batches:,}", f"{one.records:,}", f"{one.transactional:,}"])
+        if len(ranked) > 10:
+            listed.append([f"{len(ranked) - 10} more", "", "", f"{sum(one.records for _, one in ranked[10:]):,}", ""])
+        out.print(_table("Producers", ["producer id", "epochs", "batches", "records", "transactional"], listed))
+
+    most = max(total.sizes.values(), default=1)
+    listed = [
+        [f"up to {amount(bucket)}", f"{count:,}", "█" * max(1, round(30 * count / most))]
+        for bucket, count in sorted(total.sizes.items())
+    ]
+    out.print(_table("Batch sizes", ["batch size", "batches", ""], listed))
+    for count, what in (
+        (total.control_records, f"control records in {total.control_batches:,} batches are not counted as records."),
+        (total.transactional_batches, "batches are transactional."),
+        (total.tail, "bytes stand behind the last whole batch."),
+        (total.bad, "damaged batches are left out: see kwire log verify."),
+    ):
+        if count:
+            out.print(f"{count:,} {what}")
+
+
+_TEXT_COLUMNS = ("partition", "segment", "codecs", "codec", "epochs", "batch size", "")
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]], total: Sequence[list[str]] = ()) -> Any:
+    """A rich table; only text columns shrink on a narrow terminal, numbers stay whole."""
     from rich import box
     from rich.table import Table
 
-    def table(title: str, *columns: str) -> Any:
-        made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            left = column in ("partition", "codecs", "segment", "codec", "epochs", "batch size", "")
-            made.add_column(column, justify="left" if left else "right", no_wrap=True)
-        return made
-
-    def cells(name: str, row: Any) -> tuple[str, ...]:
-        codecs = " ".join(sorted(row.codecs)) or "-"
-        offsets = f"{row.first_offset}..{row.last_offset}" if row.first_offset >= 0 else "-"
-        return (name, offsets, f"{row.batches:,}", f"{row.records:,}", amount(row.size), codecs,
-                f"{row.ratio:.2f}" if row.batches else "-", when(row.min_timestamp), when(row.max_timestamp))
-
-    out = console()
-    main = table("", "segment" if by_segment else "partition", "offsets", "batches", "records", "size", "codecs",
-                 "ratio", "first time (UTC)", "last time (UTC)")
+    made = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, column in enumerate(columns):
+        text = column in _TEXT_COLUMNS
+        width = max(len(cell) for cell in (column, *(row[at] for row in (*rows, *total))))
+        made.add_column(column, justify="left" if text else "right", no_wrap=True, min_width=None if text else width)
     for row in rows:
-        name = _name(row)
-        main.add_row(*cells(f"{name} {row.path.rpartition('/')[2]}" if by_segment and row.topic else name, row))
-    if len(rows) > 1:
-        main.add_section()
-        main.add_row(*cells(f"{total.segments} segments", total)[:1], "", *cells("", total)[2:], style="bold")
-    out.print(main)
-
-    codecs = table("Codecs", "codec", "batches", "records", "stored", "uncompressed", "ratio")
-    for name, codec in sorted(total.codecs.items()):
-        codecs.add_row(name, f"{codec.batches:,}", f"{codec.records:,}", amount(codec.stored), amount(codec.plain),
-                       f"{codec.ratio:.2f}")
-    out.print(codecs)
-
-    if total.producers:
-        producers = table("Producers", "producer id", "epochs", "batches", "records", "transactional")
-        ranked = sorted(total.producers.items(), key=lambda item: (-item[1].records, item[0]))
-        for number, one in ranked[:10]:
-            epochs = " ".join(map(str, one.epochs[:6])) + (" …" if len(one.epochs) > 6 else "")
-            producers.add_row(str(number), epochs, f"{one.batches:,}", f"{one.records:,}", f"{one.transactional:,}")
-        if len(ranked) > 10:
-            producers.add_row(f"{len(ranked) - 10} more", "", "", f"{sum(one.records for _, one in ranked[10:]):,}", "")
-        out.print(producers)
-
-    sizes = table("Batch sizes", "batch size", "batches", "")
-    most = max(total.sizes.values(), default=1)
-    for bucket in sorted(total.sizes):
-        count = total.sizes[bucket]
-        sizes.add_row(f"up to {amount(bucket)}", f"{count:,}", "█" * max(1, round(30 * count / most)))
-    out.print(sizes)
-
-    notes = []
-    if total.control_records:
-        notes.append(f"{total.control_records:,} control records in {total.control_batches:,} batches are not counted "
-                     "as records.")
-    if total.transactional_batches:
-        notes.append(f"{total.transactional_batches:,} batches are transactional.")
-    if total.tail:
-        notes.append(f"{total.tail:,} bytes stand behind the last whole batch.")
-    if total.bad:
-        notes.append(f"{total.bad:,} damaged batches are left out: see kwire log verify.")
-    for note in notes:
-        out.print(note)
+        made.add_row(*row)
+    for row in total:
+        made.add_section()
+        made.add_row(*row, style="bold")
+    return made
 
 
 # verify
@@ -289,7 +302,8 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
 @span
 @click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The Parquet file to write.")
 @click.option("--control", is_flag=True, help="Control records too.")
-@click.option("--compression", default="zstd", show_default=True, help="Parquet's own codec: zstd, snappy, gzip, none.")
+@click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
+              show_default=True, help="Parquet's own codec.")
 @click.option("--rows", type=click.IntRange(min=1), default=131072, show_default=True, help="Rows a row group, at most.")
 @click.option("--json", "as_value", is_flag=True, help="Say what was written as one JSON object on stdout.")
 def to_parquet(found: LogDirectory, output: str, as_value: bool, **options: Any) -> None:

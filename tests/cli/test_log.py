@@ -105,7 +105,7 @@ def test_stats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     code, out, _ = run(capsys, "log", "stats", folder)
     assert code == 0
-    for word in ("t-0", "0..39", "39", "lz4 none", "2023-11-14 22:13:20.000", "Producers", "Codecs", "Batch sizes"):
+    for word in ("t-0", "0..39", "39", "lz4 none", "2023-11-14 22:13:20", "Producers", "Codecs", "Batch sizes"):
         assert word in out
     assert "1 control records in 1 batches" in out
     _, out, _ = run(capsys, "log", "stats", folder, "--segments")
