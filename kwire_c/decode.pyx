@@ -190,8 +190,15 @@ cdef int read_bytes(Walk *w, const kw_op *op, char *self) noexcept:
     return 0
 
 
+cdef Span _nothing = Span.__new__(Span)
+_nothing.owner, _nothing.data, _nothing.viewed = b"", <const uint8_t *>b"", True
+
+
 cdef PyObject *make_span(Walk *w, int64_t size) noexcept:
     cdef Span span
+    if size == 0:  # one byte on the wire must not cost an object of its own
+        raw_incref(<PyObject *>_nothing)
+        return <PyObject *>_nothing
     try:
         span = Span.__new__(Span)
     except BaseException:

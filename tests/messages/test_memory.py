@@ -1,0 +1,147 @@
+"""What a decode may take: 50 times its input and 1 MiB, at every array and tag of every message."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import messages, schema
+
+TIMES, SIZE = 50, 16_000
+Fields = tuple[schema.Field, ...]
+
+
+def struct_of(message: str, name: str) -> type:
+    return getattr(getattr(messages, message), name)
+
+
+def value_of(message: str, field: schema.Field, version: int, text: str, tags: bool) -> Any:
+    """A cheap value that takes much memory: one element in each array, short strings."""
+    if field.is_array:
+        return [element_of(message, field, version, text, tags)]
+    if field.struct:
+        return make(message, field.struct, field.fields, version, text, tags)
+    return {"string": text, "bytes": text.encode(), "records": text.encode()}.get(field.type)
+
+
+def element_of(message: str, field: schema.Field, version: int, text: str, tags: bool) -> Any:
+    if field.struct:
+        return make(message, field.struct, field.fields, version, text, tags)
+    if field.element == "string":
+        return text
+    if field.element == "uuid":
+        return uuid.UUID(int=1 << 90)
+    return 100 if field.element == "int8" else 12345
+
+
+def make(message: str, struct: str | None, fields: Fields, version: int, text: str, tags: bool) -> Any:
+    values = {}
+    for field in fields:
+        if version in field.versions and version not in field.tagged_versions:
+            value = value_of(message, field, version, text, tags)
+            if value is not None:
+                values[field.snake_name] = value
+    cls = struct_of(message, struct) if struct else getattr(messages, message)
+    flexible = version in schema.message(message).flexible_versions
+    return cls(**values, unknown_tags={900: b""} if tags and flexible else {})
+
+
+def sites(fields: Fields, version: int, path: tuple[schema.Field, ...] = ()) -> Iterator[tuple[schema.Field, ...]]:
+    """The path of every array, tagged ones too."""
+    for field in fields:
+        if version in field.versions:
+            if field.is_array:
+                yield (*path, field)
+            yield from sites(field.fields, version, (*path, field))
+
+
+def filled(message: str, path: tuple[schema.Field, ...], version: int, text: str, tags: bool) -> Any:
+    """The message with as many elements at one site as give the size."""
+    facts = schema.message(message)
+    root = holder = make(message, None, facts.fields, version, text, tags)
+    for field in path[:-1]:
+        child = make(message, field.struct, field.fields, version, text, tags)
+        setattr(holder, field.snake_name, [child] if field.is_array else child)
+        holder = child
+    last = path[-1]
+    element = element_of(message, last, version, text, tags)
+    setattr(holder, last.snake_name, [element] * 20)
+    some = len(kwire.encode(root, version))
+    setattr(holder, last.snake_name, [element] * 40)
+    each = max(1, (len(kwire.encode(root, version)) - some) // 20)
+    setattr(holder, last.snake_name, [element] * (SIZE // each))
+    return root
+
+
+def peak_of(work: Callable[[], Any]) -> int:
+    """The most bytes that Python's allocators held more than before, while it ran."""
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    work()
+    return tracemalloc.get_traced_memory()[1] - before
+
+
+@pytest.fixture(autouse=True)
+def _traced() -> Iterator[None]:
+    gc.collect()
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def versions_of(facts: schema.Message) -> list[int]:
+    """The first flexible one, where elements are smallest, else the newest."""
+    first = facts.flexible_versions.low
+    return [first if facts.flexible_versions and first in facts.valid_versions else facts.valid_versions.high]
+
+
+@pytest.mark.parametrize("text,tags", [("", False), ("ab", True)])
+def test_every_array_site(text: str, tags: bool) -> None:
+    count, worst = 0, (0.0, "")
+    for name in schema.message_names():
+        facts = schema.message(name)
+        for version in versions_of(facts):
+            for path in sites(facts.fields, version):
+                try:
+                    data = kwire.encode(filled(name, path, version, text, tags), version)
+                except kwire.EncodeError as error:
+                    assert "lacks" in error.reason or "null" in error.reason, error
+                    continue
+                for views in (False, True):
+                    peak = peak_of(lambda: kwire.decode(name, version, data, views=views))  # noqa: B023
+                    where = f"{name} v{version} .{'.'.join(field.snake_name for field in path)} views={views}"
+                    worst = max(worst, (peak / len(data), where))
+                    assert peak <= TIMES * len(data) + 4096, where
+                count += 1
+    assert count > 300
+    assert worst[0] > 10, worst  # the measure works
+
+
+def test_counts_and_tags_that_lie() -> None:
+    """Counts are refused before anything is made; millions of tags are kept as they stand."""
+    for hexed, message, version in (
+        ("7fffffff", "MetadataRequest", 1), ("ffffffff07", "MetadataRequest", 12), ("fffffffe", "MetadataRequest", 1),
+    ):
+        data = bytes.fromhex(hexed) + b"\0" * 20
+        assert peak_of(lambda: pytest.raises(kwire.DecodeError, kwire.decode, message, version, data)) < 50_000  # noqa: B023
+    tags = 40_000
+    body = b"".join(varint(tag) + b"\0" for tag in range(tags))
+    data = b"\1\1" + varint(tags) + body
+    for lenient in (False, True):
+        peak = peak_of(lambda: kwire.decode("ApiVersionsRequest", 3, data, lenient=lenient))  # noqa: B023
+        assert peak < 4 * len(data)
+    request = kwire.decode("ApiVersionsRequest", 3, data)
+    assert kwire.encode(request, 3) == data
+
+
+def varint(value: int) -> bytes:
+    out = b""
+    while value >= 0x80:
+        out, value = out + bytes((value & 0x7F | 0x80,)), value >> 7
+    return out + bytes((value,))
