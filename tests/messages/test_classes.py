@@ -54,7 +54,8 @@ def test_a_default_list_or_struct_is_one_s_own() -> None:
 
 @pytest.mark.parametrize("field,value", [
     ("max_wait_ms", "5"), ("max_wait_ms", 5.0), ("topics", 5), ("topics", [5]), ("topics", "ab"), ("rack_id", b"r"),
-    ("topics", [R.ForgottenTopic()]), ("replica_state", R.FetchTopic()), ("unknown_tags", [1]), ("unknown_tags", {"a": b""}),
+    ("topics", [R.ForgottenTopic()]), ("replica_state", R.FetchTopic()),
+    ("unknown_tags", [1]), ("unknown_tags", {"a": b""}),
 ])
 def test_a_wrong_type_is_a_type_error(field: str, value: Any) -> None:
     message = R()
@@ -81,16 +82,17 @@ def test_limits_of_every_number() -> None:
               "int32": (-1 << 31, (1 << 31) - 1), "uint32": (0, (1 << 32) - 1), "int64": (-1 << 63, (1 << 63) - 1)}
     seen = set()
     for name in schema.message_names():
-        for field in schema.message(name).fields:
-            if field.type not in limits:
-                continue
+        root = getattr(messages, name)
+        owners = [(root, schema.message(name).fields)]
+        owners += [(getattr(root, nested), fields) for nested, fields in schema.message(name).structs().items()]
+        for owner, field in [(owner, field) for owner, fields in owners for field in fields if field.type in limits]:
             seen.add(field.type)
             low, high = limits[field.type]
             for good in (low, high):
-                assert getattr(getattr(messages, name)(**{field.snake_name: good}), field.snake_name) == good
+                assert getattr(owner(**{field.snake_name: good}), field.snake_name) == good
             for bad in (low - 1, high + 1):
                 with pytest.raises(kwire.EncodeError):
-                    getattr(messages, name)(**{field.snake_name: bad})
+                    owner(**{field.snake_name: bad})
     assert seen == set(limits)
 
 
@@ -152,7 +154,8 @@ def test_pickles_by_name() -> None:
 def test_pickles_cross_a_fresh_process() -> None:
     code = ("import pickle, sys; value = pickle.loads(sys.stdin.buffer.read()); import kwire; "
             "print(type(value).__module__, type(value).__qualname__, kwire.encode(value, 15).hex())")
-    ran = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(example_15()), capture_output=True, check=True)
+    pickled = pickle.dumps(example_15())
+    ran = subprocess.run([sys.executable, "-c", code], input=pickled, capture_output=True, check=True)
     assert ran.stdout.decode().split() == ["kwire.messages", "FetchRequest", kwire.encode(example_15(), 15).hex()]
 
 
@@ -164,7 +167,7 @@ def test_equality_is_by_content() -> None:
     assert R(topics=()) == R() == R(topics=[])
     assert R.ForgottenTopic(partitions=[1, 2]) == R.ForgottenTopic(partitions=(1, 2))
     assert R(unknown_tags={1: b""}) != R() and R() != messages.FetchResponse() and R() != 5
-    a, b = messages.SaslAuthenticateRequest(auth_bytes=b"x"), messages.SaslAuthenticateRequest(auth_bytes=memoryview(b"x"))
+    a, b = (messages.SaslAuthenticateRequest(auth_bytes=data) for data in (b"x", memoryview(b"x")))
     assert a == b and kwire.encode(a, 0) == kwire.encode(b, 0)
     read = kwire.decode("ApiVersionsRequest", 3, b"\1\1\1\5\1z")
     assert read == messages.ApiVersionsRequest(unknown_tags={5: b"z"})

@@ -129,7 +129,7 @@ def test_counts_and_tags_that_lie() -> None:
         ("7fffffff", "MetadataRequest", 1), ("ffffffff07", "MetadataRequest", 12), ("fffffffe", "MetadataRequest", 1),
     ):
         data = bytes.fromhex(hexed) + b"\0" * 20
-        assert peak_of(lambda: pytest.raises(kwire.DecodeError, kwire.decode, message, version, data)) < 50_000  # noqa: B023
+        assert peak_of(lambda: refused(message, version, data)) < 50_000  # noqa: B023
     tags = 40_000
     body = b"".join(varint(tag) + b"\0" for tag in range(tags))
     data = b"\1\1" + varint(tags) + body
@@ -138,6 +138,11 @@ def test_counts_and_tags_that_lie() -> None:
         assert peak < 4 * len(data)
     request = kwire.decode("ApiVersionsRequest", 3, data)
     assert kwire.encode(request, 3) == data
+
+
+def refused(message: str, version: int, data: bytes) -> None:
+    with pytest.raises(kwire.DecodeError):
+        kwire.decode(message, version, data)
 
 
 def varint(value: int) -> bytes:
