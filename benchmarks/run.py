@@ -71,7 +71,7 @@ def compete(
         one.load(workload, path)
         first = one.run(work, 1)
         first = one.run(work, 2)
-        passes[one.name] = max(1, round(slice_ms * 1e6 * 2 / max(first.cpu, 1)))
+        passes[one.name] = max(1, round(slice_ms * 1e6 * 2 / max(first.cpu, first.wall / 10)))
         if work == "decode":
             told[one.name] = first.check
             if first.items != workload.records():
@@ -182,14 +182,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time a contestant works in a round")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--only", action="append", help="a contestant's name (may be repeated); kwire is always in")
+    parser.add_argument("--only", action="append", metavar="PEER", help="java, rust, go, aiokafka ...; may be repeated")
     told = parser.parse_args()
     console = Console()
     makers: list[Callable[[], Contestant]] = [children.java, children.rust, children.go]
     makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS]
-    contestants: list[Contestant] = [*python.kwires(), *gather(makers, console)]
     if told.only:
-        contestants = [c for c in contestants if c.name.startswith("kwire") or c.name in told.only]
+        makers = [make for make in makers if any(make.__name__.startswith(name) for name in told.only)]
+    contestants: list[Contestant] = [*python.kwires(), *gather(makers, console)]
     results: list[Result] = []
     try:
         with tempfile.TemporaryDirectory() as folder:
