@@ -304,7 +304,7 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
 @click.option("--control", is_flag=True, help="Control records too.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
               show_default=True, help="Parquet's own codec.")
-@click.option("--rows", type=click.IntRange(min=1), default=131072, show_default=True, help="Rows a row group, at most.")
+@click.option("--rows", type=click.IntRange(min=1), default=131072, show_default=True, help="Most rows of a row group.")
 @click.option("--json", "as_value", is_flag=True, help="Say what was written as one JSON object on stdout.")
 def to_parquet(found: LogDirectory, output: str, as_value: bool, **options: Any) -> None:
     """Write records to one Parquet file: topic, partition, offset, timestamp, timestamp_type, key, value, headers."""
