@@ -1,20 +1,34 @@
+# make demo: the main job, end to end. make check: the quick tests. make test: all that CI runs. make soak: the long runs.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: build check test soak demo lint
+.PHONY: build check demo lint soak test
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
 
-$(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q -e '.[dev]'
+# The environment: dependencies, and the `kwire` command on this checkout.
+$(VENV)/.ready: pyproject.toml setup.py
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kwire needs Python 3.11 or newer: set PYTHON")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -e '.[dev]' 'setuptools>=77' 'Cython>=3.1'
 	touch $@
 
+lint: build
+	$(BIN)/ruff check .
+	$(BIN)/cython-lint kwire_c
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest kwire_c --concise --ignore-disjoint-bases --allowlist tests/stubtest-allowlist
+	$(BIN)/lint-imports
+	$(BIN)/codespell README.md CHANGELOG.md kwire kwire_c tests benchmarks
+
 check: build
-	$(BIN)/python -m pytest -q -m "quick"
+	$(BIN)/python -m pytest -q -m quick
 
 test: lint
 	$(BIN)/python -m pytest -q -m "not soak"
+
+soak: build
+	$(BIN)/python -m pytest -q -m soak --timeout 7200

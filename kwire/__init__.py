@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False  # typing's, without importing it
+if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from typing import Any
+
+    from kwire import messages as messages
+    from kwire import schema as schema
+    from kwire.codec.columns import Column as Column
+    from kwire.codec.columns import RecordColumns as RecordColumns
+    from kwire.codec.columns import columns as columns
+    from kwire.codec.frames import FrameReader as FrameReader
+    from kwire.codec.frames import Request as Request
+    from kwire.codec.frames import Response as Response
+    from kwire.codec.frames import decode_request as decode_request
+    from kwire.codec.frames import decode_response as decode_response
+    from kwire.codec.frames import encode_request as encode_request
+    from kwire.codec.frames import encode_response as encode_response
+    from kwire.codec.frames import pack_frame as pack_frame
+    from kwire.codec.info import build_info as build_info
+    from kwire.codec.json import from_json as from_json
+    from kwire.codec.json import to_json as to_json
+    from kwire.codec.messages import decode as decode
+    from kwire.codec.messages import decode_from as decode_from
+    from kwire.codec.messages import encode as encode
+    from kwire.codec.records import BadBatch as BadBatch
+    from kwire.codec.records import BatchIterator as BatchIterator
+    from kwire.codec.records import Record as Record
+    from kwire.codec.records import RecordBatch as RecordBatch
+    from kwire.codec.records import build_batch as build_batch
+    from kwire.codec.records import read_batches as read_batches
+    from kwire.codec.stored import CoordinatorRecord as CoordinatorRecord
+    from kwire.codec.stored import decode_coordinator_record as decode_coordinator_record
+    from kwire.codec.stored import decode_metadata_record as decode_metadata_record
+    from kwire.codec.stored import decode_remote_log_record as decode_remote_log_record
+    from kwire.codec.stored import encode_coordinator_record as encode_coordinator_record
+    from kwire.codec.stored import encode_metadata_record as encode_metadata_record
+    from kwire.codec.stored import encode_remote_log_record as encode_remote_log_record
+    from kwire_c.crc32c import crc32c as crc32c
+    from kwire_c.failure import CorruptBatchError as CorruptBatchError
+    from kwire_c.failure import DecodeError as DecodeError
+    from kwire_c.failure import EncodeError as EncodeError
+    from kwire_c.failure import KwireError as KwireError
+    from kwire_c.failure import LimitError as LimitError
+    from kwire_c.failure import MissingCodecError as MissingCodecError
+    from kwire_c.failure import ObsoleteBrokerVersion as ObsoleteBrokerVersion
+    from kwire_c.failure import UnsupportedVersionError as UnsupportedVersionError
 
 __version__ = "0.1.0"
 
 # public name -> module that defines it
 _HOME = {
     "crc32c": "kwire_c.crc32c",
+    "build_info": "kwire.codec.info",
     **dict.fromkeys(("decode", "decode_from", "encode"), "kwire.codec.messages"),
     **dict.fromkeys(
         (
@@ -46,6 +90,8 @@ __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     home = _HOME.get(name)
     if name in _ROOMS:
         return import_module(f"kwire.{name}")

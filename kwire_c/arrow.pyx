@@ -1,7 +1,7 @@
 """Arrow arrays over memory that Python objects own, handed out through the Arrow C interfaces."""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free

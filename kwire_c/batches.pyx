@@ -8,7 +8,6 @@ from libc.stdint cimport uint8_t
 cimport cython
 
 from kwire_c.batch cimport (
-    KW_BATCH_CRC,
     KW_BATCH_OK,
     KW_BATCH_TAIL,
     kw_batch,

@@ -1,5 +1,7 @@
 from typing import Any, final
 
+COMPILER: str
+
 @final
 class Block:
-    def __init__(self, data: Any) -> None: ...
+    def __new__(cls, data: Any) -> Block: ...

@@ -6,6 +6,19 @@ from libc.stdint cimport uint8_t
 cimport cython
 
 
+cdef extern from *:
+    """
+    #ifdef __clang__
+    #define KWIRE_COMPILER __VERSION__
+    #else
+    #define KWIRE_COMPILER "GCC " __VERSION__
+    #endif
+    """
+    const char *KWIRE_COMPILER
+
+COMPILER = KWIRE_COMPILER.decode()
+
+
 @cython.final
 @cython.freelist(64)
 @cython.no_gc

@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -74,7 +74,6 @@ cdef class Chunk:
         cdef const void **buffers
         cdef Py_ssize_t extra = len(self.view_buffers) if format == b"vz" else 0, i
         cdef Node node = make_node(name, format, rows, binary.nulls, self)
-        cdef int64_t[::1] sizes
         buffers = <const void **> malloc((4 + extra) * sizeof(void *))
         if buffers == NULL:
             raise MemoryError
@@ -281,8 +280,8 @@ cdef class RecordColumns:
 
     pyarrow.table(columns) and polars.DataFrame(columns) take it as it is (Arrow PyCapsule interface); len() is the
     number of rows, columns["value"] one Column. bad: list of BadBatch that gave no rows (errors="keep"); tail:
-    (position, bytes left) of a partial last batch of the last input that has one, else None; stopped: where reading ended
-    because it had decompressed enough, else None.
+    (position, bytes left) of a partial last batch of the last input that has one, else None; stopped: where reading
+    ended because it had decompressed enough, else None.
     """
 
     cdef readonly tuple names

@@ -84,6 +84,11 @@ class MissingCodecError(KwireError, ImportError):
 
 
 # The family is kwire's, wherever its code stands: this is the name users see and pickles carry.
-for _kind in (KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError,
-              MissingCodecError):
-    _kind.__module__ = "kwire"
+def _name_as_kwire(*kinds: type[KwireError]) -> None:
+    for kind in kinds:
+        kind.__module__ = "kwire"
+
+
+_name_as_kwire(
+    KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError, MissingCodecError
+)

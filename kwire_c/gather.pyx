@@ -13,7 +13,6 @@ from kwire_c.batch cimport (
     KW_BATCH_CRC,
     KW_BATCH_OK,
     KW_BATCH_TAIL,
-    KW_HEADER_V2,
     kw_batch,
     kw_batch_length_trusted,
     kw_batch_read,
@@ -29,7 +28,6 @@ from kwire_c.columns cimport (
     KW_RUN_BAD,
     KW_RUN_END,
     KW_RUN_FULL,
-    KW_RUN_MEMORY,
     KW_RUN_SLOW,
     KW_RUN_TRANSACTION,
     Chunk,
@@ -237,13 +235,13 @@ cdef class Gatherer:
         self.tail = (<Py_ssize_t> (run.origin + run.at), left)
         if self.strict_tail:
             error = CorruptBatchError(
-                f"the input ends inside the batch: {left} bytes left, {run.batch.size if left >= 17 else 'more'} needed",
-                position=run.origin + run.at, offset=run.batch.base_offset if left >= 12 else -1)
+                "the input ends inside the batch: "
+                f"{left} bytes left, {run.batch.size if left >= 17 else 'more'} needed", position=run.origin + run.at, offset=run.batch.base_offset if left >= 12 else -1)
             if not self.keep:
                 raise error
             self.bad.append(BadBatch(
-                <Py_ssize_t> (run.origin + run.at), PyBytes_FromStringAndSize(<const char *> run.data + run.at, left), error,
-                run.source))
+                <Py_ssize_t> (run.origin + run.at), PyBytes_FromStringAndSize(<const char *> run.data + run.at, left),
+                error, run.source))
         return 0
 
     cdef int spoil(self, object error, bint sound_length) except -1:

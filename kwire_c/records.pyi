@@ -1,11 +1,8 @@
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, final
+from typing import Any, final
 
 CODECS: tuple[str, ...]
 TIMESTAMP_TYPES: tuple[str, ...]
-
-Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-TimestampType = Literal["none", "create", "log_append"]
 
 def set_decompressor(function: Callable[..., Any]) -> None: ...
 def set_control_decoder(function: Callable[[bytes | None, bytes | None], tuple[str | int, Any]]) -> None: ...

@@ -2,15 +2,15 @@
 
 import zlib
 
-from kwire_c.failure import CorruptBatchError, KwireError, MissingCodecError
+from kwire_c.failure import CorruptBatchError, KwireError
 from kwire_c.text import decode_replacing
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdlib cimport free, realloc
 
 cimport cython
 
@@ -26,7 +26,6 @@ from kwire_c.batch cimport (
     kw_batch_count,
     kw_batch_reason,
     kw_batch_status,
-    kw_control_type,
     kw_header_read,
     kw_legacy_entry,
     kw_legacy_inner,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from kwire_c.batches import BadBatch, BatchIterator
-from kwire_c.records import Record, RecordBatch
-
 from kwire.codec import compression
 from kwire_c import build, records
+from kwire_c.batches import BadBatch, BatchIterator
 from kwire_c.failure import EncodeError
+from kwire_c.records import Record, RecordBatch
 
 __all__ = ["MAX_BATCH_BYTES", "BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"]
 

@@ -1,0 +1,23 @@
+"""What this build of kwire is made of: build_info."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire import __version__
+from kwire.codec import compression
+from kwire.codec.frames import MAX_FRAME
+from kwire.codec.records import MAX_BATCH_BYTES
+from kwire_c.block import COMPILER
+from kwire_c.crc32c import variants
+
+
+def build_info() -> dict[str, Any]:
+    """Version, compiler, which CRC-32C and which codec libraries are in use, and the default limits in bytes."""
+    return {
+        "version": __version__,
+        "compiler": COMPILER,
+        "crc32c": variants()[0],
+        "codecs": compression.libraries(),
+        "limits": {"max_batch_bytes": MAX_BATCH_BYTES, "max_frame_bytes": MAX_FRAME},
+    }
