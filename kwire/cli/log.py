@@ -34,12 +34,22 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     def selecting(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], **options: Any) -> Any:
         from kwire.storage import LogDirectory
 
+        if "output" in options and options["output"] is None:
+            paths, options["output"] = _split_output(paths)
         found = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
         if not found.segments:
             raise FileNotFoundError(f"{' '.join(paths)}: no segments there")
         return command(found, **options)
 
     return selecting
+
+
+def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The segments and the file to write: the last path where it ends in .parquet, else a name after the first one."""
+    if len(paths) > 1 and paths[-1].endswith(".parquet"):
+        return paths[:-1], paths[-1]
+    name = paths[0].rstrip("/").rpartition("/")[2]
+    return paths, (name.removesuffix(".log") or "log") + ".parquet"
 
 
 def span(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -300,7 +310,8 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
 @log.command("to-parquet")
 @selection
 @span
-@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, help="The Parquet file to write.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False),
+              help="The Parquet file to write. Else the last PATH if it ends in .parquet, else one named after the first.")
 @click.option("--control", is_flag=True, help="Control records too.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
               show_default=True, help="Parquet's own codec.")

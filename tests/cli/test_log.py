@@ -149,7 +149,9 @@ def test_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [finding["kind"] for finding in json.loads(out)["findings"]] == ["batch", "tail"]
 
 
-def test_to_parquet(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_to_parquet(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out.parquet"
     code, told, _ = run(capsys, "log", "to-parquet", folder, "-o", out, "--json", "--rows", 10)
     assert code == 0
@@ -164,6 +166,11 @@ def test_to_parquet(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     code, _, err = run(capsys, "log", "to-parquet", folder, "-o", out, "--committed", "--start-offset", 2)
     assert (code, pq.read_table(out)["offset"].to_pylist()) == (0, [2, *range(7, 40)])
     assert err.startswith("34 rows, ")
+    last, named = tmp_path / "last.parquet", Path("t-0.parquet")
+    assert run(capsys, "log", "to-parquet", folder, last)[0] == 0
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "log", "to-parquet", folder)[0] == 0
+    assert pq.read_table(last) == pq.read_table(named)
     log = folder / f"{10:020}.log"
     data = bytearray(log.read_bytes())
     data[70] ^= 1
