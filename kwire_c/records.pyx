@@ -371,6 +371,35 @@ cdef class RecordBatch:
             iterator.size = self.head.size
         return iterator
 
+    def extent(self):
+        """(smallest timestamp, largest, first misplaced record), over the records; -1 where there is none.
+
+        Misplaced: its offset does not rise, or lies outside of the batch's base and last offset.
+        """
+        cdef Py_ssize_t i, misplaced = -1
+        cdef int64_t stamp, smallest = -1, largest = -1, before = 0
+        self.load()
+        for i in range(self.loaded):
+            stamp = kw_timestamp(&self.head, self.records + i)
+            if i == 0 or stamp < smallest:
+                smallest = stamp
+            if i == 0 or stamp > largest:
+                largest = stamp
+            if misplaced < 0 and ((i and self.records[i].offset <= before)
+                                  or self.records[i].offset > self.head.last_offset
+                                  or (self.head.magic == 2 and self.records[i].offset < self.head.base_offset)):
+                misplaced = i
+            before = self.records[i].offset
+        return smallest, largest, misplaced
+
+    @property
+    def plain_size(self):
+        """Bytes that the batch would have without compression; decompresses it."""
+        self.load()
+        if self.payload is None:
+            return self.head.size
+        return self.payload.size + (61 if self.head.magic == 2 else 0)
+
     def is_valid(self):
         """Does the checksum hold? (RecordBatch.isValid)"""
         return checksum_holds(self.data, &self.head)

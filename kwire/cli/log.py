@@ -311,7 +311,7 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
 @selection
 @span
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
-              help="The Parquet file to write. Else the last PATH if it ends in .parquet, else one named after the first.")
+              help="The Parquet file; else the last PATH if it ends in .parquet, else one named after the first.")
 @click.option("--control", is_flag=True, help="Control records too.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
               show_default=True, help="Parquet's own codec.")

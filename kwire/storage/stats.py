@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kwire.codec.compression import decompress
 from kwire.codec.records import BadBatch
 from kwire_c.failure import KwireError
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
 _MOST_BINS = 2048
-_LIMIT = 64 << 20  # what one batch may decompress to
 _Key = TypeVar("_Key", int, str)
 
 
@@ -57,15 +55,14 @@ class TimeBins:
         if len(self.bins) > _MOST_BINS:
             self.widen()
 
-    def add_all(self, timestamps: list[int]) -> None:
-        """Count one record at each time (ms); -1 is none."""
-        if timestamps and min(timestamps) // self.width == max(timestamps) // self.width:
-            if timestamps[0] >= 0:
-                self.add(timestamps[0], len(timestamps))
+    def add_batch(self, batch: Any, earliest: int, latest: int) -> None:
+        """Count the records of a batch whose timestamps lie between earliest and latest (ms)."""
+        if earliest >= 0 and earliest // self.width == latest // self.width:
+            self.add(earliest, len(batch))
             return
-        for timestamp in timestamps:
-            if timestamp >= 0:
-                self.add(timestamp, 1)
+        for record in batch:
+            if record.timestamp >= 0:
+                self.add(record.timestamp, 1)
 
     def widen(self) -> None:
         """Join pairs of bins."""
@@ -129,8 +126,8 @@ class SegmentStats:
     def add_batch(self, batch: Any) -> None:
         """Count one RecordBatch; reads its records. Raises CorruptBatchError or LimitError where it is damaged."""
         count = len(batch)
-        plain = _plain_size(batch)
-        times = [record.timestamp for record in batch]
+        plain = batch.plain_size
+        earliest, latest, _ = batch.extent()
         self.batches += 1
         if batch.is_control:
             self.control_batches += 1
@@ -142,7 +139,7 @@ class SegmentStats:
             self.first_offset = batch.base_offset
         self.last_offset = max(self.last_offset, batch.last_offset)
         if not batch.is_control:
-            self._widen(min(times, default=-1), max(times, default=-1))
+            self._widen(earliest, latest)
         self._sizes(batch.size, batch.size)
         bucket = 1 << (batch.size - 1).bit_length()
         self.sizes[bucket] = self.sizes.get(bucket, 0) + 1
@@ -161,7 +158,7 @@ class SegmentStats:
             if batch.producer_epoch not in producer.epochs:
                 producer.epochs = tuple(sorted((*producer.epochs, batch.producer_epoch)))
         if not batch.is_control:
-            self.times.add_all(times)
+            self.times.add_batch(batch, earliest, latest)
 
     def _widen(self, earliest: int, latest: int) -> None:
         if earliest >= 0 and (self.min_timestamp < 0 or earliest < self.min_timestamp):
@@ -243,18 +240,6 @@ class SegmentStats:
 def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
     for key, count in more.items():
         into[key] = into.get(key, 0) + count
-
-
-def _plain_size(batch: Any) -> int:
-    """Bytes of the batch, its payload decompressed."""
-    if batch.codec == "none" or len(batch) == 0:
-        return int(batch.size)
-    raw = batch.raw
-    if batch.magic == 2:
-        return 61 + len(decompress(batch.codec, raw[61:], limit=_LIMIT))
-    at = 18 if batch.magic == 0 else 26
-    at += 4 + max(0, int.from_bytes(raw[at : at + 4], "big", signed=True))
-    return len(decompress(batch.codec, raw[at + 4 :], limit=_LIMIT, magic=batch.magic))
 
 
 def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.codec.records import BadBatch
@@ -116,19 +117,13 @@ class _Batches:
             if batch.partition_leader_epoch < self.epoch:
                 self.report(batch, "epochs", f"leader epoch {batch.partition_leader_epoch} comes after {self.epoch}")
             self.epoch = max(self.epoch, batch.partition_leader_epoch)
-        largest = before = -1
-        count = 0
-        for count, record in enumerate(batch, 1):
-            if record.offset < base or record.offset > last or (count > 1 and record.offset <= before):
-                where = f"[{base}, {last}], after {before}" if count > 1 else f"[{base}, {last}]"
-                self.report(batch, "offsets", f"record offset {record.offset} is out of place in {where}")
-                break
-            before = record.offset
-            largest = max(largest, record.timestamp)
-        else:
-            if count and batch.magic and batch.timestamp_type == "create" and largest != batch.max_timestamp:
-                message = f"largest timestamp is {largest}, the batch says {batch.max_timestamp}"
-                self.report(batch, "timestamps", message)
+        _, largest, misplaced = batch.extent()
+        if misplaced >= 0:
+            offset = next(islice(batch, misplaced, None)).offset
+            self.report(batch, "offsets", f"record {misplaced} has offset {offset}, out of place in [{base}, {last}]")
+        elif len(batch) and batch.magic and batch.timestamp_type == "create" and largest != batch.max_timestamp:
+            message = f"largest timestamp is {largest}, the batch says {batch.max_timestamp}"
+            self.report(batch, "timestamps", message)
 
     def end(self) -> None: ...
 

@@ -176,3 +176,10 @@ def test_a_region_of_many_candidates_does_not_hang(tmp_path: Path) -> None:
     path.write_bytes(batch(0) + b"\x01" * (1 << 20) + batch(3))
     segment = LogSegment(path)
     assert [isinstance(one, kwire.BadBatch) for one in segment.batches(errors="keep")][:2] == [False, True]
+
+
+def test_records_out_of_place(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0, last_offset=1), batch(3)], indexes=False)
+    (finding,) = LogSegment(path).verify()
+    assert (finding.kind, finding.position, finding.offset) == ("offsets", 0, 0)
+    assert "record 2 has offset 2" in finding.message

@@ -72,7 +72,8 @@ def test_bins_widen() -> None:
     bins, other = TimeBins(), TimeBins()
     for at in range(5000):
         bins.add(at * 977, 1)
-    other.add_all([-1, 5, 10_000_000])
+    for at in (5, 10_000_000):
+        other.add(at, 1)
     assert len(bins.bins) <= 2048
     bins.merge(other)
     assert sum(bins.bins.values()) == 5002
