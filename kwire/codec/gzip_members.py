@@ -22,6 +22,7 @@ except ImportError:
 
 _PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional part
 _STEP = 4 << 20  # zlib gathers a call's output twice, so large ones are taken in steps
+_PIECE = 64 << 10
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
@@ -64,30 +65,53 @@ def _inflate(inflater: Any, data: Any, room: int) -> bytes | bytearray:
 
 def _members(data: memoryview, limit: int, head: bytes | bytearray | None = None) -> bytes | bytearray:
     """Member after member; head: what came out of earlier ones, None at the first, whose header must be sound."""
-    whole, first = bytearray(head or b""), head is None
+    whole, first, at = bytearray(head or b""), head is None, 0
     # GZIPInputStream looks for another member only where more than 18 bytes follow the trailer, or the source has more
-    while first or len(data) > 18:
+    while first or len(data) - at > 18:
         try:
-            start = _header(data)
+            start = at + _header(data[at:])
         except CorruptBatchError:
             if first:
                 raise
             break
-        inflater = _inflater(-15)
-        out = _inflate(inflater, data[start:], limit - len(whole) + 1)
-        if len(whole) + len(out) > limit:
-            raise _too_large(limit)
-        trailer = inflater.unused_data
-        if not inflater.eof or len(trailer) < 8:
-            raise CorruptBatchError("gzip: the stream ends early")
-        if int.from_bytes(trailer[:4], "little") != _crc32(out):
-            raise CorruptBatchError("gzip: wrong checksum in the trailer")
-        if int.from_bytes(trailer[4:8], "little") != len(out) & 0xFFFFFFFF:
-            raise CorruptBatchError("gzip: wrong length in the trailer")
-        whole += out
+        at = _member(data, start, whole, limit)
         first = False
-        data = memoryview(trailer)[8:]
     return whole
+
+
+def _member(data: memoryview, at: int, whole: bytearray, limit: int) -> int:
+    """Appends what the deflate stream at that byte gives; where its trailer ends.
+
+    The input goes in by pieces: an inflater copies what it leaves over, and members may be many and small.
+    """
+    inflater = _inflater(-15)
+    checksum = size = 0
+    tail: Any = b""
+    try:
+        while not inflater.eof:
+            if not tail:
+                tail = data[at : at + _PIECE]
+                at += len(tail)
+            part = inflater.decompress(tail, min(limit - len(whole) + 1, _STEP))
+            if not part and not tail and not inflater.eof:
+                raise CorruptBatchError("gzip: the stream ends early")
+            whole += part
+            if len(whole) > limit:
+                raise _too_large(limit)
+            checksum = _crc32(part, checksum)
+            size += len(part)
+            tail = inflater.unconsumed_tail
+    except _Error as error:
+        raise CorruptBatchError(f"gzip: {error}") from None
+    at -= len(inflater.unused_data)
+    trailer = data[at : at + 8]
+    if len(trailer) < 8:
+        raise CorruptBatchError("gzip: the stream ends early")
+    if int.from_bytes(trailer[:4], "little") != checksum:
+        raise CorruptBatchError("gzip: wrong checksum in the trailer")
+    if int.from_bytes(trailer[4:8], "little") != size & 0xFFFFFFFF:
+        raise CorruptBatchError("gzip: wrong length in the trailer")
+    return at + 8
 
 
 def _header(data: memoryview) -> int:
