@@ -1,0 +1,80 @@
+"""Every example of README.md is run: Python and console blocks here, the others where their test is named."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spark.conftest import prepare_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+
+# commands of `sh` blocks -> what runs them
+ELSEWHERE = {
+    "pip install 'kwire[spark,cli]'": "the make file installs the checkout with these extras",
+    "make demo": "tests/demo",
+    "make test": "CI",
+    "pip install --target kwire-env kwire": "tests/spark/test_cluster.py",
+    "tar -czf kwire-env.tar.gz -C kwire-env .": "tests/spark/test_cluster.py",
+    "spark-submit --archives kwire-env.tar.gz#kwire-env --conf spark.executorEnv.PYTHONPATH=kwire-env job.py":
+        "tests/spark/test_cluster.py",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like a checkout's, with the `kwire` command of this environment on its path."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "tests").symlink_to(ROOT / "tests")
+    command = folder / "bin" / "kwire"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kwire "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def environment(place: Path) -> dict[str, str]:
+    return {**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
+            "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}  # fmt: skip
+
+
+def run(command: list[str], place: Path) -> str:
+    done = subprocess.run(command, cwd=place, env=environment(place), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def test_commands_then_python(place: Path) -> None:
+    for kind, block in BLOCKS:
+        if kind == "console":
+            lines = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+            assert lines
+            for line in lines:
+                out = run(["bash", "-c", line], place)
+                assert out or line.startswith(("mkdir", "kwire log verify", "kwire log to-parquet")), line
+    prepare_environment()
+    script = place / "examples.py"
+    script.write_text("\n".join(block for kind, block in BLOCKS if kind == "python"))
+    out = run([sys.executable, str(script)], place)
+    assert "['BadBatch', 'RecordBatch']" in out
+    assert "0 checksum does not match" in out
+    assert "2000 ['offset', 'timestamp', 'key', 'value', 'headers']" in out
+    assert "records are committed" in out
+    assert "True {'topics': [{'" in out
+
+
+@pytest.mark.quick
+def test_other_commands_are_run_by_other_tests() -> None:
+    commands = [line.split("  #")[0].strip() for kind, block in BLOCKS if kind == "sh" for line in block.splitlines()]
+    assert commands and set(commands) == set(ELSEWHERE)
+
+
+@pytest.mark.quick
+def test_no_other_kinds_of_blocks() -> None:
+    assert {kind for kind, _ in BLOCKS} == {"sh", "console", "python"}
