@@ -55,14 +55,14 @@ class TimeBins:
         if len(self.bins) > _MOST_BINS:
             self.widen()
 
-    def add_batch(self, batch: Any, earliest: int, latest: int) -> None:
-        """Count the records of a batch whose timestamps lie between earliest and latest (ms)."""
-        if earliest >= 0 and earliest // self.width == latest // self.width:
-            self.add(earliest, len(batch))
+    def add_span(self, earliest: int, latest: int, records: int) -> None:
+        """Count records of one batch between two times (ms), spread evenly over at most 16 bins."""
+        if earliest < 0 or not records:
             return
-        for record in batch:
-            if record.timestamp >= 0:
-                self.add(record.timestamp, 1)
+        parts = min(16, records, latest // self.width - earliest // self.width + 1)
+        for at in range(parts):
+            share = records * (at + 1) // parts - records * at // parts
+            self.add(earliest + (latest - earliest) * at // parts, share)
 
     def widen(self) -> None:
         """Join pairs of bins."""
@@ -158,7 +158,7 @@ class SegmentStats:
             if batch.producer_epoch not in producer.epochs:
                 producer.epochs = tuple(sorted((*producer.epochs, batch.producer_epoch)))
         if not batch.is_control:
-            self.times.add_batch(batch, earliest, latest)
+            self.times.add_span(earliest, latest, count)
 
     def _widen(self, earliest: int, latest: int) -> None:
         if earliest >= 0 and (self.min_timestamp < 0 or earliest < self.min_timestamp):
