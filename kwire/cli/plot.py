@@ -129,6 +129,8 @@ def _sizes(axes: Any, total: SegmentStats) -> None:
     labels = [amount(bucket).replace(".0 ", " ") for bucket in buckets]
     axes.set_xticks(range(len(buckets)), labels, rotation=35 if len(buckets) > 6 else 0, ha="right" if len(buckets) > 6
                     else "center")
+    middle, half = (len(buckets) - 1) / 2, max(len(buckets), 4) / 2 + 0.2
+    axes.set_xlim(middle - half, middle + half)
     axes.set_xlabel("bytes, at most", fontsize=9)
     axes.set_ylabel("batches", fontsize=9)
     axes.grid(axis="y", color="#e5e5e5")

@@ -3,7 +3,28 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire.storage.checkpoints import read_leader_epochs as read_leader_epochs
+    from kwire.storage.checkpoints import read_partition_metadata as read_partition_metadata
+    from kwire.storage.checkpoints import read_producer_snapshot as read_producer_snapshot
+    from kwire.storage.directory import LogDirectory as LogDirectory
+    from kwire.storage.directory import Partition as Partition
+    from kwire.storage.discovery import SegmentFile as SegmentFile
+    from kwire.storage.discovery import discover as discover
+    from kwire.storage.indexes import AbortedTransaction as AbortedTransaction
+    from kwire.storage.indexes import OffsetIndex as OffsetIndex
+    from kwire.storage.indexes import TimeIndex as TimeIndex
+    from kwire.storage.indexes import TransactionIndex as TransactionIndex
+    from kwire.storage.scan import BatchHeader as BatchHeader
+    from kwire.storage.scan import ByteRange as ByteRange
+    from kwire.storage.scan import Window as Window
+    from kwire.storage.scan import resync as resync
+    from kwire.storage.segment import LogSegment as LogSegment
+    from kwire.storage.stats import SegmentStats as SegmentStats
+    from kwire.storage.transactions import Transactions as Transactions
+    from kwire.storage.verify import Finding as Finding
 
 # public name -> module that defines it
 _HOME = {
