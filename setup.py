@@ -25,6 +25,7 @@ EXTENSIONS = {
     "instance": [],
     "jsonable": [],
     "plan": [],
+    "sinks": ["kwire_c/core/sink.c"],
     "values": [],
     "arrow": [],
     "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],

@@ -69,6 +69,7 @@ _HOME = {
         ),
         "kwire.codec.stored",
     ),
+    **dict.fromkeys(("BadMessage", "MessageColumns", "columns_of"), "kwire.codec.message_columns"),
     **dict.fromkeys(("from_json", "to_json"), "kwire.codec.json"),
     **dict.fromkeys(
         (
