@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: build check demo lint soak test
+.PHONY: build check demo lint soak spark40 test
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -30,5 +30,13 @@ check: build
 test: lint
 	$(BIN)/python -m pytest -q -m "not soak"
 
-soak: build
+soak: build spark40
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
+
+demo: build
+	$(BIN)/python -m tests.demo.demo
+
+# The Spark tests on the oldest Spark that kwire works with, beside the environment's own packages.
+spark40: build
+	test -d $(VENV)/spark40 || $(BIN)/python -m pip install -q --no-deps --target $(VENV)/spark40 'pyspark==4.0.*'
+	PYTHONPATH=$(CURDIR)/$(VENV)/spark40 $(BIN)/python -m pytest -q tests/spark
