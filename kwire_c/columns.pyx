@@ -286,7 +286,7 @@ cdef class RecordColumns:
 
     cdef readonly tuple names
     cdef readonly list bad
-    cdef readonly object tail
+    cdef public object tail  # a reader of files knows it better
     cdef readonly object stopped
     cdef list chunks
 

@@ -114,11 +114,17 @@ class SegmentBatches:
                 yield BadBatch(window.position, raw, located(error, source.path))
         self.tail = self._scanner.tail
         if self.tail is not None and self._strict_tail:
-            position, left = self.tail
-            error = CorruptBatchError(f"partial last batch: {left} bytes left", position=position)
+            bad = _torn(self._segment, self.tail)
             if not self._keep:
-                raise error
-            yield BadBatch(position, source.read(position, position + left), located(error, source.path))
+                raise bad.error
+            yield bad
+
+
+def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
+    """The partial last batch as a bad one."""
+    position, left = tail
+    error = located(CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position), segment.path)
+    return BadBatch(position, segment.source.read(position, position + min(left, MAX_BATCH_BYTES)), error, number)
 
 
 def bad_region(window: Window) -> CorruptBatchError:
@@ -138,6 +144,7 @@ def column_pieces(
     rows: int,
     hidden: Transactions | None,
     errors: str,
+    strict_tail: bool,
     **options: Any,
 ) -> Iterator[tuple[Any, int]]:
     """(RecordColumns, position behind them) of one window after the other; hidden: what read_committed leaves out.
@@ -166,7 +173,10 @@ def column_pieces(
                 left = None
             del found
         del window
-    segment.note_tail(scanner.tail)
+    if end is None:
+        segment.note_tail(scanner.tail)
+    if scanner.tail is not None and strict_tail:
+        yield _tail_columns(segment, scanner.tail, fields, keep), segment.size
 
 
 def gather_all(
@@ -179,6 +189,7 @@ def gather_all(
     end_timestamp: int | None = None,
     committed: bool = False,
     errors: str = "raise",
+    strict_tail: bool = False,
     **options: Any,
 ) -> Any:
     """RecordColumns of a range of many segments, all in one; column "source" is the number of the segment."""
@@ -201,7 +212,10 @@ def gather_all(
             windows.append(window)
             numbers.append(number)
         tail = scanner.tail or tail
+        if scanner.tail is not None and strict_tail:
+            bad += _tail_columns(segment, scanner.tail, fields, errors == "keep", number).bad
     found = rows_of(segments, windows, numbers, fields, span, hidden, errors=errors, **options)
+    found.tail = tail
     found.bad[:] = sorted([*found.bad, *bad], key=lambda one: (one.source, one.position))
     return found
 
@@ -249,4 +263,16 @@ def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], kee
         raise error
     found = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
     found.bad.append(BadBatch(window.position, bytes(window.data), error, number))
+    return found
+
+
+def _tail_columns(
+    segment: LogSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
+) -> Any:
+    """No rows, and the partial last batch in .bad; raises instead unless keep."""
+    bad = _torn(segment, tail, number)
+    if not keep:
+        raise bad.error
+    found = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
+    found.bad.append(bad)
     return found

@@ -253,6 +253,7 @@ class LogSegment:
         verify_crc: bool = True,
         errors: str = "raise",
         max_batch_bytes: int = 64 << 20,
+        strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[Any]:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, cut at batch boundaries.
@@ -270,7 +271,7 @@ class LogSegment:
         done = 0
         for found, behind in column_pieces(
             self, fields, span, start=first, end=end, rows=rows, hidden=hidden, errors=errors, control=control,
-            views=views, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes,
+            views=views, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes, strict_tail=strict_tail,
         ):
             yield found
             if progress is not None:

@@ -62,6 +62,12 @@ def test_every_torn_tail(path: Path) -> None:
         with pytest.raises(kwire.CorruptBatchError) as caught:
             list(segment.batches(strict_tail=True))
         assert caught.value.position == starts[-1]
+        assert segment.columns().tail == (starts[-1], left)
+        for read in (segment.columns, segment.column_batches):
+            with pytest.raises(kwire.CorruptBatchError) as caught:
+                list(read(strict_tail=True))
+            assert (caught.value.position, caught.value.file) == (starts[-1], str(path))
+    assert [one.position for one in segment.columns(strict_tail=True, errors="keep").bad] == [starts[-1]]
     assert kept(segment) == (list(range(27)), [])
     (finding,) = segment.verify()
     assert (finding.kind, finding.position) == ("tail", starts[-1])
