@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchmarks.messages import M
 from benchmarks.workloads import W3
 
 
@@ -19,6 +20,7 @@ class Bar:
 
 
 JAVA, AIOKAFKA = "Java kafka-clients", "aiokafka"
+KIO, KAFKA_PYTHON, RUST, GO = "kio", "kafka-python", "Rust kafka-protocol", "Go franz-go"
 COLUMNS, VIEWS, OBJECTS, BUILD = "kwire columns", "kwire columns, views", "kwire objects", "kwire build_batch"
 
 BARS = [
@@ -34,5 +36,10 @@ BARS = [
     *(Bar(work.name, "decode", COLUMNS, JAVA, 1) for work in W3),
     *(Bar("W1", "crc32c-16k", COLUMNS, theirs, 0.9) for theirs in ("crc32c (PyPI)", "google-crc32c")),
     *(Bar("W1", "crc32c-1m", COLUMNS, theirs, 0.9)
-      for theirs in ("crc32c (PyPI)", "google-crc32c", JAVA, "Rust kafka-protocol", "Go franz-go")),
+      for theirs in ("crc32c (PyPI)", "google-crc32c", JAVA, RUST, GO)),
+    *(Bar(work.name, "message-decode", "kwire", KIO, least)
+      for work, least in zip(M, (4, 4, 2, 4, 2, 1.5), strict=True)),
+    *(Bar(name, "message-decode", "kwire", RUST, 0.5) for name in ("M1", "M2", "M4")),
+    *(Bar(work.name, "message-encode", "kwire", theirs, least)
+      for work, least in zip(M, (50, 50, 10, 10, 10, 10), strict=True) for theirs in (KIO, KAFKA_PYTHON)),
 ]  # fmt: skip

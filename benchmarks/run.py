@@ -21,9 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.bars import BARS, Bar
-from benchmarks.peers import children, python
-from benchmarks.peers.contest import Absent, Contestant, Slice
-from benchmarks.workloads import ALL, W1, W2, W3, Workload
+from benchmarks.messages import M
+from benchmarks.peers import children, messages, python
+from benchmarks.peers.contest import Absent, Contestant, Slice, Work
+from benchmarks.workloads import ALL, W1, W2, W3
 
 SLOW = {"kafka-python"}  # only in the plain workloads
 
@@ -60,7 +61,7 @@ def gather(makers: Iterable[Callable[[], Contestant]], console: Console) -> list
 
 
 def compete(
-    workload: Workload, work: str, contestants: list[Contestant], rounds: int, slice_ms: int, path: Path
+    workload: Work, work: str, contestants: list[Contestant], rounds: int, slice_ms: int, path: Path
 ) -> Result:
     """All contestants that know the work, in turns. Fails when they disagree on what was read."""
     result = Result(workload.name, work)
@@ -76,6 +77,8 @@ def compete(
             told[one.name] = first.check
             if first.items != workload.records():
                 raise RuntimeError(f"{one.name} read {first.items} records of {workload.records()}")
+        if work == "message-encode" and first.check != workload.records() * len(workload.data()):
+            raise RuntimeError(f"{one.name} wrote {first.check} bytes of {workload.records() * len(workload.data())}")
     if len(set(told.values()) - {0}) > 1:
         raise RuntimeError(f"the contestants read different records: {told}")
     for i in range(rounds):
@@ -161,16 +164,17 @@ def plot(results: list[Result], path: Path) -> None:
     figure.savefig(path)
 
 
-def plan(chosen: list[str]) -> list[tuple[Workload, str]]:
-    """What to measure: workloads by name (W1, W2, W3, W4) or "crc32c"; all by default."""
-    every = {
+def plan(chosen: list[str]) -> list[tuple[Work, str]]:
+    """What to measure: workloads by name (W1, W2, W3, W4, M) or "crc32c"; all by default."""
+    every: dict[str, list[tuple[Work, str]]] = {
         "W1": [(W1, "decode")],
         "W2": [(W2, "decode")],
         "W3": [(work, "decode") for work in W3],
         "W4": [(W1, "encode"), (W2, "encode")],
         "crc32c": [(W1, "crc32c-16k"), (W1, "crc32c-1m")],
+        "M": [(work, f"message-{way}") for work in M for way in ("decode", "encode")],
     }
-    found = []
+    found: list[tuple[Work, str]] = []
     for name in chosen or list(every):
         found += every[name] if name in every else [(ALL[name], "decode")]
     return found
@@ -178,7 +182,7 @@ def plan(chosen: list[str]) -> list[tuple[Workload, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", help="W1 W2 W3 W4 crc32c, or one of W3 by its full name")
+    parser.add_argument("workloads", nargs="*", help="W1 W2 W3 W4 crc32c M, or one of W3 by its full name")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time a contestant works in a round")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
@@ -186,17 +190,17 @@ def main() -> None:
     told = parser.parse_args()
     console = Console()
     makers: list[Callable[[], Contestant]] = [children.java, children.rust, children.go]
-    makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS]
+    makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS, messages.kio, messages.kafka_python]
     if told.only:
         makers = [make for make in makers if any(make.__name__.startswith(name) for name in told.only)]
-    contestants: list[Contestant] = [*python.kwires(), *gather(makers, console)]
+    contestants: list[Contestant] = [*python.kwires(), messages.kwire_messages(), *gather(makers, console)]
     results: list[Result] = []
     try:
         with tempfile.TemporaryDirectory() as folder:
             for workload, work in plan(told.workloads):
                 path = Path(folder) / "data"
                 path.write_bytes(workload.data())
-                able = [c for c in contestants if workload in (W1, W2) or c.name not in SLOW]
+                able = [c for c in contestants if workload not in W3 or c.name not in SLOW]
                 results.append(compete(workload, work, able, told.rounds, told.slice, path))
                 console.print(table(results[-1]))
     finally:

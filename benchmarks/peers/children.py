@@ -9,7 +9,7 @@ from benchmarks.peers.contest import Absent, Child, build, build_folder, tool
 from tests.upstream import maven
 
 HERE = Path(__file__).parent
-CHECKSUMS = ("crc32c-16k", "crc32c-1m")
+OTHERS = ("crc32c-16k", "crc32c-1m", "message-decode", "message-encode")
 
 
 def java() -> Child:
@@ -21,7 +21,7 @@ def java() -> Child:
         command = [maven.java(), "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC", "-cp", places, "Peer"]
     except maven.MissingTool as missing:
         raise Absent(str(missing)) from None
-    return Child("Java kafka-clients", ("decode", "encode", *CHECKSUMS), command, warm_up=40)
+    return Child("Java kafka-clients", ("decode", "encode", *OTHERS), command, warm_up=40)
 
 
 def rust() -> Child:
@@ -29,7 +29,7 @@ def rust() -> Child:
     folder = build_folder("rust")
     cargo = tool("cargo", "cargo")
     build([cargo, "build", "--release", "--quiet", "--locked"], HERE / "rust", CARGO_TARGET_DIR=str(folder))
-    works = ("decode", "encode", *CHECKSUMS)
+    works = ("decode", "encode", *OTHERS)
     return Child("Rust kafka-protocol", works, [str(folder / "release" / "kwire-peer")], warm_up=1)
 
 
@@ -37,4 +37,4 @@ def go() -> Child:
     """franz-go's kgo.ProcessFetchPartition; it has no public encoder of record batches."""
     binary = build_folder("go") / "peer"
     build([tool("go", "golang"), "build", "-o", str(binary), "."], HERE / "go")
-    return Child("Go franz-go", ("decode", *CHECKSUMS), [str(binary)], warm_up=2)
+    return Child("Go franz-go", ("decode", *OTHERS), [str(binary)], warm_up=2)

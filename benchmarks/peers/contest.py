@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchmarks.messages import MessageWorkload
 from benchmarks.workloads import Workload
+
+Work = Workload | MessageWorkload
 
 
 class Absent(Exception):
@@ -30,12 +33,12 @@ class Slice:
 
 
 class Contestant(Protocol):
-    """Something that does a kind of work: "decode", "encode", "crc32c-16k", "crc32c-1m"."""
+    """Something that does a kind of work: decode, encode, crc32c-16k, crc32c-1m, message-decode, message-encode."""
 
     name: str
     works: tuple[str, ...]
 
-    def load(self, workload: Workload, path: Path) -> None:
+    def load(self, workload: Work, path: Path) -> None:
         """Takes a workload; path is a file with its data."""
 
     def run(self, work: str, passes: int) -> Slice:
@@ -48,14 +51,14 @@ class Contestant(Protocol):
 class InProcess:
     """A contestant in this Python: prepare(workload) gives a function that does one pass -> (items, check)."""
 
-    def __init__(self, name: str, **works: Callable[[Workload], Callable[[], tuple[int, int]]]) -> None:
+    def __init__(self, name: str, **works: Callable[[Any], Callable[[], tuple[int, int]]]) -> None:
         self.name = name
         self._works = {work.replace("_", "-"): prepare for work, prepare in works.items()}
         self.works = tuple(self._works)
         self._ready: dict[str, Callable[[], tuple[int, int]]] = {}
-        self._workload: Workload | None = None
+        self._workload: Work | None = None
 
-    def load(self, workload: Workload, path: Path) -> None:
+    def load(self, workload: Work, path: Path) -> None:
         self._workload, self._ready = workload, {}
 
     def run(self, work: str, passes: int) -> Slice:
@@ -80,7 +83,7 @@ class Child:
         self.name, self.works = name, works
         self._warm_up, self._warm = warm_up, set[Any]()
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._loaded = ""
+        self._loaded = self._of = ""
 
     def _ask(self, line: str) -> str:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -91,16 +94,17 @@ class Child:
             raise RuntimeError(f"{self.name} ended with {self._process.wait()} at {line!r}")
         return answer.strip()
 
-    def load(self, workload: Workload, path: Path) -> None:
+    def load(self, workload: Work, path: Path) -> None:
         self._loaded = workload.name
+        self._of = f":{workload.message}:{workload.version}" if isinstance(workload, MessageWorkload) else ""
         self._ask(f"load {path}")
 
     def run(self, work: str, passes: int) -> Slice:
         if (self._loaded, work) not in self._warm:  # until the compiler has done what it will do
             self._warm.add((self._loaded, work))
             if self._warm_up:
-                self._ask(f"run {work} {self._warm_up}")
-        wall, cpu, items, check = map(int, self._ask(f"run {work} {passes}").split())
+                self._ask(f"run {work}{self._of} {self._warm_up}")
+        wall, cpu, items, check = map(int, self._ask(f"run {work}{self._of} {passes}").split())
         return Slice(wall, cpu, items, check, passes)
 
     def close(self) -> None:

@@ -1,5 +1,9 @@
 //! kafka-protocol as a peer: "load PATH", then "run WORK PASSES" -> "wall_ns cpu_ns records check".
 use bytes::{Bytes, BytesMut};
+use kafka_protocol::messages::{
+    ApiVersionsResponse, FetchRequest, FetchResponse, HeartbeatRequest, MetadataResponse, ProduceRequest,
+};
+use kafka_protocol::protocol::{Decodable, Encodable};
 use kafka_protocol::records::{Compression, Record, RecordBatchDecoder, RecordBatchEncoder, RecordEncodeOptions};
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -49,6 +53,47 @@ fn crc(data: &[u8], size: usize) -> (u64, i64) {
     (count, check)
 }
 
+const INNER: usize = 20;
+
+fn messages<T: Decodable + Encodable + 'static>(encoding: bool, data: &Bytes, version: i16) -> Box<dyn Fn() -> (u64, i64)> {
+    let data = data.clone();
+    if !encoding {
+        return Box::new(move || {
+            for _ in 0..INNER {
+                std::hint::black_box(T::decode(&mut data.clone(), version).unwrap());
+            }
+            (INNER as u64, 0)
+        });
+    }
+    let message = T::decode(&mut data.clone(), version).unwrap();
+    let out = std::cell::RefCell::new(BytesMut::with_capacity(1 << 20));
+    Box::new(move || {
+        let mut out = out.borrow_mut();
+        let mut check = 0;
+        for _ in 0..INNER {
+            out.clear();
+            message.encode(&mut *out, version).unwrap();
+            check += out.len() as i64;
+        }
+        (INNER as u64, check)
+    })
+}
+
+fn message_work(work: &str, data: &Bytes) -> Option<Box<dyn Fn() -> (u64, i64)>> {
+    let words: Vec<&str> = work.split(':').collect(); // message-decode:FetchRequest:12
+    let encoding = words[0] == "message-encode";
+    let version = words.get(2)?.parse().ok()?;
+    Some(match words[1] {
+        "MetadataResponse" => messages::<MetadataResponse>(encoding, data, version),
+        "FetchRequest" => messages::<FetchRequest>(encoding, data, version),
+        "ProduceRequest" => messages::<ProduceRequest>(encoding, data, version),
+        "ApiVersionsResponse" => messages::<ApiVersionsResponse>(encoding, data, version),
+        "HeartbeatRequest" => messages::<HeartbeatRequest>(encoding, data, version),
+        "FetchResponse" => messages::<FetchResponse>(encoding, data, version),
+        _ => panic!("no such message"),
+    })
+}
+
 fn main() {
     let (mut data, mut sets) = (Bytes::new(), Vec::new());
     for line in std::io::stdin().lock().lines() {
@@ -62,6 +107,7 @@ fn main() {
             if words[1] == "encode" && sets.is_empty() {
                 sets = RecordBatchDecoder::decode_all(&mut data.clone()).unwrap().into_iter().map(|s| s.records).collect();
             }
+            let one = message_work(words[1], &data);
             let (wall, busy, mut told) = (Instant::now(), cpu(), (0, 0));
             for _ in 0..words[2].parse::<u32>().unwrap() {
                 told = match words[1] {
@@ -69,7 +115,7 @@ fn main() {
                     "encode" => encode(&sets),
                     "crc32c-16k" => crc(&data, 16 << 10),
                     "crc32c-1m" => crc(&data, 1 << 20),
-                    _ => panic!("no such work"),
+                    _ => one.as_ref().expect("no such work")(),
                 };
                 std::hint::black_box(told);
             }

@@ -1,0 +1,114 @@
+"""The contestants in this process for messages: kwire, kio, kafka-python."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import kwire
+from benchmarks.messages import INNER, MessageWorkload
+from benchmarks.peers.contest import Absent, InProcess
+
+Pass = Callable[[], tuple[int, int]]
+
+
+def decoder(function: Callable[[], Any]) -> Pass:
+    """INNER decodings a pass."""
+
+    def one() -> tuple[int, int]:
+        for _ in range(INNER):
+            function()
+        return INNER, 0
+
+    return one
+
+
+def encoder(function: Callable[[], bytes]) -> Pass:
+    """INNER encodings a pass, and the bytes of them."""
+
+    def one() -> tuple[int, int]:
+        size = 0
+        for _ in range(INNER):
+            size += len(function())
+        return INNER, size
+
+    return one
+
+
+def kwire_messages() -> InProcess:
+    """kwire.decode and kwire.encode."""
+
+    def decode(work: Any) -> Pass:
+        name, version, data = work.message, work.version, work.data()
+        return decoder(lambda: kwire.decode(name, version, data))
+
+    def encode(work: Any) -> Pass:
+        message, version = kwire.decode(work.message, work.version, work.data()), work.version
+        return encoder(lambda: kwire.encode(message, version))
+
+    return InProcess("kwire", message_decode=decode, message_encode=encode)
+
+
+KIO = {
+    "ApiVersions": "api_versions", "Metadata": "metadata", "Fetch": "fetch", "Produce": "produce",
+    "Heartbeat": "heartbeat",
+}  # fmt: skip
+
+
+def kio() -> InProcess:
+    """kio: one class a version, a native reader, writers in Python."""
+    from kio.serial import entity_reader, entity_writer
+
+    def kind(work: MessageWorkload) -> Any:
+        side = "request" if work.message.endswith("Request") else "response"
+        module = import_module(f"kio.schema.{KIO[work.message.removesuffix(side.title())]}.v{work.version}.{side}")
+        return getattr(module, work.message)
+
+    def decode(work: Any) -> Pass:
+        read, data = entity_reader(kind(work)), work.data()
+        return decoder(lambda: read(data, 0))
+
+    def encode(work: Any) -> Pass:
+        message = entity_reader(kind(work))(work.data(), 0)[0]
+        write = entity_writer(kind(work))
+
+        def once() -> bytes:
+            out = io.BytesIO()
+            write(out, message)
+            return out.getvalue()
+
+        return encoder(once)
+
+    return InProcess("kio", message_decode=decode, message_encode=encode)
+
+
+PLACES = {
+    "Metadata": "metadata.metadata", "ApiVersions": "metadata.api_versions", "Fetch": "consumer.fetch",
+    "Heartbeat": "consumer.group", "Produce": "producer.produce",
+}  # fmt: skip
+
+
+def kafka_python() -> InProcess:
+    """kafka-python 3: classes with compiled decoders."""
+
+    def kind(work: MessageWorkload) -> Any:
+        api = work.message.removesuffix("Request").removesuffix("Response")
+        return getattr(import_module(f"kafka.protocol.{PLACES[api]}"), work.message)
+
+    try:
+        import_module("kafka.protocol.consumer.fetch")
+    except ImportError as why:
+        raise Absent(f"kafka-python 3 is missing ({why}): pip install kafka-python") from None
+
+    def decode(work: Any) -> Pass:
+        known, version, data = kind(work), work.version, work.data()
+        return decoder(lambda: known.decode(data, version=version))
+
+    def encode(work: Any) -> Pass:
+        message, version = kind(work).decode(work.data(), version=work.version), work.version
+        message._header = message._version = None  # what its own decode leaves out and its encode asks for
+        return encoder(lambda: message.encode(version=version))
+
+    return InProcess("kafka-python", message_decode=decode, message_encode=encode)
