@@ -7,7 +7,7 @@ cimport cython
 from kwire_c.block cimport Block, pin
 from kwire_c.cursor cimport kw_cursor, kw_cursor_set
 
-from kwire_c.failure import CorruptBatchError
+from kwire_c.failure import CorruptBatchError, LimitError
 
 
 cdef extern from "frames.h" nogil:
@@ -15,6 +15,7 @@ cdef extern from "frames.h" nogil:
         KW_FRAME_OK
         KW_FRAME_END
         KW_FRAME_SHORT
+        KW_FRAME_DECLARED
 
     ctypedef struct kw_lz4_frame:
         uint32_t max_block
@@ -136,12 +137,17 @@ cdef class ZstdFrames:
                 refuse("zstd", status)
 
 
+cdef object too_large(int64_t limit, int64_t needed):
+    return LimitError("snappy: the batch decompresses to more than the limit", limit=limit, needed=needed)
+
+
 @cython.final
 cdef class SnappyBlocks:
     """Iterates over the raw blocks of a snappy stream, in xerial's framing or a single one: (start, stop, size).
 
-    count: how many, -1 for a single raw one without framing, which is all of data; total: bytes that come out. Making one raises CorruptBatchError where snappy-java's
-    SnappyInputStream refuses, and for a declared size that so few bytes cannot give.
+    data: a buffer; limit: the most bytes that may come out. count: how many blocks, -1 for a single raw one without
+    framing, which is all of data; total: bytes that come out. Making one raises CorruptBatchError where snappy-java's
+    SnappyInputStream refuses, and for a declared size that so few bytes cannot give; LimitError.
     """
 
     cdef Block held
@@ -149,7 +155,7 @@ cdef class SnappyBlocks:
     cdef int64_t given
     cdef readonly int64_t count, total
 
-    def __init__(self, data):
+    def __init__(self, data, int64_t limit):
         cdef kw_frame_status status
         cdef const uint8_t *block
         cdef uint32_t size, declared
@@ -159,17 +165,23 @@ cdef class SnappyBlocks:
         kw_cursor_set(&self.cursor, self.held.data, self.held.size)
         if not kw_xerial_is(self.held.data, self.held.size):
             status = kw_snappy_declared(self.held.data, self.held.size, &declared)
+            self.count, self.total = -1, declared
+            if self.total > limit:
+                raise too_large(limit, self.total)
             if status != KW_FRAME_OK:
                 refuse("snappy", status)
-            self.count, self.total = -1, declared
             return
         self.cursor.at += 16
         first = self.cursor
         status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
-        while status == KW_FRAME_OK:
+        while status == KW_FRAME_OK or status == KW_FRAME_DECLARED:
             self.count += 1
             self.total += declared
             self.given = self.total
+            if self.total > limit:
+                raise too_large(limit, self.total)
+            if status != KW_FRAME_OK:
+                refuse("snappy", status)
             status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
         if status != KW_FRAME_END:
             refuse("snappy", status)

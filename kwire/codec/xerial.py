@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
+from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
 from kwire_c.frames import SnappyBlocks
 
 try:
@@ -23,10 +23,8 @@ def decompress(data: Any, limit: int, magic: int) -> bytearray:
     """All blocks in one piece. Without xerial's header the whole is one raw block, as in SnappyInputStream."""
     if len(data) == 0:
         raise CorruptBatchError("snappy: no bytes at all")
-    blocks = SnappyBlocks(data)
+    blocks = SnappyBlocks(data, limit)
     total = blocks.total
-    if total > limit:
-        raise LimitError("snappy: the batch decompresses to more than the limit", limit=limit, needed=total)
     out = bytearray(total)
     try:
         if blocks.count < 0:

@@ -145,6 +145,7 @@ static const uint8_t xerial[8] = {0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0};
 kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared) {
     kw_cursor c;
     kw_cursor_set(&c, data, size);
+    *declared = 0;
     /* the best copy makes 64 bytes of 3; Java keeps the size in an int */
     if (kw_read_uvarint32(&c, declared) != KW_OK || *declared > 0x7fffffffu || *declared / 22 > size)
         return KW_FRAME_DECLARED;

@@ -48,7 +48,7 @@ typedef struct {
 /* One frame; on KW_FRAME_SHORT `most` tells what the whole blocks before the cut can give. */
 kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame);
 
-/* The size that a raw snappy block declares; refused where size bytes cannot give it. */
+/* The size that a raw snappy block declares; refused (but told, 0 if unreadable) where size bytes cannot give it. */
 kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared);
 /* Is this xerial's framing? Anything else is one raw block. */
 int kw_xerial_is(const uint8_t *data, size_t size);

@@ -108,8 +108,8 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "zstd-frames": ("zstd", zstd_frames, "LimitError"),
     "zstd-window": ("zstd", zstd_window, "CorruptBatchError"),
     "lz4": ("lz4", lz4_bomb, "LimitError"),
-    "snappy-declared": ("snappy", snappy_declared, "CorruptBatchError"),
+    "snappy-declared": ("snappy", snappy_declared, "LimitError"),
     "snappy-raw": ("snappy", snappy_raw, "LimitError"),
     "snappy-blocks": ("snappy", snappy_blocks, "LimitError"),
-    "snappy-block-declared": ("snappy", snappy_block_declared, "CorruptBatchError"),
+    "snappy-block-declared": ("snappy", snappy_block_declared, "LimitError"),
 }

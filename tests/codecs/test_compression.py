@@ -249,3 +249,14 @@ def test_zstd_with_a_dictionary_is_refused() -> None:
     packed = zstandard.ZstdCompressor(dict_data=words).compress(TEXT[100:4000])
     with pytest.raises(CorruptBatchError):
         read("zstd", packed)
+
+
+@pytest.mark.parametrize("frame", [b"", bytes.fromhex("82534e41505059000000000100000001") + b"\0\0\0\6"])
+def test_snappy_that_declares_what_its_bytes_cannot_give(frame: bytes) -> None:
+    """30 MiB in six bytes: corrupt under the limit, too large above it; never allocated."""
+    declared = frame + bytes.fromhex("8080800f") + b"\0a"
+    with pytest.raises(CorruptBatchError):
+        read("snappy", declared)
+    with pytest.raises(LimitError) as caught:
+        read("snappy", declared, limit=1 << 20)
+    assert caught.value.needed == 15 << 21
