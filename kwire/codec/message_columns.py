@@ -15,9 +15,9 @@ assert kwire.messages
 
 
 class BadMessage(NamedTuple):
-    """A payload that gave no rows. index: which of the payloads; raw: its bytes; error: why."""
+    """A payload that gave no rows. number: which of the payloads, from 0; raw: its bytes; error: why."""
 
-    index: int
+    number: int
     raw: Any
     error: KwireError
 
@@ -46,13 +46,13 @@ def columns_of(
         wanted = _tree(flat)
     gatherer = Gatherer(message, version, wanted)
     bad = []
-    for index, payload in enumerate(payloads):
+    for number, payload in enumerate(payloads):
         try:
             gatherer.add(payload, lenient)
         except KwireError as error:
             if errors != "keep":
                 raise
-            bad.append(BadMessage(index, payload, error))
+            bad.append(BadMessage(number, payload, error))
     if flat is None:
         return MessageColumns(gatherer.rows, [gatherer.node()], bad)
     rows, nodes = gatherer.flat(flat)

@@ -106,7 +106,7 @@ def test_bad_payloads() -> None:
         clean = pa.table(kwire.columns_of("MetadataResponse", 12, [good, good], paths))
         columns = kwire.columns_of("MetadataResponse", 12, [good, bad, good, good + b"\0"], paths, errors="keep")
         assert pa.table(columns) == clean
-        assert [(row.index, bytes(row.raw)) for row in columns.bad] == [(1, bad), (3, good + b"\0")]
+        assert [(row.number, bytes(row.raw)) for row in columns.bad] == [(1, bad), (3, good + b"\0")]
         assert isinstance(columns.bad[0].error, kwire.DecodeError)
     lenient = kwire.columns_of("MetadataResponse", 12, [good + b"\0"], lenient=True)
     assert pa.table(lenient) == pa.table(kwire.columns_of("MetadataResponse", 12, [good]))

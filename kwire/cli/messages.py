@@ -1,0 +1,162 @@
+"""`kwire decode`, `kwire encode` and `kwire frame`: messages between their bytes and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import IO, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+import kwire
+from kwire import schema
+from kwire.cli.terminal import print_json
+from kwire_c.jsonable import strict_base64
+
+FORMATS = click.Choice(("hex", "base64", "raw"))
+
+
+class MessageName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """The name of a message; shells complete it."""
+
+    name = "name"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that start so."""
+        return [CompletionItem(name) for name in schema.message_names() if name.lower().startswith(incomplete.lower())]
+
+
+def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
+    """(where it stands, the bytes) of each message: one a line, or raw the whole input."""
+    if form == "raw":
+        yield _name(file), file.read()
+        return
+    for number, line in enumerate(file, 1):
+        text = b"".join(line.split())
+        if not text:
+            continue
+        where = f"{_name(file)}, line {number}"
+        try:
+            data = bytes.fromhex(text.decode("ascii")) if form == "hex" else strict_base64(text.decode("ascii"))
+        except ValueError:
+            raise kwire.DecodeError(f"{where}: no {form}") from None
+        yield where, data
+
+
+def _name(file: IO[bytes]) -> str:
+    return str(getattr(file, "name", "-"))
+
+
+def _located(where: str, error: kwire.KwireError) -> click.ClickException:
+    return click.ClickException(f"{where}: {error}")
+
+
+@click.command()
+@click.argument("name", type=MessageName())
+@click.argument("version", type=int)
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="What the input is.")
+@click.option("--lenient", is_flag=True, help="Accept what Kafka's own classes accept.")
+def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -> None:
+    """Decode messages to JSON lines, as Kafka's JsonConverter writes them.
+
+    hex and base64: one message a line; raw: the whole input is one.
+    """
+    schema.message(name).check(version)
+    for where, data in _inputs(file, form):
+        try:
+            message = kwire.decode(name, version, data, lenient=lenient)
+            print_json(kwire.to_json(message, version))
+        except kwire.KwireError as error:
+            raise _located(where, error) from None
+
+
+@click.command()
+@click.argument("name", type=MessageName())
+@click.argument("version", type=int)
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--to", "form", type=FORMATS, default="hex", show_default=True, help="What the output is.")
+def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
+    """Encode JSON values, one after the other, to one message a line (raw: all behind each other)."""
+    schema.message(name).check(version)
+    for where, value in _values(file):
+        try:
+            data = kwire.encode(kwire.from_json(name, version, value), version)
+        except kwire.KwireError as error:
+            raise _located(where, error) from None
+        if form == "raw":
+            sys.stdout.buffer.write(data)
+        else:
+            click.echo(data.hex() if form == "hex" else b64encode(data).decode())
+
+
+def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    """(where it stands, the value) of each JSON value in the input."""
+    try:
+        text = file.read().decode()
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{_name(file)}: no UTF-8 at byte {error.start}") from None
+    decoder, at = json.JSONDecoder(), 0
+    while True:
+        at += len(text[at:]) - len(text[at:].lstrip())
+        if at >= len(text):
+            return
+        where = f"{_name(file)}, line {text.count(chr(10), 0, at) + 1}"
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise click.ClickException(f"{where}: no JSON: {error}") from None
+        yield where, value
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"), default="-")
+@click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="What the input is.")
+@click.option("--api", help="The frames are responses of this API (name or key); needs --version.")
+@click.option("--version", type=int, help="The version of the requests that they answer.")
+@click.option("--lenient", is_flag=True, help="Accept what Kafka's own classes accept.")
+def frame(file: IO[bytes], form: str, api: str | None, version: int | None, lenient: bool) -> None:
+    """Decode frames, header and body, to JSON lines: requests, or responses of --api.
+
+    hex and base64: one frame a line, without its size; raw: frames with their 4-byte sizes, as a connection carries.
+    """
+    if (api is None) != (version is None):
+        raise click.UsageError("--api and --version go together")
+    for where, data in _frames(file, form):
+        try:
+            print_json(_request(data, lenient) if api is None else _response(data, api, version, lenient))
+        except kwire.KwireError as error:
+            raise _located(where, error) from None
+
+
+def _frames(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
+    if form != "raw":
+        yield from _inputs(file, form)
+        return
+    reader, number = kwire.FrameReader(), 0
+    while block := file.read(1 << 20):
+        for data in reader.feed(block):
+            number += 1
+            yield f"{_name(file)}, frame {number}", data
+    if reader.pending:
+        raise kwire.DecodeError(f"{_name(file)}: the last frame is cut, {reader.pending} bytes are left")
+
+
+def _request(data: bytes, lenient: bool) -> dict[str, Any]:
+    request = kwire.decode_request(data, lenient=lenient)
+    return {
+        "api_key": request.api_key, "api": request.name, "version": request.version,
+        "correlation_id": request.correlation_id, "client_id": request.client_id,
+        "message": kwire.to_json(request.message, request.version),
+    }
+
+
+def _response(data: bytes, api: str, version: int | None, lenient: bool) -> dict[str, Any]:
+    response = kwire.decode_response(data, api=int(api) if api.isdigit() else api, version=version, lenient=lenient)
+    return {
+        "api_key": response.api_key, "api": response.name, "version": response.version,
+        "correlation_id": response.correlation_id, "message": kwire.to_json(response.message, response.version),
+    }

@@ -1,0 +1,82 @@
+"""kwire decode, encode and frame."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import sys
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.cli import main
+
+pytestmark = pytest.mark.quick
+MESSAGE = kwire.messages.FindCoordinatorRequest(key="grp", key_type=1)
+DATA = kwire.encode(MESSAGE, 3)
+VALUE = {"key": "grp", "keyType": 1}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Any:
+    def ran(*arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(arguments)
+        sys.stdout.flush()
+        seen = capfdbinary.readouterr()
+        return code, seen.out, seen.err.decode()
+
+    return ran
+
+
+def test_decode_each_format(run: Any, tmp_path: Any) -> None:
+    for form, data in (("hex", DATA.hex().encode() + b"\n\n" + DATA.hex(" ").encode()),
+                       ("base64", base64.b64encode(DATA) + b"\n" + base64.b64encode(DATA))):
+        code, out, _ = run("decode", "FindCoordinatorRequest", "3", "--from", form, stdin=data)
+        assert code == 0 and [json.loads(line) for line in out.splitlines()] == [VALUE, VALUE]
+    (tmp_path / "m.bin").write_bytes(DATA)
+    code, out, _ = run("decode", "FindCoordinatorRequest", "3", str(tmp_path / "m.bin"), "--from", "raw")
+    assert code == 0 and json.loads(out) == VALUE
+
+
+def test_encode_each_format(run: Any) -> None:
+    lines = json.dumps(VALUE).encode() + b"\n" + json.dumps(VALUE, indent=2).encode()
+    code, out, _ = run("encode", "FindCoordinatorRequest", "3", stdin=lines)
+    assert code == 0 and out.split() == [DATA.hex().encode()] * 2
+    assert run("encode", "FindCoordinatorRequest", "3", "--to", "base64", stdin=lines)[1].split() == [
+        base64.b64encode(DATA)] * 2
+    assert run("encode", "FindCoordinatorRequest", "3", "--to", "raw", stdin=lines)[1] == DATA * 2
+
+
+def test_frames(run: Any) -> None:
+    frame = kwire.encode_request(MESSAGE, 3, correlation_id=4, client_id="c")
+    for form, data in (("hex", frame.hex().encode()), ("raw", kwire.pack_frame(frame))):
+        code, out, _ = run("frame", "--from", form, stdin=data)
+        assert code == 0 and json.loads(out) == {
+            "api_key": 10, "api": "FindCoordinator", "version": 3, "correlation_id": 4, "client_id": "c",
+            "message": VALUE,
+        }
+    answer = kwire.encode_response(kwire.messages.HeartbeatResponse(error_code=5), 0, correlation_id=4)
+    for api in ("Heartbeat", "12"):
+        code, out, _ = run("frame", "--api", api, "--version", "0", stdin=answer.hex().encode())
+        assert code == 0 and json.loads(out)["message"] == {"errorCode": 5} and json.loads(out)["api"] == "Heartbeat"
+
+
+@pytest.mark.parametrize("arguments,stdin,code,words", [
+    (("decode", "FindCoordinatorRequest", "3"), DATA[:-1].hex().encode(), 1, "line 1: FindCoordinatorRequest v3"),
+    (("decode", "FindCoordinatorRequest", "3"), b"xyz", 1, "line 1: no hex"),
+    (("decode", "FindCoordinatorRequest", "99"), b"", 1, "versions 0-6"),
+    (("decode", "NoSuch", "0"), b"", 1, "NoSuch"),
+    (("decode", "FindCoordinatorRequest", "x"), b"", 2, "kwire decode"),
+    (("decode", "FindCoordinatorRequest", "3", "/no/such/file"), b"", 2, "/no/such/file"),
+    (("encode", "FindCoordinatorRequest", "3"), b'\n{"key": 5, "keyType": 1}', 1, "line 2: FindCoordinatorRequest v3"),
+    (("encode", "FindCoordinatorRequest", "3"), b'{"key"', 1, "no JSON"),
+    (("frame",), b"0003", 1, "need 4 bytes"),
+    (("frame", "--from", "raw"), b"\0\0\0\5a", 1, "5 bytes are left"),
+    (("frame", "--api", "Fetch"), b"", 2, "--version"),
+])
+def test_failures_are_one_line(run: Any, arguments: tuple[str, ...], stdin: bytes, code: int, words: str) -> None:
+    seen, out, err = run(*arguments, stdin=stdin)
+    assert seen == code and out == b"" and words in err and err.count("\n") == 1, (seen, err)
