@@ -123,8 +123,9 @@ class SegmentBatches:
 def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
     """The partial last batch as a bad one."""
     position, left = tail
-    error = located(CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position), segment.path)
-    return BadBatch(position, segment.source.read(position, position + min(left, MAX_BATCH_BYTES)), error, number)
+    error = CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position)
+    raw = segment.source.read(position, position + min(left, MAX_BATCH_BYTES))
+    return BadBatch(position, raw, located(error, segment.path), number)
 
 
 def bad_region(window: Window) -> CorruptBatchError:

@@ -11,7 +11,7 @@ from kwire.storage import indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
 from kwire.storage.pieces import FIELDS, Range, SegmentBatches, column_pieces, gather_all
 from kwire.storage.source import located, open_source, plain
-from kwire.storage.transactions import Transactions, find_transactions
+from kwire.storage.transactions import FirstMarkers, Transactions, find_transactions
 from kwire_c.failure import KwireError
 
 if TYPE_CHECKING:
@@ -168,7 +168,12 @@ class LogSegment:
             index = segment.transaction_index
             if index is not None and index.damage is None:
                 listed += index.entries
-        return find_transactions(self.source, start, end, (segment.source for segment in self.later), listed)
+        return find_transactions(self.source, start, end, [segment.first_markers for segment in self.later], listed)
+
+    @cached_property
+    def first_markers(self) -> FirstMarkers:
+        """The first transaction marker of each producer in this segment, as far as it was needed."""
+        return FirstMarkers(self.source)
 
     def batches(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from kwire_c.scan import next_marked
 
 if TYPE_CHECKING:
     from kwire.storage.indexes import AbortedTransaction
+    from kwire.storage.scan import Window
     from kwire.storage.source import Source
 
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
@@ -40,11 +41,35 @@ class Transactions(NamedTuple):
         return any(producer == producer_id and base_offset >= first for producer, first in self.open)
 
 
+class FirstMarkers:
+    """The first transaction marker of each producer in a segment; reads no further than it is asked, and remembers."""
+
+    def __init__(self, source: Source) -> None:
+        self._found: dict[int, tuple[int, int]] = {}
+        self._windows: Iterator[Window] | None = None
+        self._source = source
+
+    def of(self, producer: int) -> tuple[int, int] | None:
+        """(offset, type) of the producer's first marker, None if there is none."""
+        if self._windows is None:
+            self._windows = iter(Scanner(self._source))
+        while producer not in self._found:
+            window = next(self._windows, None)
+            if window is None:
+                return None
+            for at, end, base, attributes, one in _marked(window):
+                if attributes & _CONTROL and one not in self._found:
+                    kind = marker_type(window.data[at:end])
+                    if kind in (_ABORT, _COMMIT):
+                        self._found[one] = (base, kind)
+        return self._found[producer]
+
+
 def find_transactions(
     source: Source,
     start: int,
     end: int | None,
-    later: Iterable[Source],
+    later: Sequence[FirstMarkers],
     listed: Iterable[AbortedTransaction],
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of source belong to.
@@ -52,17 +77,35 @@ def find_transactions(
     Looks for their markers behind end too, and in the later segments of the partition, as far as needed. listed: the
     entries of their .txnindex files; an entry counts unless the markers in the data contradict it.
     """
-    end = source.size() if end is None else end
+    size = source.size()
+    end = size if end is None else end
     pending: dict[int, int] = {}  # producer -> first offset seen of its running transaction
     aborted: list[tuple[int, int, int]] = []
     markers: dict[int, list[tuple[int, int]]] = {}
     touched: dict[int, tuple[int, int]] = {}  # producer -> its first and last transactional batch in the range
-    stop = _follow(Scanner(source, start, end), pending, aborted, markers, touched, inside=True)
-    if pending and end < source.size():
-        stop = _follow(Scanner(source, end), pending, aborted, markers, touched, inside=False)
-    if pending and not stop:
+
+    def settle(producer: int, offset: int, kind: int) -> None:
+        markers.setdefault(producer, []).append((offset, kind))
+        first = pending.pop(producer, None)
+        if first is not None and kind == _ABORT:
+            aborted.append((producer, first, offset))
+
+    for window in Scanner(source, start, end):
+        for at, behind, base, attributes, producer in _marked(window):
+            if attributes & _CONTROL:
+                kind = marker_type(window.data[at:behind])
+                if kind in (_ABORT, _COMMIT):
+                    settle(producer, base, kind)
+            else:
+                pending.setdefault(producer, base)
+                touched[producer] = (touched.get(producer, (base, base))[0], base)
+    if pending and end < size:
+        _settle_behind(Scanner(source, end), pending, settle)
+    for producer in list(pending):
         for segment in later:
-            if _follow(Scanner(segment), pending, aborted, markers, touched, inside=False):
+            marker = segment.of(producer)
+            if marker is not None:
+                settle(producer, *marker)
                 break
     for entry in listed:
         first, last = touched.get(entry.producer_id, (0, -1))
@@ -77,39 +120,23 @@ def find_transactions(
     return Transactions(_merged(aborted), sorted(pending.items()))
 
 
-def _follow(
-    scanner: Scanner,
-    pending: dict[int, int],
-    aborted: list[tuple[int, int, int]],
-    markers: dict[int, list[tuple[int, int]]],
-    touched: dict[int, tuple[int, int]],
-    *,
-    inside: bool,
-) -> bool:
-    """Read on to the scanner's end; outside of the range only until nothing is pending: True when that is so."""
+def _settle_behind(
+    scanner: Scanner, pending: dict[int, int], settle: Callable[[int, int, int], None]
+) -> None:
+    """Read on behind a range until nothing is pending."""
     for window in scanner:
-        if window.bad is not None:
-            continue
-        for at, end, base, attributes, producer in _marked(window.data):
-            if not attributes & _CONTROL:
-                if inside:
-                    pending.setdefault(producer, base)
-                    touched[producer] = (touched.get(producer, (base, base))[0], base)
-                continue
-            kind = marker_type(window.data[at:end])
-            if kind not in (_ABORT, _COMMIT):
-                continue
-            markers.setdefault(producer, []).append((base, kind))
-            first = pending.pop(producer, None)
-            if first is not None and kind == _ABORT:
-                aborted.append((producer, first, base))
-            if not inside and not pending:
-                return True
-    return False
+        for at, end, base, attributes, producer in _marked(window):
+            if attributes & _CONTROL:
+                kind = marker_type(window.data[at:end])
+                if kind in (_ABORT, _COMMIT):
+                    settle(producer, base, kind)
+                    if not pending:
+                        return
 
 
-def _marked(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
-    """(start, end, base offset, attributes, producer id) of the transactional ones among whole batches."""
+def _marked(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
+    """(start, end, base offset, attributes, producer id) of the transactional batches in a window."""
+    data = window.data if window.bad is None else memoryview(b"")
     at = next_marked(data, 0, _TRANSACTIONAL)
     while at >= 0:
         base, length, _, attributes, producer = _fields(data, at)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from kwire.storage import LogDirectory, LogSegment
+from kwire.storage import LogDirectory, LogSegment, scan
 from kwire.storage.transactions import Transactions
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
 
@@ -155,3 +156,21 @@ def test_control_records_only_where_asked(folder: Path) -> None:
     control = [one for one in segment.read(control=True) if one.control_type]
     assert [(one.offset, one.control_type) for one in control] == [(12, "ABORT"), (16, "COMMIT"), (17, "COMMIT")]
     assert len(segment.columns(control=True)) == len(segment.columns()) + 3
+
+
+def test_an_open_transaction_does_not_make_every_segment_read_all_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for base in range(0, 90, 3):
+        write_segment(tmp_path / "t-0", base, [in_transaction(base, 1) if base < 60 else batch(base)])
+    begun = []
+    inner = scan.Scanner.__init__
+
+    def noted(self: scan.Scanner, source: Any, *args: object, **options: object) -> None:
+        begun.append(source.path)
+        inner(self, source, *args, **options)
+
+    monkeypatch.setattr(scan.Scanner, "__init__", noted)
+    partition = LogDirectory(tmp_path)["t", 0]
+    assert [len(segment.transactions().open) for segment in partition] == [1] * 20 + [0] * 10
+    assert max(map(begun.count, set(begun))) <= 2
