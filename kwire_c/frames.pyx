@@ -3,11 +3,19 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cimport cython
+from cpython.buffer cimport PyBUF_WRITE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 
 from kwire_c.block cimport Block, pin
 from kwire_c.cursor cimport kw_cursor, kw_cursor_set
 
 from kwire_c.failure import CorruptBatchError, LimitError
+
+
+cdef extern from "Python.h":
+    int _PyBytes_Resize(PyObject **bytes, Py_ssize_t size) except -1
 
 
 cdef extern from "frames.h" nogil:
@@ -201,6 +209,42 @@ cdef class SnappyBlocks:
         cdef int64_t start = block - self.held.data
         self.given += declared
         return start, start + size, declared
+
+
+@cython.final
+cdef class Room:
+    """Bytes to be filled by a library that decompresses into a buffer: not cleared first, cut to size without a copy.
+
+    part(start, stop) is a writable view, to be dropped before take(size), which gives the first size bytes; once only.
+    """
+
+    cdef object content
+    cdef Py_ssize_t size
+
+    def __init__(self, Py_ssize_t size):
+        if size < 0:
+            raise ValueError("a negative size")
+        self.content = PyBytes_FromStringAndSize(NULL, size)
+        self.size = size
+
+    def part(self, Py_ssize_t start, Py_ssize_t stop):
+        if self.content is None or start < 0 or stop < start or stop > self.size:
+            raise ValueError("outside of the room")
+        return PyMemoryView_FromMemory(PyBytes_AS_STRING(self.content) + start, stop - start, PyBUF_WRITE)
+
+    def take(self, Py_ssize_t size):
+        if self.content is None or size < 0 or size > self.size:
+            raise ValueError("outside of the room")
+        cdef PyObject *content = <PyObject *> self.content
+        if size < self.size:
+            Py_INCREF(self.content)
+            self.content = None  # _PyBytes_Resize wants the only reference
+            _PyBytes_Resize(&content, size)
+            whole = <object> content
+            Py_DECREF(whole)
+            return whole
+        whole, self.content = self.content, None
+        return whole
 
 
 def xxh32(data):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
-from kwire_c.frames import Lz4Blocks, xxh32
+from kwire_c.frames import Lz4Blocks, Room, xxh32
 
 cramjam: Any
 lz4_block: Any
@@ -37,7 +37,7 @@ _DEFAULT_LEVEL = 9  # CompressionType.LZ4: the fast compressor, other levels are
 def decompress(data: Any, limit: int, magic: int) -> Any:
     """The content of the first frame; what follows its end mark is not looked at, nor are content size and checksum."""
     blocks = Lz4Blocks(data, magic)
-    out: bytes | bytearray
+    out: bytes
     try:
         if blocks.count == 1:
             start, stop, stored = next(blocks)
@@ -56,35 +56,29 @@ def _too_large(limit: int) -> LimitError:
     return LimitError("lz4: the batch decompresses to more than the limit", limit=limit)
 
 
-def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytearray:
+def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytes:
     """All blocks in one buffer, of limit bytes and one block at most."""
-    room = blocks.max_block
-    out = bytearray(min(blocks.most, limit + room))
-    target, done = memoryview(out), 0
+    largest, size, done = blocks.max_block, min(blocks.most, limit + blocks.max_block), 0
+    room = Room(size)
     for start, stop, stored in blocks:
         block = view[start:stop]
         if stored or not cramjam:
-            part = block if stored else _unpack(block, room)
-            size = len(part)
-            if size <= limit - done:
-                target[done : done + size] = part
-            done += size
+            part = block if stored else _unpack(block, largest)
+            room.part(done, done + len(part))[:] = part
+            done += len(part)
         else:
-            done += cramjam.lz4.decompress_block_into(block, target[done : done + room])
+            done += cramjam.lz4.decompress_block_into(block, room.part(done, min(done + largest, size)))
         if done > limit:
             raise _too_large(limit)
-    target.release()
-    del out[done:]
-    return out
+    return room.take(done)
 
 
 def _unpack(block: Any, room: int) -> Any:
     """One block, which is refused where it does not fit in room bytes."""
     if lz4_block:
         return lz4_block.decompress(block, room)
-    out = bytearray(room)
-    del out[cramjam.lz4.decompress_block_into(block, out) :]
-    return out
+    out = Room(room)
+    return out.take(cramjam.lz4.decompress_block_into(block, out.part(0, room)))
 
 
 @lru_cache(4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
-from kwire_c.frames import SnappyBlocks
+from kwire_c.frames import Room, SnappyBlocks
 
 try:
     import cramjam
@@ -19,29 +19,24 @@ _BLOCK = 32 * 1024  # SnappyOutputStream's default
 _into, _raw, _Error = cramjam.snappy.decompress_raw_into, cramjam.snappy.compress_raw, cramjam.DecompressionError
 
 
-def decompress(data: Any, limit: int, magic: int) -> bytearray:
+def decompress(data: Any, limit: int, magic: int) -> bytes:
     """All blocks in one piece. Without xerial's header the whole is one raw block, as in SnappyInputStream."""
     if len(data) == 0:
         raise CorruptBatchError("snappy: no bytes at all")
     blocks = SnappyBlocks(data, limit)
     total = blocks.total
-    out = bytearray(total)
+    room, view, done, whole = Room(total), memoryview(data), 0, True
     try:
         if blocks.count < 0:
-            whole = _into(data, out) == total
-        elif blocks.count == 1:
-            start, stop, size = next(blocks)
-            whole = _into(memoryview(data)[start:stop], out) == size
-        else:
-            view, target, done, whole = memoryview(data), memoryview(out), 0, True
-            for start, stop, size in blocks:
-                whole = whole and _into(view[start:stop], target[done : done + size]) == size
-                done += size
+            whole = _into(view, room.part(0, total)) == total
+        for start, stop, size in blocks:
+            whole = whole and _into(view[start:stop], room.part(done, done + size)) == size
+            done += size
     except _Error as error:
         raise CorruptBatchError(f"snappy: {error}") from None
     if not whole:
         raise CorruptBatchError("snappy: a block gives another size than it declares")
-    return out
+    return room.take(total)
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

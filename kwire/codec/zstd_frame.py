@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
-from kwire_c.frames import ZstdFrames
+from kwire_c.frames import Room, ZstdFrames
 
 zstandard: Any
 _Error: Any
@@ -39,10 +39,8 @@ class _Local(threading.local):
 
 
 def _cramjam(frame: Any, room: int) -> Any:
-    out = bytearray(room)
-    done = cramjam.zstd.decompress_into(frame, out)
-    del out[done:]
-    return out
+    out = Room(room)
+    return out.take(cramjam.zstd.decompress_into(frame, out.part(0, room)))
 
 
 _local = _Local()

@@ -17,7 +17,7 @@ from isal import isal_zlib
 
 from kwire import CorruptBatchError, EncodeError, KwireError, LimitError
 from kwire.codec.compression import NAMES, compress, decompress, libraries
-from kwire_c.frames import xxh32
+from kwire_c.frames import Room, xxh32
 
 pytestmark = pytest.mark.quick
 
@@ -260,3 +260,23 @@ def test_snappy_that_declares_what_its_bytes_cannot_give(frame: bytes) -> None:
     with pytest.raises(LimitError) as caught:
         read("snappy", declared, limit=1 << 20)
     assert caught.value.needed == 15 << 21
+
+
+def test_room() -> None:
+    """The buffer that libraries fill: bounds are kept, what is taken is cut to size and taken once."""
+    room = Room(10)
+    room.part(0, 10)[:] = b"0123456789"
+    for start, stop in ((-1, 2), (3, 2), (0, 11), (11, 11)):
+        with pytest.raises(ValueError):
+            room.part(start, stop)
+    for size in (-1, 11):
+        with pytest.raises(ValueError):
+            room.take(size)
+    assert room.take(4) == b"0123"
+    with pytest.raises(ValueError):
+        room.take(4)
+    with pytest.raises(ValueError):
+        room.part(0, 1)
+    assert Room(0).take(0) == b"" == Room(5).take(0)
+    with pytest.raises(ValueError):
+        Room(-1)
