@@ -25,6 +25,7 @@ cdef extern from "batch.h" nogil:
         KW_BATCH_MAGIC
         KW_BATCH_TOO_SMALL
         KW_BATCH_CRC
+        KW_BATCH_TRAILING
         KW_BATCH_CODEC
         KW_BATCH_LEGACY_CODEC
         KW_BATCH_WRAPPER_NULL
@@ -63,8 +64,8 @@ cdef extern from "batch.h" nogil:
 
     kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     bint kw_batch_length_trusted(const uint8_t *data, size_t left)
-    kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size, const kw_batch *batch,
-                                    kw_record *records, uint32_t *where)
+    kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *batch,
+                                    kw_record *records, uint32_t count)
     kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size)
     kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *record)
     kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_batch *wrapper,

@@ -53,7 +53,7 @@ cdef extern from "columns.h" nogil:
         KW_APPEND_OK
         KW_APPEND_FULL
         KW_APPEND_MEMORY
-        KW_APPEND_HEADERS
+        KW_APPEND_BAD
 
     ctypedef struct kw_place:
         const uint8_t *block
@@ -88,8 +88,6 @@ cdef extern from "columns.h" nogil:
         int32_t source
         int32_t view_buffer
         uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size) noexcept nogil
-        kw_record *records
-        size_t room
         size_t at
         size_t keep_at
         kw_batch batch
@@ -99,6 +97,9 @@ cdef extern from "columns.h" nogil:
     uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_record *records, uint32_t count)
     kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                        uint32_t count, const kw_place *place)
+    kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
+                                             uint32_t at, const kw_window *window, kw_batch_status *status,
+                                             uint32_t *where)
     void kw_columns_free(kw_columns *columns)
     kw_run_status kw_columns_run(kw_columns *columns, kw_run *run)
 

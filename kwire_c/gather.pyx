@@ -13,6 +13,7 @@ from kwire_c.batch cimport (
     KW_BATCH_CRC,
     KW_BATCH_OK,
     KW_BATCH_TAIL,
+    KW_HEADER_V2,
     kw_batch,
     kw_batch_length_trusted,
     kw_batch_read,
@@ -22,8 +23,8 @@ from kwire_c.batch cimport (
 )
 from kwire_c.block cimport Block, pin
 from kwire_c.columns cimport (
+    KW_APPEND_BAD,
     KW_APPEND_FULL,
-    KW_APPEND_MEMORY,
     KW_APPEND_OK,
     KW_RUN_BAD,
     KW_RUN_END,
@@ -33,6 +34,7 @@ from kwire_c.columns cimport (
     Chunk,
     kw_append_status,
     kw_columns_append,
+    kw_columns_append_batch,
     kw_columns_run,
     kw_place,
     kw_run,
@@ -113,11 +115,13 @@ cdef class Gatherer:
     cdef kw_window window
     cdef bint windowed
     cdef kw_run run
+    cdef kw_record *records  # of entries of magic 0 and 1
+    cdef Py_ssize_t room
     cdef Chunk chunk
     cdef Block block
 
     def __dealloc__(self):
-        free(self.run.records)
+        free(self.records)
 
     cdef int begin_chunk(self) except -1:
         self.chunk = Chunk(self.fields, self.views, self.max_bytes)
@@ -187,7 +191,7 @@ cdef class Gatherer:
         cdef kw_run *run = &self.run
         cdef const uint8_t *data = run.data + run.at
         cdef Block payload = None
-        cdef Py_ssize_t room = run.room, count
+        cdef Py_ssize_t count = 0
         cdef kw_place place
         cdef kw_append_status status
         if run.batch.magic < 2:
@@ -198,13 +202,13 @@ cdef class Gatherer:
         if run.batch.codec and run.batch.count != 0:
             payload = unpack(data, &run.batch, self.limit, run.origin + run.at)
             self.unpacked += payload.size
-        count = read_heads(data, &run.batch, payload, &run.records, &room, run.origin + run.at)
-        run.room = room
-        if self.windowed:
-            count = kw_window_apply(&self.window, &run.batch, run.records, <uint32_t> count)
+        if run.batch.magic < 2:
+            count = read_heads(data, &run.batch, payload, &self.records, &self.room, run.origin + run.at)
+            if self.windowed:
+                count = kw_window_apply(&self.window, &run.batch, self.records, <uint32_t> count)
         place.position = run.origin + run.at
         place.source = run.source
-        while count:
+        while True:
             if payload is None:
                 place.block = data
                 place.block_size = run.batch.size
@@ -217,17 +221,20 @@ cdef class Gatherer:
                 if self.views:
                     place.view_buffer = self.chunk.add_views(payload, payload.data, payload.size)
             with nogil:
-                status = kw_columns_append(&self.chunk.c, &run.batch, run.records, <uint32_t> count, &place)
+                if run.batch.magic < 2:
+                    status = kw_columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
+                else:
+                    status = kw_columns_append_batch(
+                        &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_HEADER_V2, run.window,
+                        &run.status, &run.where)
             if status == KW_APPEND_OK:
-                break
+                return 0
             if status == KW_APPEND_FULL:
                 self.next_chunk()
-            elif status == KW_APPEND_MEMORY:
-                raise MemoryError
+            elif status == KW_APPEND_BAD:
+                raise corrupt(run.status, run.origin + run.at, &run.batch, run.where)
             else:
-                raise CorruptBatchError("a record's headers do not fit", position=run.origin + run.at,
-                                        offset=run.batch.base_offset)
-        return 0
+                raise MemoryError
 
     cdef int partial(self) except -1:
         cdef kw_run *run = &self.run
@@ -236,7 +243,8 @@ cdef class Gatherer:
         if self.strict_tail:
             error = CorruptBatchError(
                 "the input ends inside the batch: "
-                f"{left} bytes left, {run.batch.size if left >= 17 else 'more'} needed", position=run.origin + run.at, offset=run.batch.base_offset if left >= 12 else -1)
+                f"{left} bytes left, {run.batch.size if left >= 17 else 'more'} needed", position=run.origin + run.at,
+                offset=run.batch.base_offset if left >= 12 else -1)
             if not self.keep:
                 raise error
             self.bad.append(BadBatch(

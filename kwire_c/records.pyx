@@ -21,6 +21,7 @@ from kwire_c.batch cimport (
     KW_BATCH_CODEC,
     KW_BATCH_LEGACY_CODEC,
     KW_BATCH_OK,
+    KW_BATCH_TRAILING,
     KW_BATCH_WRAPPER_NULL,
     kw_batch,
     kw_batch_count,
@@ -121,7 +122,10 @@ cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payl
             raise corrupt(status, position, head)
         _reserve(records, room, head.count)
         with nogil:
-            status = kw_records_read(block, start, size, head, records[0], &where)
+            where = start
+            status = kw_records_read(block, &where, size, head, records[0], <uint32_t> head.count)
+            if status == KW_BATCH_OK and where != size and head.count:
+                status = KW_BATCH_TRAILING
         count = head.count
     elif payload is None:
         _reserve(records, room, 1)

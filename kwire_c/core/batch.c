@@ -184,16 +184,15 @@ static kw_batch_status read_record(kw_cursor *c, const kw_batch *batch, kw_recor
         }                                                \
     } while (0)
 
-kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size, const kw_batch *batch,
-                                kw_record *records, uint32_t *where) {
-    const uint8_t *end = block + size;
-    kw_cursor c = {block, block + at, end};
+kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *batch,
+                                kw_record *records, uint32_t count) {
+    kw_cursor c = {block, block + *at, block + size};
     const int8_t type = batch->timestamp_type;
     const uint64_t base_stamp = (uint64_t)batch->base_timestamp, base_offset = (uint64_t)batch->base_offset;
     /* While 64 bytes are left behind a record, its head's varints (under 40 bytes) are read without a check: each part
        is checked against the record's end, and no varint reaches 64 bytes past it. */
     const int64_t last_safe = (int64_t)size - 64;
-    for (kw_record *record = records, *stop = records + batch->count; record != stop; record++) {
+    for (kw_record *record = records, *stop = records + count; record != stop; record++) {
         const uint8_t *p = c.at, *record_end;
         uint32_t v;
         record->timestamp_type = type;
@@ -239,7 +238,7 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size
             kw_batch_status status =
                 walk_headers(block, record->headers_at, (uint32_t)(record_end - block), record->headers);
             if (KW_UNLIKELY(status != KW_BATCH_OK)) {
-                *where = (uint32_t)(c.at - block);
+                *at = (uint32_t)(c.at - block);
                 return status;
             }
         }
@@ -275,13 +274,13 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size
             const uint8_t *from = c.at;
             kw_batch_status status = read_record(&c, batch, record);
             if (KW_UNLIKELY(status != KW_BATCH_OK)) {
-                *where = (uint32_t)(from - block);
+                *at = (uint32_t)(from - block);
                 return status;
             }
         }
     }
-    *where = (uint32_t)(c.at - block);
-    return c.at == end || batch->count == 0 ? KW_BATCH_OK : KW_BATCH_TRAILING;
+    *at = (uint32_t)(c.at - block);
+    return KW_BATCH_OK;
 }
 
 kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size) {

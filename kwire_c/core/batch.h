@@ -83,10 +83,10 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
 /* Is the length of the batch at data to be trusted: at least 14, inside the data, and the end or a header behind it? */
 int kw_batch_length_trusted(const uint8_t *data, size_t left);
 
-/* Magic 2: the heads of batch->count records from block[at..size), which they must fill. records has room for count,
-   which the caller checked by kw_batch_count. where: byte of the block at which it failed. */
-kw_batch_status kw_records_read(const uint8_t *block, uint32_t at, uint32_t size, const kw_batch *batch,
-                                kw_record *records, uint32_t *where);
+/* Magic 2: the heads of the next count records from block[*at..size). *at: moved behind them; on failure the byte of
+   the record that is bad. The last record of a batch must end at size: the caller checks it. */
+kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *batch,
+                                kw_record *records, uint32_t count);
 
 /* Magic 2: may count records stand in size bytes? */
 kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size);

@@ -1,9 +1,10 @@
 /* Records as Arrow-layout buffers: see columns.h. */
 #include "columns.h"
 
-#include <stdlib.h>
-
 #include "cursor.h"
+
+/* Records parsed before they are appended: their heads stay in the nearest cache. */
+#define PORTION 256
 
 static const uint8_t widths[KW_COL_FIXED] = {8, 8, 1, 4, 8, 2, 4, 8, 4, 1, 1};
 
@@ -129,7 +130,7 @@ static copy_function *best_copy(void) { return copy_parts_16; }
 
 static kw_append_status append_copies(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                       uint32_t count, int value, const kw_place *place) {
-    int64_t rows = columns->rows, bytes = place->block_size; /* no more can be in it */
+    int64_t rows = columns->rows, bytes = count ? place->block_size - records->key_at : 0; /* no more are left in it */
     /* rows are added only when all columns have room: what stands behind rows is written over */
     int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
     if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
@@ -267,7 +268,7 @@ static kw_append_status append_headers(kw_columns *columns, const kw_record *rec
             uint32_t key_at, value_at;
             int32_t key_size, value_size;
             if (kw_header_read(place->block, place->block_size, &at, &key_at, &key_size, &value_at, &value_size))
-                return KW_APPEND_HEADERS; /* changed under us: the input is mutable */
+                return KW_APPEND_BAD; /* changed under us: the input is mutable */
             if ((int64_t)key_size * 3 > columns->max_bytes - (int64_t)columns->header_key.data.size ||
                 value_size > columns->max_bytes - (int64_t)columns->header_value.data.size || rows >= INT32_MAX - 1)
                 return KW_APPEND_FULL;
@@ -297,22 +298,28 @@ static void restore_validity(kw_binary *binary, int64_t rows, int64_t nulls) {
     if (rows & 7) binary->validity.data[rows >> 3] |= (uint8_t)(0xff << (rows & 7));
 }
 
-static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
-                                   uint32_t count, const kw_place *place);
+/* What a failed append goes back to; the sizes of all buffers follow from the rows. */
+typedef struct {
+    int64_t rows, header_rows, keys, values, headers;
+} mark;
 
-kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
-                                   uint32_t count, const kw_place *place) {
-    int64_t keys = columns->key.nulls, values = columns->value.nulls, headers = columns->header_value.nulls;
-    columns->seen_bytes += batch->size;
-    columns->scale = columns->input_bytes > columns->seen_bytes
-                         ? 1.02 * (double)columns->input_bytes / (double)columns->seen_bytes : 1.0;
-    kw_append_status status = append_all(columns, batch, records, count, place);
-    if (KW_UNLIKELY(status != KW_APPEND_OK)) {
-        restore_validity(&columns->key, columns->rows, keys);
-        restore_validity(&columns->value, columns->rows, values);
-        restore_validity(&columns->header_value, columns->header_rows, headers);
-    }
-    return status;
+static mark mark_rows(const kw_columns *columns) {
+    return (mark){columns->rows, columns->header_rows, columns->key.nulls, columns->value.nulls,
+                  columns->header_value.nulls};
+}
+
+static void restore_rows(kw_columns *columns, const mark *to) {
+    columns->rows = to->rows;
+    columns->header_rows = to->header_rows;
+    restore_validity(&columns->key, to->rows, to->keys);
+    restore_validity(&columns->value, to->rows, to->values);
+    restore_validity(&columns->header_value, to->header_rows, to->headers);
+}
+
+/* How many times what stands in the columns all the input may come to, when `bytes` more of it are done. */
+static void set_scale(kw_columns *columns, double bytes) {
+    double seen = (double)columns->seen_bytes + bytes;
+    columns->scale = (double)columns->input_bytes > seen ? 1.02 * (double)columns->input_bytes / seen : 1.0;
 }
 
 static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
@@ -360,6 +367,18 @@ static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, c
     return KW_APPEND_OK;
 }
 
+kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                   uint32_t count, const kw_place *place) {
+    mark before = mark_rows(columns);
+    set_scale(columns, batch->size);
+    kw_append_status status = append_all(columns, batch, records, count, place);
+    if (KW_UNLIKELY(status != KW_APPEND_OK))
+        restore_rows(columns, &before);
+    else
+        columns->seen_bytes += batch->size;
+    return status;
+}
+
 uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_record *records, uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -371,6 +390,38 @@ uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_reco
         kept++;
     }
     return kept;
+}
+
+kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
+                                         uint32_t at, const kw_window *window, kw_batch_status *status,
+                                         uint32_t *where) {
+    kw_record records[PORTION];
+    const uint32_t start = at;
+    const double rate = (double)batch->size / (double)(place->block_size - start ? place->block_size - start : 1);
+    mark before = mark_rows(columns);
+    kw_append_status appended = KW_APPEND_OK;
+    *where = 0;
+    *status = kw_batch_count(batch, place->block_size - start);
+    for (uint32_t left = *status == KW_BATCH_OK ? (uint32_t)batch->count : 0; left;) {
+        uint32_t count = left < PORTION ? left : PORTION;
+        *status = kw_records_read(place->block, &at, place->block_size, batch, records, count);
+        if (KW_UNLIKELY(*status != KW_BATCH_OK)) break;
+        left -= count;
+        if (window) count = kw_window_apply(window, batch, records, count);
+        set_scale(columns, (double)(at - start) * rate);
+        appended = append_all(columns, batch, records, count, place);
+        if (KW_UNLIKELY(appended != KW_APPEND_OK)) break;
+    }
+    if (*status == KW_BATCH_OK && appended == KW_APPEND_BAD) *status = KW_BATCH_HEADERS; /* the input is mutable */
+    if (*status == KW_BATCH_OK && appended == KW_APPEND_OK && batch->count && at != place->block_size)
+        *status = KW_BATCH_TRAILING;
+    if (KW_LIKELY(*status == KW_BATCH_OK && appended == KW_APPEND_OK)) {
+        columns->seen_bytes += batch->size;
+        return KW_APPEND_OK;
+    }
+    restore_rows(columns, &before);
+    *where = at;
+    return *status != KW_BATCH_OK ? KW_APPEND_BAD : appended;
 }
 
 kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
@@ -404,24 +455,12 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
             !(batch->attributes & KW_ATTR_CONTROL))
             return KW_RUN_TRANSACTION;
         if (batch->codec) return KW_RUN_SLOW;
-        run->status = kw_batch_count(batch, batch->size - KW_HEADER_V2);
-        if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
-        if ((size_t)batch->count > run->room) {
-            kw_record *grown = realloc(run->records, (size_t)batch->count * sizeof(kw_record));
-            if (!grown) return KW_RUN_MEMORY;
-            run->records = grown;
-            run->room = (size_t)batch->count;
-        }
-        run->status = kw_records_read(data, KW_HEADER_V2, batch->size, batch, run->records, &run->where);
-        if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
         kw_place place = {data, batch->size, run->view_buffer, run->at, run->origin + (int64_t)run->at, run->source};
-        uint32_t count = (uint32_t)batch->count;
-        if (run->window) count = kw_window_apply(run->window, batch, run->records, count);
-        switch (kw_columns_append(columns, batch, run->records, count, &place)) {
+        switch (kw_columns_append_batch(columns, batch, &place, KW_HEADER_V2, run->window, &run->status, &run->where)) {
         case KW_APPEND_OK: break;
         case KW_APPEND_FULL: return KW_RUN_FULL;
         case KW_APPEND_MEMORY: return KW_RUN_MEMORY;
-        case KW_APPEND_HEADERS: run->status = KW_BATCH_HEADERS; return KW_RUN_BAD;
+        case KW_APPEND_BAD: return KW_RUN_BAD;
         }
         run->at += batch->size;
     }

@@ -34,7 +34,7 @@ typedef struct {
     kw_buffer header_lists;
 } kw_columns;
 
-typedef enum { KW_APPEND_OK = 0, KW_APPEND_FULL, KW_APPEND_MEMORY, KW_APPEND_HEADERS } kw_append_status;
+typedef enum { KW_APPEND_OK = 0, KW_APPEND_FULL, KW_APPEND_MEMORY, KW_APPEND_BAD } kw_append_status;
 
 /* Where a batch and its records lie, for views and for the columns that say so. */
 typedef struct {
@@ -57,6 +57,12 @@ uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_reco
 /* Appends count records. On anything but OK no row was added (the buffers may hold more than the rows need). */
 kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place);
+
+/* Appends the records of magic 2 that stand in place->block from byte `at` on; window: NULL for all. On anything but
+   OK no row was added; KW_APPEND_BAD: *status and *where (byte of the block) say why. */
+kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
+                                         uint32_t at, const kw_window *window, kw_batch_status *status,
+                                         uint32_t *where);
 void kw_columns_free(kw_columns *columns);
 
 /* UTF-8 as Java reads it, bad bytes as U+FFFD: writes at most 3 * size bytes to out, returns how many. */
@@ -80,8 +86,6 @@ typedef struct {
     int32_t source, view_buffer;
     int64_t origin;               /* the position that the first byte of data is reported at */
     uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size);
-    kw_record *records;           /* scratch, grown as needed; the caller frees it */
-    size_t room;
     /* in and out */
     size_t at;
     size_t keep_at;               /* the batch here was decided on: it is kept (SIZE_MAX: none) */
