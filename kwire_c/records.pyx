@@ -2,7 +2,7 @@
 
 import zlib
 
-from kwire_c.failure import CorruptBatchError, KwireError
+from kwire_c.failure import CorruptBatchError, LimitError
 from kwire_c.text import decode_replacing
 
 from cpython.buffer cimport PyBUF_READ
@@ -95,10 +95,8 @@ cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, P
                                magic=head.magic))
     except CorruptBatchError as error:
         raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
-    except KwireError as error:
-        if hasattr(error, "limit"):
-            error.offset = position
-        raise
+    except LimitError as error:
+        raise LimitError(error.reason, limit=error.limit, needed=error.needed, offset=position) from None
 
 
 cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payload, kw_record **records,

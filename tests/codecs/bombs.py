@@ -9,6 +9,9 @@ import cramjam
 import lz4.block
 import zstandard
 
+import kwire
+from kwire.codec.compression import NAMES
+
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -94,6 +97,15 @@ def snappy_blocks() -> bytes:
 def snappy_block_declared() -> bytes:
     """A framed block of seven bytes that declares 4 GiB."""
     return b"\x82SNAPPY\0\0\0\0\1\0\0\0\1" + b"\0\0\0\7" + snappy_declared()
+
+
+def batch(codec: str, payload: bytes) -> bytes:
+    """A sound batch of magic 2, one record, around a payload."""
+    checked = (
+        NAMES.index(codec).to_bytes(2, "big") + bytes(4) + bytes(16) + b"\xff" * 14 + (1).to_bytes(4, "big") + payload
+    )
+    head = bytes(4) + b"\2" + kwire.crc32c(checked).to_bytes(4, "big")
+    return bytes(8) + (len(head) + len(checked)).to_bytes(4, "big") + head + checked
 
 
 # name -> (codec, what makes it, the error it must give)

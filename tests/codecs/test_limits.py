@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.codecs.bombs import BOMBS, MIB
+import kwire
+from tests.codecs.bombs import BOMBS, MIB, batch
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,6 +45,22 @@ before, room = peak(), mapped() + (512 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
 result = outcome(lambda: decompress({codec!r}, data, limit={limit}))
 print(json.dumps([result, peak() - before]))
+"""
+
+BATCH = """
+import kwire
+data = sys.stdin.buffer.read()
+warm = kwire.build_batch([(0, b"key", b"warm" * 30_000)], codec={codec!r})
+list(next(kwire.read_batches(warm)))
+len(kwire.columns(warm))
+before, room = peak(), mapped() + (512 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+reads = {{
+    "objects": lambda: [list(batch) for batch in kwire.read_batches(data, max_batch_bytes={limit})],
+    "columns": lambda: kwire.columns(data, max_batch_bytes={limit}),
+    "views": lambda: kwire.columns(data, views=True, max_batch_bytes={limit}),
+}}
+print(json.dumps([{{way: outcome(read) for way, read in reads.items()}}, peak() - before]))
 """
 
 MISSING = """
@@ -86,6 +103,19 @@ def test_a_bomb_under_a_small_cap(name: str) -> None:
     (error, text, _, _), growth = child(BOMB.format(codec=codec, limit=16 * MIB), make())
     assert error == expected, text
     assert growth < 32 * MIB, f"{growth / MIB:.0f} MiB"
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd-unstated", "zstd-stated", "lz4", "snappy-declared", "snappy-raw"])
+def test_a_batch_that_is_a_bomb(name: str) -> None:
+    """The same through read_batches and columns."""
+    codec, make, _ = BOMBS[name]
+    limit = 64 * MIB
+    small = kwire.build_batch([(0, None, b"x")])
+    answers, growth = child(BATCH.format(codec=codec, limit=limit), small + batch(codec, make()))
+    for way, (error, text, told, _) in answers.items():
+        assert (error, told) == ("LimitError", limit), f"{way}: {text}"
+        assert text.endswith(f"at byte {len(small)}")
+    assert growth < 2 * limit, f"{growth / MIB:.0f} MiB"
 
 
 def payloads() -> bytes:
