@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.codec.frames import Request as Request
     from kwire.codec.frames import Response as Response
     from kwire.codec.frames import decode_request as decode_request
+    from kwire.codec.frames import decode_request_header as decode_request_header
     from kwire.codec.frames import decode_response as decode_response
     from kwire.codec.frames import encode_request as encode_request
     from kwire.codec.frames import encode_response as encode_response
@@ -22,6 +23,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.codec.info import build_info as build_info
     from kwire.codec.json import from_json as from_json
     from kwire.codec.json import to_json as to_json
+    from kwire.codec.message_columns import BadMessage as BadMessage
+    from kwire.codec.message_columns import MessageColumns as MessageColumns
+    from kwire.codec.message_columns import columns_of as columns_of
     from kwire.codec.messages import decode as decode
     from kwire.codec.messages import decode_from as decode_from
     from kwire.codec.messages import encode as encode
@@ -57,8 +61,8 @@ _HOME = {
     **dict.fromkeys(("decode", "decode_from", "encode"), "kwire.codec.messages"),
     **dict.fromkeys(
         (
-            "FrameReader", "Request", "Response", "decode_request", "decode_response", "encode_request",
-            "encode_response", "pack_frame",
+            "FrameReader", "Request", "Response", "decode_request", "decode_request_header", "decode_response",
+            "encode_request", "encode_response", "pack_frame",
         ),
         "kwire.codec.frames",
     ),

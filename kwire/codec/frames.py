@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 __all__ = [
-    "FrameReader", "Request", "Response", "decode_request", "decode_response", "encode_request", "encode_response",
-    "pack_frame",
+    "FrameReader", "Request", "Response", "decode_request", "decode_request_header", "decode_response",
+    "encode_request", "encode_response", "pack_frame",
 ]
 
 MAX_FRAME = 100 << 20
@@ -128,17 +128,32 @@ def decode_request(frame: Buffer, *, lenient: bool = False) -> Request:
     lenient: as in decode; what is left over stands in .trailing.
     Raises DecodeError, and UnsupportedVersionError (whose .header holds what could be read) for what the facts lack.
     """
-    head = bytes(memoryview(frame)[:4])
+    header, at, name, header_version = _request_header(frame, lenient)
+    version = header.request_api_version
+    message, end = decode_from(name, version, frame, at, lenient=lenient)
+    return Request(header, message, header_version, _left_over(frame, end, lenient, f"{name} v{version}"))
+
+
+def decode_request_header(data: Buffer, *, lenient: bool = False) -> Any:
+    """The RequestHeader at the start of data; what stands behind it is left alone.
+
+    Raises DecodeError, and UnsupportedVersionError (whose .header holds what could be read) for what the facts lack.
+    """
+    return _request_header(data, lenient)[0]
+
+
+def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
+    """(header, position behind it, name of the request, version of the header)."""
+    head = bytes(memoryview(data)[:4])
     if len(head) < 4:
         raise DecodeError(f"need 4 bytes, {len(head)} left", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
     try:
         name, header_version = _request_facts(key, version)
     except UnsupportedVersionError as error:
-        raise _header_with(error, _guess_header(frame)) from None
-    header, at = decode_from("RequestHeader", header_version, frame, lenient=lenient)
-    message, end = decode_from(name, version, frame, at, lenient=lenient)
-    return Request(header, message, header_version, _left_over(frame, end, lenient, f"{name} v{version}"))
+        raise _header_with(error, _guess_header(data)) from None
+    header, at = decode_from("RequestHeader", header_version, data, lenient=lenient)
+    return header, at, name, header_version
 
 
 def _guess_header(frame: Buffer) -> Any:

@@ -1,0 +1,213 @@
+"""Messages and frames in RDDs and binary columns to JSON, rows and struct columns."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import kwire
+from kwire import schema
+from kwire.spark.payloads import payload_of
+from kwire.spark.shape import CORRUPT
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+MODES = ("FAILFAST", "PERMISSIVE")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f'{name} "{value}" is none of {", ".join(known)}')
+    return value
+
+
+def _located(error: kwire.KwireError, number: int) -> kwire.KwireError:
+    """The error with a text that says which payload of the partition."""
+    error.args = (f"payload {number}: {error}",)
+    return error
+
+
+class MessageDecoder:
+    """What decode_messages returns: call it with the items of one RDD partition. It pickles."""
+
+    def __init__(self, message: str, version: int, output: str, mode: str, lenient: bool) -> None:
+        facts = schema.message(message)
+        self.message, self.version, self.lenient = facts.name, facts.check(version), lenient
+        self.output = _one_of("output", output.lower(), ("json", "row"))
+        self.permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+
+    def __call__(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Decode the payloads of one partition, lazily."""
+        made = self._json if self.output == "json" else _RowMaker(self.message, self.version)
+        blank = None if self.output == "json" else made(None)
+        for number, item in enumerate(items):
+            payload = payload_of(item)
+            if payload is None:
+                continue
+            try:
+                value = made(kwire.decode(self.message, self.version, payload, lenient=self.lenient))
+            except kwire.KwireError as error:
+                if not self.permissive:
+                    raise _located(error, number) from None
+                yield self._marked(blank, f"payload {number}: {error}")
+                continue
+            yield self._marked(value, None) if self.permissive else value
+
+    def _json(self, message: Any) -> str:
+        return json.dumps(kwire.to_json(message, self.version), ensure_ascii=False)
+
+    def _marked(self, value: Any, reason: str | None) -> Any:
+        if self.output == "json":
+            return value, reason
+        from pyspark.sql import Row
+
+        return Row(*value.__fields__, CORRUPT)(*value, reason)
+
+
+class _RowMaker:
+    """Messages of one version as pyspark Rows: snake_case names, uuids as in JSON, unknown tags left out."""
+
+    def __init__(self, message: str, version: int) -> None:
+        self.version = version
+        self.make = self._of_struct(schema.message(message).fields)
+
+    def __call__(self, value: Any) -> Any:
+        return self.make(value)
+
+    def _of_struct(self, fields: tuple[schema.Field, ...]) -> Callable[[Any], Any]:
+        from pyspark.sql import Row
+
+        chosen = [field for field in fields if self.version in field.versions]
+        row = Row(*[field.snake_name for field in chosen])
+        parts = [(field.snake_name, self._of_field(field)) for field in chosen]
+
+        def made(value: Any) -> Any:
+            return row(*[None if value is None else part(getattr(value, name)) for name, part in parts])
+
+        return made
+
+    def _of_field(self, field: schema.Field) -> Callable[[Any], Any]:
+        if field.struct:
+            one = self._of_struct(field.fields)
+        elif field.element == "uuid":
+            one = _uuid_text
+        else:
+            one = list if field.is_array else _same
+            return lambda value: None if value is None else one(value)
+        if field.is_array:
+            return lambda value: None if value is None else [one(item) for item in value]
+        return lambda value: None if value is None else one(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _uuid_text(value: UUID) -> str:
+    return urlsafe_b64encode(value.bytes)[:22].decode()
+
+
+def decode_messages(
+    message: str, version: int, output: str = "json", mode: str = "FAILFAST", *, lenient: bool = False
+) -> MessageDecoder:
+    """Return a picklable callable for rdd.mapPartitions over payloads of one message each.
+
+    An item of the RDD is bytes (or any buffer), or a row or tuple with one binary column; None gives nothing.
+    output: "json" (str, as kwire.to_json) or "row" (pyspark Rows of the version's fields); mode: "FAILFAST" raises
+    DecodeError with the number of the payload, "PERMISSIVE" gives (json, reason) tuples, or rows with _corrupt_record
+    last: one of the two is null. Raises UnsupportedVersionError, ValueError for an unknown name.
+    """
+    return MessageDecoder(message, version, output, mode, lenient)
+
+
+class FrameDecoder:
+    """What decode_frames returns: call it with the items of one RDD partition. It pickles."""
+
+    def __init__(self, kind: str, mode: str, api: int | str | None, version: int | None, lenient: bool) -> None:
+        self.kind = _one_of("kind", kind.lower(), ("request", "response"))
+        self.permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+        if (api is None) != (version is None) or (api is not None and kind == "request"):
+            raise ValueError("api and version go together, and with responses")
+        self.api, self.version, self.lenient = api, version, lenient
+
+    def __call__(self, items: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+        """Decode the frames of one partition, lazily."""
+        one = self._request if self.kind == "request" else self._response if self.api is None else self._answer
+        for number, item in enumerate(items):
+            if item is None:
+                continue
+            try:
+                row = one(item)
+            except kwire.KwireError as error:
+                if not self.permissive:
+                    raise _located(error, number) from None
+                yield (None, None, None, None, None, f"payload {number}: {error}")
+                continue
+            if row is not None:
+                yield (*row, None) if self.permissive else row
+
+    def _request(self, item: Any) -> tuple[Any, ...] | None:
+        payload = payload_of(item)
+        if payload is None:
+            return None
+        seen = kwire.decode_request(payload, lenient=self.lenient)
+        value = json.dumps(kwire.to_json(seen.message, seen.version), ensure_ascii=False)
+        return seen.api_key, seen.version, seen.correlation_id, seen.client_id, value
+
+    def _answer(self, item: Any) -> tuple[Any, ...] | None:
+        payload = payload_of(item)
+        if payload is None:
+            return None
+        seen = kwire.decode_response(payload, api=self.api, version=self.version, lenient=self.lenient)
+        return self._told(seen, None)
+
+    def _response(self, item: Any) -> tuple[Any, ...] | None:
+        if not isinstance(item, tuple) or len(item) != 2:
+            raise TypeError("a pair is needed: the response frame and the header of its request")
+        frame, head = (payload_of(part) if part is not None else None for part in item)
+        if frame is None or head is None:
+            return None
+        header = kwire.decode_request_header(head)
+        return self._told(kwire.decode_response(frame, header, lenient=self.lenient), header.client_id)
+
+    def _told(self, seen: kwire.Response, client_id: str | None) -> tuple[Any, ...]:
+        value = json.dumps(kwire.to_json(seen.message, seen.version), ensure_ascii=False)
+        return seen.api_key, seen.version, seen.correlation_id, client_id, value
+
+
+def decode_frames(
+    kind: str = "request",
+    mode: str = "FAILFAST",
+    *,
+    api: int | str | None = None,
+    version: int | None = None,
+    lenient: bool = False,
+) -> FrameDecoder:
+    """Return a picklable callable for rdd.mapPartitions over frames (header and body, without the 4-byte size).
+
+    It gives tuples (api_key, version, correlation_id, client_id, json). kind: "request" takes frames; "response" takes
+    pairs (response frame, bytes of the request's header or its whole frame), or frames alone with api (key or name)
+    and version, where client_id is None. mode: "FAILFAST" raises, "PERMISSIVE" adds the reason as the last item, with
+    null before it where a frame is bad. Raises ValueError for an unknown name.
+    """
+    return FrameDecoder(kind, mode, api, version, lenient)
+
+
+def from_wire(
+    column: Column | str, message: str, version: int, mode: str = "FAILFAST", *, lenient: bool = False
+) -> Column:
+    """Return a struct Column with the messages in a binary column: the fields of that version in snake_case.
+
+    Null gives null. uuid is a string as in JSON, uint16 int, uint32 long, int8 tinyint, records binary; unknown tags
+    are left out. mode: "FAILFAST" fails the job with the reason, "PERMISSIVE" gives a null struct for a bad payload.
+    Raises UnsupportedVersionError, ValueError for an unknown name.
+    """
+    from kwire.spark.wire import struct_column
+
+    facts = schema.message(message)
+    permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+    return struct_column(column, facts.name, facts.check(version), permissive, lenient)
