@@ -91,7 +91,7 @@ def struct_column(column: Any, message: str, version: int, permissive: bool, len
 
     import pandas as pd
 
-    def read_series(payloads: pd.Series) -> pd.Series:
+    def read_series(payloads: Any) -> Any:
         # a frame cannot say that a whole struct is null, a list of one struct can
         rows = reader(pa.array(payloads, pa.binary())).to_pylist()
         return pd.Series([None if row is None else [row] for row in rows])
@@ -99,5 +99,6 @@ def struct_column(column: Any, message: str, version: int, permissive: bool, len
     from pyspark.sql.pandas import functions as pandas_functions
 
     make: Any = pandas_functions.pandas_udf
-    by_pandas: Column = make(read_series, spark.ArrayType(kind))(chosen).getItem(0)
+    read_all = make(read_series, spark.ArrayType(kind), pandas_functions.PandasUDFType.SCALAR)
+    by_pandas: Column = read_all(chosen).getItem(0)
     return by_pandas
