@@ -1,20 +1,12 @@
-"""Options, schemas and pushed filters: what needs no JVM."""
+"""Options and schemas: what needs no JVM."""
 
 from __future__ import annotations
 
-import pickle
-from datetime import UTC, datetime
-from typing import Any
-
 import pytest
-from pyspark.sql import datasource
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from kwire.spark.options import EARLIEST, LATEST, parse
-from kwire.spark.plan import Bounds, Pushed
-from kwire.spark.pushdown import push
 from kwire.spark.shape import check_source_schema, source_schema
-from kwire.spark.source import KwireDataSource
 
 pytestmark = pytest.mark.quick
 
@@ -79,46 +71,3 @@ def test_user_schema_is_checked() -> None:
         check_source_schema(StructType([StructField("offsets", LongType())]))
     with pytest.raises(ValueError, match='"offset" is bigint, the schema says string'):
         check_source_schema(StructType([StructField("offset", StringType())]))
-
-
-def test_reader_pickles_with_its_pushed_filters(tmp_path: Any) -> None:
-    reader = KwireDataSource({"path": str(tmp_path), "pushFilters": "true"}).reader(source_schema(False, False))
-    # what Spark asks while pushdown is off
-    assert reader.pushFilters.__func__ is datasource.DataSourceReader.pushFilters
-    left = list(reader.pushFilters([datasource.EqualTo(("offset",), 7), datasource.EqualTo(("key",), b"k")]))
-    assert left == [datasource.EqualTo(("key",), b"k")]
-    assert pickle.loads(pickle.dumps(reader)).pushed.bounds == Bounds(7, 8)
-
-
-NOON = datetime(2024, 1, 1, 12, 0, 0, 500, UTC)
-NOON_MS = 1704110400000
-
-
-@pytest.mark.parametrize(
-    ("one", "left", "exact"),
-    [
-        (datasource.GreaterThan(("offset",), 4), Pushed(bounds=Bounds(start_offset=5)), True),
-        (datasource.GreaterThanOrEqual(("offset",), 4), Pushed(bounds=Bounds(start_offset=4)), True),
-        (datasource.LessThan(("offset",), 4), Pushed(bounds=Bounds(end_offset=4)), True),
-        (datasource.LessThanOrEqual(("offset",), 4), Pushed(bounds=Bounds(end_offset=5)), True),
-        (datasource.In(("offset",), [9, 4]), Pushed(bounds=Bounds(4, 10)), False),
-        (datasource.In(("partition",), [1, 2]), Pushed(partitions=frozenset({1, 2})), True),
-        (datasource.EqualTo(("topic",), "a"), Pushed(topics=frozenset({"a"})), True),
-        (datasource.EqualTo(("timestamp",), NOON), Pushed(bounds=Bounds(None, None, NOON_MS, NOON_MS + 1)), False),
-        (datasource.GreaterThan(("timestamp",), NOON), Pushed(bounds=Bounds(start_timestamp=NOON_MS)), False),
-        (datasource.LessThanOrEqual(("timestamp",), NOON), Pushed(bounds=Bounds(end_timestamp=NOON_MS + 1)), False),
-        (datasource.GreaterThan(("partition",), 1), Pushed(), False),
-        (datasource.IsNotNull(("offset",)), Pushed(), False),
-        (datasource.EqualTo(("headers", "key"), "a"), Pushed(), False),
-        (datasource.Not(datasource.EqualTo(("offset",), 4)), Pushed(), False),
-    ],
-)
-def test_pushed_filters(one: Any, left: Pushed, exact: bool) -> None:
-    assert push(Pushed(), one) == (left, exact)
-
-
-def test_pushed_filters_narrow_each_other() -> None:
-    pushed = push(Pushed(), datasource.GreaterThan(("offset",), 4))[0]
-    pushed = push(pushed, datasource.LessThan(("offset",), 9))[0]
-    assert pushed.bounds == Bounds(5, 9)
-    assert push(pushed, datasource.LessThan(("offset",), 5))[0].bounds.empty
