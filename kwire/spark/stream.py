@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,17 @@ try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
 except ImportError:  # Spark 4.0 and 4.1
 
-    ReadAllAvailable = ReadMaxBytes = type(None)  # type: ignore[misc,assignment]
-
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """Stand-in where Spark lacks the interface."""
+
+    class ReadAllAvailable:  # type: ignore[no-redef]
+        """Stand-in where Spark lacks read limits."""
+
+    @dataclass
+    class ReadMaxBytes:  # type: ignore[no-redef]
+        """Stand-in where Spark lacks read limits."""
+
+        max_bytes: int
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,11 +66,13 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Return how far whole batches reach, at most the limit's bytes (or maxBytesPerTrigger) behind start."""
+        """Return how far whole batches reach, at most the limit's bytes behind start.
+
+        Spark 4.0 and 4.1 tell neither start nor limit, and take one answer for all there is with availableNow: so
+        maxBytesPerTrigger cannot be kept with them, and they get everything.
+        """
         before: Offset = self.reached if start is None else start
-        most = self.options.max_bytes_per_trigger
-        if limit is not None:
-            most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         end = dict(before)
         found = list(self._partitions())
         for number, files in enumerate(found):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import datasource
 
 import kwire
 from tests.spark.logs import START, batch, marker, segment, transaction
@@ -228,7 +229,8 @@ def test_filters(spark: SparkSession, tmp_path: Path, conf: str, option: str) ->
         assert offsets(frame().where(f"timestamp > timestamp_millis({START + 12})")) == [13, 13, 14, 14]
         assert offsets(frame().where("key = cast('k3' as binary) or offset = 4")) == [3, 3, 4, 4]
         few = frame().where("partition = 0 and offset > 12")
-        assert offsets(few) == [13, 14] and few.rdd.getNumPartitions() == (1 if conf == option == "true" else 2)
+        narrowed = conf == option == "true" and hasattr(datasource, "EqualTo")  # not in Spark 4.0
+        assert offsets(few) == [13, 14] and few.rdd.getNumPartitions() == (1 if narrowed else 2)
         # Spark keeps what a query pushed for the next use of a DataFrame: without the option nothing may be missing
         assert once.count() == 30 and once.where("offset = 1").union(once).count() == 32
     finally:

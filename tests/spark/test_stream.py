@@ -29,10 +29,11 @@ class Query:
 
     def restart(self) -> None:
         self.reader = SegmentStreamReader(self.options, source_schema(False, self.options.mode == "PERMISSIVE"))
+        self.limit = self.reader.getDefaultReadLimit()
 
     def rows(self) -> list[Any]:
         start = self.reader.initialOffset() if self.at is None else self.at
-        end = self.reader.latestOffset(start)
+        end = self.reader.latestOffset(start, self.limit)
         tasks = self.reader.partitions(start, end)
         if end == start:
             assert not tasks
