@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: build check demo lint soak spark40 test
+.PHONY: bench build check demo lint soak spark40 test
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -35,6 +35,11 @@ soak: build spark40
 
 demo: build
 	$(BIN)/python -m tests.demo.demo
+
+# kwire beside its peers: prints ratios and which bars hold, writes benchmarks/results.
+bench: build
+	$(BIN)/python -m pip install -q -e '.[bench]'
+	$(BIN)/python -m benchmarks.run
 
 # The Spark tests on the oldest Spark that kwire works with, beside the environment's own packages.
 spark40: build
