@@ -189,6 +189,7 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t siz
     kw_cursor c = {block, block + *at, block + size};
     const int8_t type = batch->timestamp_type;
     const uint64_t base_stamp = (uint64_t)batch->base_timestamp, base_offset = (uint64_t)batch->base_offset;
+    if (count == 0) return KW_BATCH_OK; /* there may be no array then */
     /* While 64 bytes are left behind a record, its head's varints (under 40 bytes) are read without a check: each part
        is checked against the record's end, and no varint reaches 64 bytes past it. */
     const int64_t last_safe = (int64_t)size - 64;

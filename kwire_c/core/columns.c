@@ -325,6 +325,7 @@ static void set_scale(kw_columns *columns, double bytes) {
 static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place) {
     kw_append_status status;
+    if (count == 0) return KW_APPEND_OK; /* there may be no buffers yet */
     if (columns->rows + count > INT32_MAX - 1) return KW_APPEND_FULL;
     for (int i = 0; i < KW_COL_FIXED; i++) {
         if (!(columns->fields & 1u << i)) continue;

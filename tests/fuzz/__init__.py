@@ -1,0 +1,1 @@
+"""The C core alone, without Python, under libFuzzer and the sanitisers."""
