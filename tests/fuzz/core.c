@@ -72,9 +72,10 @@ static void batches(const uint8_t *data, size_t size) {
             }
         } else if (kw_batch_count(&batch, batch.size - KW_HEADER_V2) == KW_BATCH_OK) {
             kw_record *records = malloc(((size_t)batch.count + 1) * sizeof(kw_record));
-            if (kw_records_read(copy, KW_HEADER_V2, batch.size, &batch, records, &where) == KW_BATCH_OK)
+            uint32_t here = KW_HEADER_V2;
+            if (kw_records_read(copy, &here, batch.size, &batch, records, (uint32_t)batch.count) == KW_BATCH_OK)
                 records_of(copy, batch.size, &batch, records, (uint32_t)batch.count);
-            MUST(where <= batch.size);
+            MUST(here <= batch.size);
             free(records);
         }
         free(copy);
@@ -95,7 +96,6 @@ static void as_columns(const uint8_t *data, size_t size, int views, int64_t most
         run.at += 12 + kw_load32(data + run.at + 8);
     }
     MUST(columns.rows >= 0 && columns.key.nulls <= columns.rows);
-    free(run.records);
     kw_columns_free(&columns);
 }
 
