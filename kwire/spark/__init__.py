@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
-from kwire.spark.functions import decode_records, records
-from kwire.spark.messages import decode_frames, decode_messages, from_wire
-from kwire.spark.source import KwireDataSource, register
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kwire.spark.functions import decode_records, records
+    from kwire.spark.messages import decode_frames, decode_messages, from_wire
+    from kwire.spark.source import KwireDataSource, register
+
+# public name -> module that defines it; at first use, for Spark starts a new Python for each step of planning
+_HOME = {
+    "KwireDataSource": "kwire.spark.source",
+    "decode_frames": "kwire.spark.messages",
+    "decode_messages": "kwire.spark.messages",
+    "decode_records": "kwire.spark.functions",
+    "from_wire": "kwire.spark.messages",
+    "records": "kwire.spark.functions",
+    "register": "kwire.spark.source",
+}
 
 __all__ = [
     "KwireDataSource", "decode_frames", "decode_messages", "decode_records", "from_wire", "records", "register",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kwire.spark' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CORRUPT = "_corrupt_record"
 
@@ -98,6 +99,8 @@ def check_fields(fields: Iterable[str]) -> tuple[str, ...]:
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
     """Return the exact Arrow schema that Spark expects for a schema (timestamps in microseconds, UTC)."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     if "timezone" in signature(to_arrow_schema).parameters:
         return to_arrow_schema(schema, timezone="UTC")
     return to_arrow_schema(schema)
@@ -108,6 +111,8 @@ def as_spark_array(column: Any, kind: pa.DataType) -> pa.Array:
 
     Timestamps that microseconds cannot hold become null.
     """
+    import pyarrow as pa
+
     array = pa.array(column)
     if array.type == kind:
         return array
@@ -117,6 +122,7 @@ def as_spark_array(column: Any, kind: pa.DataType) -> pa.Array:
 
 
 def _microseconds(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
@@ -130,6 +136,7 @@ def _microseconds(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def without_empty_lists(array: pa.Array) -> pa.Array:
     """Make empty headers null, as Spark's Kafka source has them."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     empty = pc.equal(pc.list_value_length(array), 0)

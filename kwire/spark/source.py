@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from kwire.spark.options import Options, parse
-from kwire.spark.reader import SegmentReader
 from kwire.spark.shape import check_source_schema, source_schema
-from kwire.spark.stream import SegmentStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+    from kwire.spark.reader import SegmentReader
+    from kwire.spark.stream import SegmentStreamReader
 
 
 class KwireDataSource(DataSource):
@@ -31,12 +32,16 @@ class KwireDataSource(DataSource):
 
     def reader(self, schema: StructType) -> SegmentReader:
         """Return the reader of a batch query; schema: the columns wanted."""
+        from kwire.spark.reader import SegmentReader
+
         wanted = self._parsed()
         check_source_schema(schema)
         return SegmentReader(wanted, schema)
 
     def streamReader(self, schema: StructType) -> SegmentStreamReader:
         """Return the reader of a streaming query; schema: the columns wanted."""
+        from kwire.spark.stream import SegmentStreamReader
+
         wanted = self._parsed()
         check_source_schema(schema)
         return SegmentStreamReader(wanted, schema)
