@@ -2,7 +2,8 @@
 
 Run it from the top folder: python -m benchmarks.spark.spark_peers [--rows 2300000] [--rounds 3]
 CPU time is that of the driver, the JVM and all Python workers together, each job's own share of it: all jobs run in one
-session, warm, in turn. It prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
+session, warm, in turn. "aiokafka" alone counts its tuples where they are made, in Python; "to a
+DataFrame" hands them to the JVM, as the data source does. It prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
 """
 
 from __future__ import annotations
@@ -104,9 +105,18 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
             names[number] = path
         return aggregated(DataFrame(jvm.SegmentRows.read(spark._jsparkSession, names), spark))
 
+    def to_a_frame() -> int:
+        from pyspark.sql import functions as f
+
+        rows = payloads.mapPartitions(with_aiokafka)
+        frame = spark.createDataFrame(rows, "offset long, timestamp long, key binary, value binary")
+        found = frame.agg(f.count("*"), f.sum(f.length("value")), f.sum(f.length("key")), f.max("offset")).first()
+        return int(found[0])
+
     return {
         "data source": lambda: aggregated(spark.read.format("kwire").load(folder)),
         "JVM reader": in_the_jvm,
+        "aiokafka, to a DataFrame": to_a_frame,
         "mapPartitions, aiokafka": lambda: payloads.mapPartitions(with_aiokafka).count(),
         "mapPartitions, arrow": lambda: payloads.mapPartitions(kwire.spark.decode_records(output="arrow"))
         .map(lambda batch: batch.num_rows).sum(),
@@ -130,7 +140,8 @@ def main() -> None:
     spark = (
         SparkSession.builder.master("local[2]").appName("kwire peers").config("spark.ui.enabled", "false")
         .config("spark.driver.extraClassPath", os.pathsep.join([str(classes), clients]))
-        .config("spark.driver.memory", "2g").config("spark.log.level", "ERROR").getOrCreate()
+        .config("spark.driver.memory", "2g").config("spark.log.level", "ERROR")
+        .config("spark.ui.showConsoleProgress", "false").getOrCreate()
     )
     kwire.spark.register(spark)
     root = psutil.Process()
@@ -152,7 +163,8 @@ def main() -> None:
         print(f"  {name:26} {statistics.median(seconds):7.2f}  {min(seconds):.2f}..{max(seconds):.2f}")
     ratios = {}
     peer = "mapPartitions, aiokafka"
-    for one, other in (("data source", peer), ("data source", "JVM reader"), ("mapPartitions, arrow", peer),
+    for one, other in (("data source", "aiokafka, to a DataFrame"), ("data source", peer), ("data source", "JVM reader"),
+                       ("mapPartitions, arrow", "aiokafka, to a DataFrame"), ("mapPartitions, arrow", peer),
                        ("mapPartitions, tuples", peer)):
         if one in taken and other in taken:
             each = [b / a for a, b in zip(taken[one], taken[other], strict=True)]
