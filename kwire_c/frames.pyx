@@ -43,7 +43,8 @@ cdef extern from "frames.h" nogil:
     kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
     kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
     bint kw_xerial_is(const uint8_t *data, size_t size)
-    kw_frame_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared)
+    kw_frame_status kw_xerial_next(
+        kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared)
     uint32_t kw_xxh32(const uint8_t *data, size_t size)
 
 
