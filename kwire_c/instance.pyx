@@ -3,12 +3,12 @@
 An object slot that is NULL holds the field's default; an empty list is () until somebody looks at it.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport Py_EQ, Py_NE, PyObject, PyObject_RichCompareBool, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int16_t, int32_t, int8_t, int64_t, uint16_t, uint32_t, uint8_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
 from kwire_c.plan cimport (KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_RECORDS,
                            KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UUID, kw_class, kw_field, kw_width)

@@ -8,9 +8,9 @@ from libc.string cimport memcpy
 
 from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, kw_new_instance, put,
                                read_native)
-from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES,
-                           KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID,
-                           Message, find, kw_op, kw_plan)
+from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8,
+                           KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_op,
+                           kw_plan)
 from kwire_c.report import encode_error
 from kwire_c.values cimport place_number, tags_list, take_ints
 

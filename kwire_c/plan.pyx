@@ -2,7 +2,7 @@
 
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF
+
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
@@ -112,7 +112,7 @@ cdef class Message:
         """Gives every field its kind, default and place: objects first, then numbers, the widest first."""
         cdef kw_field *field
         cdef uint32_t at = KW_UNKNOWN_AT + sizeof(void *)
-        cdef int i, width, kind
+        cdef int i, width
         cls.n_slots = 1
         for i in range(cls.n_fields):
             field, facts = &cls.fields[i], fields[i]

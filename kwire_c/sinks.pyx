@@ -5,19 +5,18 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+
 
 import sys
 
 from kwire_c.arrow import export_array, export_schema, export_stream
 from kwire_c.decode import decode
-from kwire_c.failure import DecodeError, LimitError
+from kwire_c.failure import LimitError
 
 from kwire_c.arrow cimport Node, make_node
 from kwire_c.instance cimport KW_PLACE, KW_SLOT, Span, fallback
-from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_BOOL, KW_BYTES, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING,
-                           KW_STRUCT, KW_UUID, Message, find, kw_cursor, kw_cursor_set, kw_field, kw_op, kw_plan,
-                           kw_width)
+from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_BOOL, KW_BYTES, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT,
+                           KW_UUID, Message, find, kw_cursor, kw_cursor_set, kw_field, kw_op, kw_plan, kw_width)
 
 cdef extern from "sink.h" nogil:
     ctypedef struct kw_store:
@@ -113,7 +112,6 @@ cdef class Gatherer:
         """wanted: None for every field, else {name: None or the same below}; owner: NULL where nobody looks."""
         cdef kw_route *route = <kw_route *>calloc(1, sizeof(kw_route))
         cdef const kw_op *op
-        cdef const kw_op *run = NULL
         cdef int i
         if route == NULL:
             raise MemoryError
@@ -129,7 +127,7 @@ cdef class Gatherer:
         for i in range(plan.n_ops):
             op = &plan.ops[i]
             if op.code == KW_RUN:
-                run, first = op, i
+                first = i
                 continue
             name = str(<object>op.field.name)
             names.add(name)
@@ -307,7 +305,7 @@ cdef Node repeated(str name, kw_sink *sink, list arrays, int64_t rows):
             for address in arrays:
                 ends = <const int32_t *>(<kw_sink *><size_t>address).offsets.data
                 first, last = ends[first], ends[last]
-            for i in range(last - first):
+            for _ in range(last - first):
                 index[at] = outer
                 at += 1
         check(kw_sink_take(sink, owner.sink, index, at))
@@ -402,8 +400,10 @@ cdef int add_element(kw_sink *sink, object element) except -1:
         return add_struct(sink, <char *><PyObject *>element)
     if sink.kind == KW_STRING:
         return add_bytes(sink, element)
-    data = element.bytes if sink.kind == KW_UUID else element.to_bytes(kw_width[sink.kind], sys.byteorder,
-                                                                      signed=element < 0)
+    if sink.kind == KW_UUID:
+        data = element.bytes
+    else:
+        data = element.to_bytes(kw_width[sink.kind], sys.byteorder, signed=element < 0)
     return check(kw_sink_fixed(sink, <const uint8_t *><const char *>data))
 
 

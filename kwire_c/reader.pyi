@@ -1,0 +1,1 @@
+"""The walker that reads: nothing of it is for Python."""

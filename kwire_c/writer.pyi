@@ -1,0 +1,1 @@
+"""The walker that writes: nothing of it is for Python."""

@@ -1,0 +1,449 @@
+"""The walker that writes: the fields of message instances to bytes, by the ops of a plan."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport realloc
+from libc.string cimport memcmp, memcpy, memmove
+
+from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, slot_equal
+from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BYTES, KW_COMPACT, KW_INT16, KW_INT32,
+                           KW_INT64, KW_INT8, KW_MAX_STRING, KW_MAX_TAG, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING,
+                           KW_STRUCT, KW_UINT16, Message, kw_field, kw_in, kw_op, kw_plan, kw_store16, kw_store32,
+                           kw_store64, kw_store_fixed, kw_width, kw_write_uvarint)
+from kwire_c.values cimport tags_list
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_COMPACT_ASCII(PyObject *text)
+    bint PyUnicode_CheckExact(PyObject *text)
+    bint PyUnicode_Check(PyObject *text)
+    bint PyBytes_CheckExact(PyObject *data)
+    bint PyList_CheckExact(PyObject *items)
+    Py_ssize_t PyList_GET_SIZE(PyObject *items)
+    PyObject *PyList_GET_ITEM(PyObject *items, Py_ssize_t at)
+    Py_ssize_t PyTuple_GET_SIZE(PyObject *items)
+    PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t at)
+    void *PyUnicode_DATA(PyObject *text)
+    Py_ssize_t PyUnicode_GET_LENGTH(PyObject *text)
+    const char *PyUnicode_AsUTF8AndSize(PyObject *text, Py_ssize_t *size)
+    int raw_get_buffer "PyObject_GetBuffer"(PyObject *data, Py_buffer *buffer, int flags)
+    object PyBytes_FromStringAndSize(const char *data, Py_ssize_t size)
+    PyObject *PyErr_NoMemory()
+    void PyErr_Clear()
+    bint PyErr_ExceptionMatches(PyObject *kind)
+    PyObject *PyExc_UnicodeEncodeError
+    void raw_incref "Py_INCREF"(PyObject *)
+    void raw_decref "Py_DECREF"(PyObject *)
+    long PyLong_AsLong(PyObject *value)
+    long long PyLong_AsLongLong(PyObject *value)
+    PyTypeObject *Py_TYPE(void *self)
+
+
+cdef int grow(Out *o, size_t need) noexcept:
+    """Room for this many more bytes."""
+    cdef size_t used = o.at - o.start, size = o.end - o.start
+    cdef uint8_t *made
+    if size == 0:
+        size = 4096
+    while size - used < need:
+        size *= 2
+    made = <uint8_t *>realloc(o.start, size)
+    if made == NULL:
+        PyErr_NoMemory()
+        return -1
+    o.start, o.at, o.end = made, made + used, made + size
+    return 0
+
+
+cdef inline int ensure(Out *o, size_t need) noexcept:
+    if <size_t>(o.end - o.at) < need:
+        return grow(o, need)
+    return 0
+
+
+cdef int refuse(Out *o, object reason) noexcept:
+    raw_incref(<PyObject *>reason)
+    o.reason = <PyObject *>reason
+    return -1
+
+
+cdef int refuse_type(Out *o, str wanted, PyObject *item) noexcept:
+    return refuse(o, f"expected {wanted}, got {type(<object>item).__name__}")
+
+
+cdef inline void put_length(Out *o, const kw_op *op, int64_t size, int width) noexcept:
+    """A length, -1 for null; the room is there."""
+    if op.flags & KW_COMPACT:
+        if 0 <= size < 0x7f:
+            o.at[0] = <uint8_t>(size + 1)
+            o.at += 1
+        else:
+            o.at = kw_write_uvarint(o.at, <uint32_t>(size + 1))
+    elif width == 2:
+        kw_store16(o.at, <uint16_t><int16_t>size)
+        o.at += 2
+    else:
+        kw_store32(o.at, <uint32_t><int32_t>size)
+        o.at += 4
+
+
+cdef int put_null(Out *o, const kw_op *op, int width) noexcept:
+    if not op.flags & KW_NULLABLE:
+        return refuse(o, "null where the version allows none")
+    put_length(o, op, -1, width)
+    return 0
+
+
+cdef const char *other_text(Out *o, PyObject *text, Py_ssize_t *size) noexcept:
+    """The UTF-8 of a string that is not plain ASCII; NULL where there is none."""
+    cdef const char *data
+    if not PyUnicode_Check(text):
+        refuse_type(o, "str", text)
+        return NULL
+    data = PyUnicode_AsUTF8AndSize(text, size)
+    if data == NULL and PyErr_ExceptionMatches(PyExc_UnicodeEncodeError):
+        PyErr_Clear()
+        refuse(o, "a lone surrogate has no UTF-8")
+    return data
+
+
+cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept:
+    """A string and its length; room stays free behind it."""
+    cdef Py_ssize_t size = 0
+    cdef const char *data
+    if PyUnicode_CheckExact(text) and PyUnicode_IS_COMPACT_ASCII(text):
+        data, size = <const char *>PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text)
+    else:
+        data = other_text(o, text, &size)
+        if data == NULL:
+            return -1
+    if size > KW_MAX_STRING:
+        return refuse(o, f"a string of {size} bytes, more than 32767")
+    if ensure(o, size + 5 + room) < 0:
+        return -1
+    put_length(o, op, size, 2)
+    memcpy(o.at, data, size)
+    o.at += size
+    return 0
+
+
+cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room, bint kept) noexcept:
+    """Bytes and their length. kept: they stay where they are until the message is written."""
+    cdef Piece *piece
+    if size > 0x7ffffffe:
+        return refuse(o, f"{size} bytes are more than a field can hold")
+    if kept and size >= LONG and not o.inside_tag and o.n_pieces < PIECES:
+        put_length(o, op, size, 4)
+        piece = &o.pieces[o.n_pieces]
+        piece.at, piece.data, piece.size = o.at - o.start, data, size
+        o.n_pieces += 1
+        o.long_bytes += size
+        return ensure(o, room)
+    if ensure(o, size + 5 + room) < 0:
+        return -1
+    put_length(o, op, size, 4)
+    memcpy(o.at, data, size)
+    o.at += size
+    return 0
+
+
+cdef int put_bytes(Out *o, const kw_op *op, PyObject *data, size_t room) noexcept:
+    cdef Py_buffer buffer
+    cdef int status
+    if PyBytes_CheckExact(data):
+        return put_data(o, op, PyBytes_AS_STRING(<object>data), PyBytes_GET_SIZE(<object>data), room, True)
+    if isinstance(<object>data, Span):
+        return put_data(o, op, (<Span><object>data).data, (<Span><object>data).size, room, True)
+    if raw_get_buffer(data, &buffer, PyBUF_SIMPLE) < 0:
+        PyErr_Clear()
+        return refuse(o, "a view whose bytes cannot be had any more")
+    status = put_data(o, op, buffer.buf, buffer.len, room, False)
+    PyBuffer_Release(&buffer)
+    return status
+
+
+cdef int put_ints(Out *o, const kw_op *op, PyObject *items, size_t room) noexcept:
+    """The setter made a tuple of numbers in range."""
+    cdef Py_ssize_t i, count = PyTuple_GET_SIZE(items)
+    cdef int kind = op.elem, width = kw_width[kind]
+    cdef PyObject *item
+    cdef uint8_t *p
+    if ensure(o, count * width + 5 + room) < 0:
+        return -1
+    put_length(o, op, count, 4)
+    p = o.at
+    for i in range(count):
+        item = PyTuple_GET_ITEM(items, i)
+        if kind == KW_INT32:
+            kw_store32(p, <uint32_t>PyLong_AsLong(item))
+        elif kind == KW_INT64:
+            kw_store64(p, <unsigned long long>PyLong_AsLongLong(item))
+        elif kind == KW_INT16 or kind == KW_UINT16:
+            kw_store16(p, <uint16_t>PyLong_AsLong(item))
+        elif kind == KW_INT8:
+            p[0] = <uint8_t>PyLong_AsLong(item)
+        else:
+            kw_store32(p, <uint32_t>PyLong_AsLongLong(item))
+        p += width
+    o.at = p
+    return 0
+
+
+cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexcept:
+    cdef Py_ssize_t i, count
+    if op.code == KW_ARRAY_INT:
+        return put_ints(o, op, items, room)
+    if ensure(o, 5 + room) < 0:
+        return -1
+    if not PyList_CheckExact(items):  # an empty one that nobody looked at yet
+        put_length(o, op, 0, 4)
+        return 0
+    count = PyList_GET_SIZE(items)
+    if count > 0x7ffffffe:
+        return refuse(o, f"{count} elements are more than an array can hold")
+    put_length(o, op, count, 4)
+    for i in range(count):
+        if i >= PyList_GET_SIZE(items):
+            return refuse(o, "the list changed while it was written")
+        if put_element(o, op, PyList_GET_ITEM(items, i)) < 0:
+            return kw_in(&o.f, NULL, i)
+    return ensure(o, room)
+
+
+cdef inline int put_element(Out *o, const kw_op *op, PyObject *item) noexcept:
+    if op.code == KW_ARRAY_STRUCT:
+        if <void *>Py_TYPE(item) != op.sub.cls.type:
+            return refuse_type(o, <str>op.sub.cls.label, item)
+        return put_struct(o, op.sub, <char *>item)
+    if op.code == KW_ARRAY_STRING:
+        return put_text(o, op, item, 0)
+    return put_uuid(o, item)
+
+
+cdef int put_uuid(Out *o, PyObject *value) noexcept:
+    try:
+        data = (<object>value).bytes
+    except Exception:
+        data = None
+    if type(data) is not bytes or len(data) != 16:
+        return refuse_type(o, "uuid.UUID", value)
+    if ensure(o, 16) < 0:
+        return -1
+    memcpy(o.at, PyBytes_AS_STRING(data), 16)
+    o.at += 16
+    return 0
+
+
+cdef int put_struct_field(Out *o, const kw_op *op, PyObject *item, size_t room) noexcept:
+    if item == <PyObject *>None:
+        if not op.flags & KW_NULLABLE:
+            return refuse(o, "null where the version allows none")
+        o.at[0] = 0 if op.inside_tag else 0xff
+        o.at += 1
+        return 0
+    if op.flags & KW_NULLABLE:
+        o.at[0] = 1
+        o.at += 1
+    if put_struct(o, op.sub, <char *>item) < 0:
+        return -1
+    return ensure(o, room)
+
+
+cdef PyObject *default_of(const kw_field *field) noexcept:
+    try:
+        return fallback(field)
+    except BaseException:
+        PyErr_NoMemory()
+        return NULL
+
+
+cdef int put_field(Out *o, const kw_op *op, char *self, size_t room) noexcept:
+    """Any field but a fixed-width one; room bytes stay free behind it."""
+    cdef PyObject *item = KW_SLOT(self, op.at)
+    if item == NULL:
+        item = <PyObject *>op.field.fallback
+        if item == NULL:
+            item = default_of(op.field)
+            if item == NULL:
+                return -1
+    if op.code == KW_STRUCT:
+        return put_struct_field(o, op, item, room)
+    if item == <PyObject *>None:
+        return put_null(o, op, 2 if op.code == KW_STRING else 4)
+    if op.code == KW_STRING:
+        return put_text(o, op, item, room)
+    if op.code == KW_BYTES or op.code == KW_RECORDS:
+        return put_bytes(o, op, item, room)
+    return put_array(o, op, item, room)
+
+
+cdef int put_struct(Out *o, const kw_plan *plan, char *self) noexcept:
+    cdef const kw_op *op = plan.ops
+    cdef const kw_op *end = op + plan.n_ops
+    cdef const kw_op *last
+    cdef size_t room = plan.room
+    cdef uint8_t *p
+    if plan.n_absent and check_absent(o, plan, self) < 0:
+        return -1
+    if ensure(o, room) < 0:
+        return -1
+    while op < end:
+        if op.code == KW_RUN:
+            last = op + op.count
+            p = o.at
+            while op < last:
+                op += 1
+                if op.code == KW_INT32:
+                    kw_store32(p, (<uint32_t *>(self + op.at))[0])
+                    p += 4
+                elif op.code == KW_INT16:
+                    kw_store16(p, (<uint16_t *>(self + op.at))[0])
+                    p += 2
+                else:
+                    kw_store_fixed(op.code, <uint8_t *>(self + op.at), p)
+                    p += kw_width[op.code]
+            o.at = p
+        elif put_field(o, op, self, room) < 0:
+            return kw_in(&o.f, op.field, -1)
+        op += 1
+    if plan.flexible:
+        if plan.n_tags == 0 and KW_SLOT(self, KW_UNKNOWN_AT) == NULL:
+            o.at[0] = 0
+            o.at += 1
+            return 0
+        return put_tags(o, plan, self)
+    if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
+        return refuse_tags(o, plan, KW_SLOT(self, KW_UNKNOWN_AT))
+    return 0
+
+
+cdef int refuse_tags(Out *o, const kw_plan *plan, PyObject *slot) noexcept:
+    if not tags_list(slot):
+        return 0
+    return refuse(o, f"version {plan.version} has no tagged fields, so it cannot carry unknown tags")
+
+
+cdef inline bint is_default(const kw_field *field, char *self) noexcept:
+    cdef PyObject *item
+    if field.kind < KW_STRING:
+        return memcmp(KW_PLACE(self, field.at), field.owner.model + field.at, kw_width[field.kind]) == 0
+    item = KW_SLOT(self, field.at)
+    return item == NULL or equals_default(field, item)
+
+
+cdef bint equals_default(const kw_field *field, PyObject *item) noexcept:
+    try:
+        return slot_equal(field, item, NULL)
+    except Exception:
+        return False
+
+
+cdef int check_absent(Out *o, const kw_plan *plan, char *self) noexcept:
+    """Fields that the version lacks must hold their default."""
+    cdef int i
+    for i in range(plan.n_absent):
+        if not is_default(plan.absent[i], self):
+            refuse_absent(o, plan, plan.absent[i])
+            return kw_in(&o.f, plan.absent[i], -1)
+    return 0
+
+
+cdef int refuse_absent(Out *o, const kw_plan *plan, const kw_field *field) noexcept:
+    first, last = field.first, min(field.last, (<Message>plan.cls.message).last)
+    versions = f"version {first} has it" if first == last else f"versions {first}-{last} have it"
+    return refuse(o, f"version {plan.version} lacks this field and it cannot be dropped; {versions}")
+
+
+cdef int put_tags(Out *o, const kw_plan *plan, char *self) noexcept:
+    """Known and unknown tags in ascending order."""
+    cdef int i, n = 0
+    if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
+        return put_all_tags(o, plan, self)
+    for i in range(plan.n_tags):
+        if not is_default(plan.tags[i].field, self):
+            n += 1
+    if ensure(o, 5) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, n)
+    if n:
+        for i in range(plan.n_tags):
+            if not is_default(plan.tags[i].field, self) and put_tag(o, &plan.tags[i], self) < 0:
+                return -1
+    return 0
+
+
+cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) noexcept:
+    """With unknown ones among them, none of which may repeat or be known."""
+    cdef int i
+    cdef list entries = tags_list(KW_SLOT(self, KW_UNKNOWN_AT))
+    cdef set seen = set()
+    if not isinstance(<object>KW_SLOT(self, KW_UNKNOWN_AT), dict):
+        for i in range(1, len(entries)):
+            if entries[i][0] <= entries[i - 1][0]:  # as Kafka; a dict is put in order
+                return refuse(o, f"unknown tag {entries[i][0]} was read behind {entries[i - 1][0]}")
+    for i in range(plan.n_tags):
+        if not is_default(plan.tags[i].field, self):
+            entries.append((plan.tags[i].tag, i))
+        seen.add(plan.tags[i].tag)
+    for tag, data in entries:
+        if isinstance(data, int):
+            continue
+        if not isinstance(tag, int) or not 0 <= tag <= KW_MAX_TAG:
+            return refuse(o, f"unknown tag {tag!r} is no tag number")
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
+        if tag in seen:
+            return refuse(o, f"unknown tag {tag} repeats another, or is a known one")
+        seen.add(tag)
+    entries.sort(key=lambda entry: entry[0])
+    if ensure(o, 5) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, len(entries))
+    for tag, data in entries:
+        if isinstance(data, int):
+            if put_tag(o, &plan.tags[<int>data], self) < 0:
+                return -1
+        elif put_unknown(o, tag, bytes(data)) < 0:
+            return -1
+    return 0
+
+
+cdef int put_unknown(Out *o, uint32_t tag, bytes data) noexcept:
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    if ensure(o, 10 + size) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, tag)
+    o.at = kw_write_uvarint(o.at, size)
+    memcpy(o.at, PyBytes_AS_STRING(data), size)
+    o.at += size
+    return 0
+
+
+cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
+    """A known tag: its body is written behind one byte for its size, and moved where that is too small."""
+    cdef size_t start, size
+    cdef uint8_t[5] length
+    cdef int width
+    if ensure(o, 32) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, op.tag)
+    start = o.at - o.start
+    o.at += 1
+    if op.code < KW_STRING:
+        kw_store_fixed(op.code, <uint8_t *>(self + op.at), o.at)
+        o.at += kw_width[op.code]
+    else:
+        o.inside_tag += 1
+        if put_field(o, op, self, 0) < 0:
+            return kw_in(&o.f, op.field, -1)
+        o.inside_tag -= 1
+    size = (o.at - o.start) - start - 1
+    width = kw_write_uvarint(length, size) - length
+    if width > 1:
+        if ensure(o, width) < 0:
+            return -1
+        memmove(o.start + start + width, o.start + start + 1, size)
+        o.at += width - 1
+    memcpy(o.start + start, length, width)
+    return 0
