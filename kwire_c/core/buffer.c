@@ -9,12 +9,12 @@
 
 #include "cursor.h"
 
-#define HUGE_FROM ((size_t)4 << 20)
-
-/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. */
+/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. Large ones are
+   marked as free to the kernel, which takes their pages back when memory is short; until then they cost nothing. */
 #define POOL_SLOTS 24
 #define POOL_SMALLEST ((size_t)64 << 10)
-#define POOL_BYTES ((size_t)64 << 20)
+#define POOL_LARGE ((size_t)32 << 20)
+#define POOL_BYTES ((size_t)2 << 30)
 static struct {
     uint8_t *data;
     size_t room;
@@ -29,6 +29,17 @@ static void lock_pool(void) {
 }
 
 static void unlock_pool(void) { atomic_flag_clear_explicit(&pool_lock, memory_order_release); }
+
+static void mark_free(uint8_t *data, size_t room) {
+#ifdef MADV_FREE
+    if (room >= POOL_LARGE) {
+        uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)data + room) & ~(uintptr_t)4095;
+        madvise((void *)from, to - from, MADV_FREE);
+    }
+#else
+    (void)data, (void)room;
+#endif
+}
 
 /* The smallest kept buffer of room bytes or more, and not of twice as many; NULL where there is none. */
 static uint8_t *pool_take(size_t room, size_t *got) {
@@ -53,10 +64,11 @@ static uint8_t *pool_take(size_t room, size_t *got) {
 static void pool_give(uint8_t *data, size_t room) {
     uint8_t *dropped[POOL_SLOTS];
     int drops = 0;
-    if (room < POOL_SMALLEST || room > POOL_BYTES / 2) {
+    if (room < POOL_SMALLEST || room > POOL_BYTES) {
         free(data);
         return;
     }
+    mark_free(data, room);
     lock_pool();
     int slot = -1;
     for (int i = 0; i < POOL_SLOTS && slot < 0; i++)
@@ -74,17 +86,6 @@ static void pool_give(uint8_t *data, size_t room) {
     pool_bytes += room;
     unlock_pool();
     while (drops) free(dropped[--drops]);
-}
-
-static void advise_huge(uint8_t *data, size_t room) {
-#ifdef MADV_HUGEPAGE
-    if (room >= HUGE_FROM) {
-        uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)data + room) & ~(uintptr_t)4095;
-        madvise((void *)from, to - from, MADV_HUGEPAGE); /* advice: fewer page faults; failing does no harm */
-    }
-#else
-    (void)data, (void)room;
-#endif
 }
 
 int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
@@ -105,7 +106,6 @@ int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
     if (!grown) return 0;
     buffer->data = grown;
     buffer->room = room;
-    advise_huge(grown, room);
     return 1;
 }
 
