@@ -292,7 +292,7 @@ cdef Node repeated(str name, kw_sink *sink, list arrays, int64_t rows):
     """A column of an outer level, each of its values beside all rows below it."""
     cdef int64_t *index = <int64_t *>malloc(8 * (rows + 1))
     cdef const int32_t *ends
-    cdef int64_t outer, at, first, last, i
+    cdef int64_t outer, at, first, last
     cdef Taken owner = Taken.__new__(Taken)
     if index == NULL:
         raise MemoryError
