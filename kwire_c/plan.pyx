@@ -56,6 +56,8 @@ cdef Message find(object message):
                 found = _messages.setdefault(facts.name, Message(facts))
             _messages[message] = found
         return <Message>found
+    if isinstance(message, str):  # of a subclass, such as a member of a StrEnum
+        return find(str.__str__(message))
     if isinstance(message, Struct):
         cls = <kw_class *>kw_closure(Py_TYPE(<PyObject *>message))
     elif isinstance(message, type) and issubclass(message, Struct) and message is not Struct:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import gc
 import inspect
 import pickle
@@ -247,6 +248,10 @@ def test_arguments_of_the_face() -> None:
             kwire.decode("FetchRequest", version, b"")
         with pytest.raises(kwire.UnsupportedVersionError):
             kwire.encode(R(), version)
+    class Name(enum.StrEnum):
+        FETCH = "FetchRequest"
+
+    assert kwire.decode(Name.FETCH, 12, kwire.encode(R(), 12)) == R() == kwire.decode(R, 12, kwire.encode(R(), 12))
     for wrong in (5, R.FetchTopic, int, None):
         with pytest.raises(TypeError):
             kwire.decode(wrong, 0, b"")
