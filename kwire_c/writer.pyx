@@ -143,7 +143,8 @@ cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, si
     if ensure(o, size + 5 + room) < 0:
         return -1
     put_length(o, op, size, 4)
-    memcpy(o.at, data, size)
+    if size:  # a view of nothing may have no address
+        memcpy(o.at, data, size)
     o.at += size
     return 0
 

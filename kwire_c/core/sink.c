@@ -15,6 +15,7 @@ static int grow(kw_store *s, size_t more) {
 }
 
 static inline int append(kw_store *s, const void *data, size_t size) {
+    if (size == 0) return KW_DONE; /* both pointers may be NULL then */
     if (KW_UNLIKELY(grow(s, size) < 0)) return KW_NO_MEMORY;
     memcpy(s->data + s->used, data, size);
     s->used += size;
