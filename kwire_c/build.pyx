@@ -102,7 +102,7 @@ cdef class Pieces:
             if isinstance(item, Record):
                 record = <Record> item
                 self.gather_record(piece, record)
-                if piece.offset < 0:
+                if piece.offset == -1:  # made without one
                     piece.offset = base_offset if i == 0 else previous + 1
                 if piece.offset <= previous:
                     raise EncodeError(f"offset {piece.offset} does not rise above {previous}",

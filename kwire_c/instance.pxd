@@ -6,7 +6,6 @@ from libc.stdint cimport int64_t, uint8_t
 from kwire_c.plan cimport kw_class, kw_field
 
 
-
 cdef extern from *:
     """
     #include "plan.h"
