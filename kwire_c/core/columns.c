@@ -21,7 +21,7 @@ static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
 static int reserve_at_rate(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
     if (more > SIZE_MAX / 4 - buffer->size) return 0;
-    double wish = (double)buffer->size * columns->scale, most = 2.0 * (double)columns->input_bytes;
+    double wish = (double)buffer->size * columns->scale_before, most = 2.0 * (double)columns->input_bytes;
     return kw_buffer_grow(buffer, buffer->size + more, (size_t)(wish > most ? most : wish) + more);
 }
 
@@ -319,6 +319,7 @@ static void restore_rows(kw_columns *columns, const mark *to) {
 /* How many times what stands in the columns all the input may come to, when `bytes` more of it are done. */
 static void set_scale(kw_columns *columns, double bytes) {
     double seen = (double)columns->seen_bytes + bytes;
+    columns->scale_before = columns->scale;
     columns->scale = (double)columns->input_bytes > seen ? 1.02 * (double)columns->input_bytes / seen : 1.0;
 }
 

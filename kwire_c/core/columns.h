@@ -28,7 +28,8 @@ typedef struct {
     int64_t rows, header_rows;
     int64_t max_bytes; /* of one column, before a new chunk is begun */
     uint64_t input_bytes, seen_bytes; /* of all inputs; of the batches appended so far */
-    double scale;      /* how many times what there is so far the whole input may come to */
+    double scale;      /* how many times what there will be after this append the whole input may come to */
+    double scale_before; /* the same of what there was before it */
     kw_buffer fixed[KW_COL_FIXED];
     kw_binary key, value, header_key, header_value;
     kw_buffer header_lists;
