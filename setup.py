@@ -31,7 +31,7 @@ EXTENSIONS = {
     "writer": [],
     "arrow": [],
     "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],
-    "gather": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],
+    "gather": ["kwire_c/core/batch.c"],
     "scan": ["kwire_c/core/scan.c"],
 }
 

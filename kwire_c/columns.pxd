@@ -104,6 +104,17 @@ cdef extern from "columns.h" nogil:
     kw_run_status kw_columns_run(kw_columns *columns, kw_run *run)
 
 
+# The pool of buffers is this module's: what takes from it and what gives back must go through here.
+cdef uint32_t window_apply(const kw_window *window, const kw_batch *batch, kw_record *records,
+                           uint32_t count) noexcept nogil
+cdef kw_append_status columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                     uint32_t count, const kw_place *place) noexcept nogil
+cdef kw_append_status columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
+                                           uint32_t at, const kw_window *window, kw_batch_status *status,
+                                           uint32_t *where) noexcept nogil
+cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil
+
+
 cdef class Chunk:
     cdef kw_columns c
     cdef list kept          # Blocks that views point into

@@ -2,11 +2,12 @@
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from kwire_c.arrow cimport make_node
+from kwire_c.batch cimport kw_batch, kw_batch_status, kw_record
 
 from kwire_c.arrow import export_array, export_schema, export_stream
 
@@ -42,6 +43,26 @@ cdef Node _codec_names():
     cdef Node node = make_node("", b"u", 5, 0, _CODEC_NAMES)
     node.set_buffers(buffers, 3)
     return node
+
+
+cdef uint32_t window_apply(const kw_window *window, const kw_batch *batch, kw_record *records,
+                           uint32_t count) noexcept nogil:
+    return kw_window_apply(window, batch, records, count)
+
+
+cdef kw_append_status columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
+                                     uint32_t count, const kw_place *place) noexcept nogil:
+    return kw_columns_append(columns, batch, records, count, place)
+
+
+cdef kw_append_status columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
+                                           uint32_t at, const kw_window *window, kw_batch_status *status,
+                                           uint32_t *where) noexcept nogil:
+    return kw_columns_append_batch(columns, batch, place, at, window, status, where)
+
+
+cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil:
+    return kw_columns_run(columns, run)
 
 
 cdef class Chunk:

@@ -33,14 +33,14 @@ from kwire_c.columns cimport (
     KW_RUN_TRANSACTION,
     Chunk,
     kw_append_status,
-    kw_columns_append,
-    kw_columns_append_batch,
-    kw_columns_run,
+    columns_append,
+    columns_append_batch,
+    columns_run,
     kw_place,
     kw_run,
     kw_run_status,
     kw_window,
-    kw_window_apply,
+    window_apply,
 )
 from kwire_c.crc32c cimport crc32c_update
 from kwire_c.records cimport checksum_holds, corrupt, read_heads, unpack
@@ -151,7 +151,7 @@ cdef class Gatherer:
             run.view_buffer = self.chunk.add_views(block, block.data, block.size)
         while True:
             with nogil:
-                status = kw_columns_run(&self.chunk.c, run)
+                status = columns_run(&self.chunk.c, run)
             if status == KW_RUN_END:
                 if run.status == KW_BATCH_TAIL:
                     self.partial()
@@ -205,7 +205,7 @@ cdef class Gatherer:
         if run.batch.magic < 2:
             count = read_heads(data, &run.batch, payload, &self.records, &self.room, run.origin + run.at)
             if self.windowed:
-                count = kw_window_apply(&self.window, &run.batch, self.records, <uint32_t> count)
+                count = window_apply(&self.window, &run.batch, self.records, <uint32_t> count)
         place.position = run.origin + run.at
         place.source = run.source
         while True:
@@ -222,9 +222,9 @@ cdef class Gatherer:
                     place.view_buffer = self.chunk.add_views(payload, payload.data, payload.size)
             with nogil:
                 if run.batch.magic < 2:
-                    status = kw_columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
+                    status = columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
                 else:
-                    status = kw_columns_append_batch(
+                    status = columns_append_batch(
                         &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_HEADER_V2, run.window,
                         &run.status, &run.where)
             if status == KW_APPEND_OK:

@@ -9,11 +9,11 @@
 
 #include "cursor.h"
 
-/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. Large ones are
-   marked as free to the kernel, which takes their pages back when memory is short; until then they cost nothing. */
+/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. What goes past
+   POOL_WARM in all is marked as free to the kernel, which takes such pages back when memory is short. */
 #define POOL_SLOTS 24
 #define POOL_SMALLEST ((size_t)64 << 10)
-#define POOL_LARGE ((size_t)32 << 20)
+#define POOL_WARM ((size_t)256 << 20)
 #define POOL_BYTES ((size_t)2 << 30)
 static struct {
     uint8_t *data;
@@ -32,10 +32,8 @@ static void unlock_pool(void) { atomic_flag_clear_explicit(&pool_lock, memory_or
 
 static void mark_free(uint8_t *data, size_t room) {
 #ifdef MADV_FREE
-    if (room >= POOL_LARGE) {
-        uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)data + room) & ~(uintptr_t)4095;
-        madvise((void *)from, to - from, MADV_FREE);
-    }
+    uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)data + room) & ~(uintptr_t)4095;
+    if (to > from) madvise((void *)from, to - from, MADV_FREE);
 #else
     (void)data, (void)room;
 #endif
@@ -68,7 +66,10 @@ static void pool_give(uint8_t *data, size_t room) {
         free(data);
         return;
     }
-    mark_free(data, room);
+    lock_pool();
+    int cold = pool_bytes + room > POOL_WARM;
+    unlock_pool();
+    if (cold) mark_free(data, room);
     lock_pool();
     int slot = -1;
     for (int i = 0; i < POOL_SLOTS && slot < 0; i++)
