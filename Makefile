@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+export PATH := $(abspath $(BIN)):$(PATH)
 
 .PHONY: bench build check demo lint soak spark40 test
 
