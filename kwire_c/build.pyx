@@ -37,6 +37,9 @@ from kwire_c.records cimport Record
 
 
 cdef extern from "Python.h":
+    Py_ssize_t PyTuple_GET_SIZE(object item)
+    void *PyTuple_GET_ITEM(object item, Py_ssize_t index)  # borrowed
+    long long PyLong_AsLongLong(object value) except? -1
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -69,7 +72,7 @@ cdef class Pieces:
     """The records of one batch, gathered: spans over the user's objects, which stay alive until it is written."""
 
     cdef Piece *items
-    cdef Py_ssize_t count
+    cdef Py_ssize_t count, at
     cdef uint8_t *scratch   # headers, as they go on the wire
     cdef Py_ssize_t used, room
     cdef list kept
@@ -80,12 +83,18 @@ cdef class Pieces:
         free(self.scratch)
 
     cdef int gather(self, list records, int64_t base_offset) except -1:
+        """Spans and headers of all records."""
+        try:
+            return self.gather_all(records, base_offset)
+        except OverflowError:
+            raise EncodeError("timestamp does not fit 64 bits", path=f"records[{self.at}].timestamp") from None
+
+    cdef int gather_all(self, list records, int64_t base_offset) except -1:
         cdef Py_ssize_t i
         cdef Piece *piece
         cdef Record record
-        cdef object item, headers
+        cdef object item
         cdef int64_t previous = INT64_MIN
-        cdef Py_ssize_t width
         self.kept = []
         self.count = len(records)
         self.max_stamp = INT64_MIN
@@ -94,12 +103,16 @@ cdef class Pieces:
             raise MemoryError
         for i in range(self.count):
             item = records[i]
+            self.at = i
             piece = self.items + i
             piece.headers = 0
             piece.headers_at = self.used
             piece.headers_size = 0
             piece.attributes = 0
-            if isinstance(item, Record):
+            if PyTuple_CheckExact(item):
+                self.gather_tuple(piece, item, i)
+                piece.offset = base_offset if i == 0 else previous + 1
+            elif isinstance(item, Record):
                 record = <Record> item
                 self.gather_record(piece, record)
                 if piece.offset == -1:  # made without one
@@ -108,28 +121,30 @@ cdef class Pieces:
                     raise EncodeError(f"offset {piece.offset} does not rise above {previous}",
                                       path=f"records[{i}].offset")
             else:
-                if not PyTuple_CheckExact(item):
-                    item = tuple(item)
-                width = len(<tuple> item)
-                if width != 3 and width != 4:
-                    raise EncodeError(f"a record is (timestamp, key, value[, headers]), not {width} values",
-                                      path=f"records[{i}]")
-                try:
-                    piece.stamp = (<tuple> item)[0]
-                except OverflowError:
-                    raise EncodeError("timestamp does not fit 64 bits", path=f"records[{i}].timestamp") from None
+                item = tuple(item)
+                self.kept.append(item)
+                self.gather_tuple(piece, item, i)
                 piece.offset = base_offset if i == 0 else previous + 1
-                self.span((<tuple> item)[1], &piece.key, &piece.key_size)
-                self.span((<tuple> item)[2], &piece.value, &piece.value_size)
-                if width == 4:
-                    headers = (<tuple> item)[3]
-                    if headers:
-                        self.gather_headers(piece, headers, i)
             if piece.key_size > INT32_MAX or piece.value_size > INT32_MAX:
                 raise EncodeError("key or value is over 2 GiB", path=f"records[{i}]")
             previous = piece.offset
             if piece.stamp > self.max_stamp:
                 self.max_stamp = piece.stamp
+        return 0
+
+    cdef int gather_tuple(self, Piece *piece, object item, Py_ssize_t index) except -1:
+        """(timestamp, key, value[, headers]); the tuple stays alive in the user's list."""
+        cdef Py_ssize_t width = PyTuple_GET_SIZE(item)
+        if width != 3 and width != 4:
+            raise EncodeError(f"a record is (timestamp, key, value[, headers]), not {width} values",
+                              path=f"records[{index}]")
+        piece.stamp = PyLong_AsLongLong(<object> PyTuple_GET_ITEM(item, 0))
+        self.span(<object> PyTuple_GET_ITEM(item, 1), &piece.key, &piece.key_size)
+        self.span(<object> PyTuple_GET_ITEM(item, 2), &piece.value, &piece.value_size)
+        if width == 4:
+            headers = <object> PyTuple_GET_ITEM(item, 3)
+            if headers:
+                self.gather_headers(piece, headers, index)
         return 0
 
     cdef int gather_record(self, Piece *piece, Record record) except -1:
@@ -158,7 +173,7 @@ cdef class Pieces:
         cdef Py_ssize_t text_size = 0, size = 0
         cdef uint8_t small[5]
         cdef uint8_t *end
-        if hasattr(headers, "items"):
+        if isinstance(headers, dict):
             headers = headers.items()
         for name, value in headers:
             if not isinstance(name, str):
@@ -193,7 +208,7 @@ cdef class Pieces:
         self.used += size
         return 0
 
-    cdef int span(self, object value, const uint8_t **data, Py_ssize_t *size) except -1:
+    cdef inline int span(self, object value, const uint8_t **data, Py_ssize_t *size) except -1:
         """Where the bytes of value lie; None is null."""
         cdef Block block
         if PyBytes_CheckExact(value):
