@@ -6,7 +6,6 @@ CODECS: tuple[str, ...]
 def set_compressor(function: Callable[..., bytes]) -> None: ...
 def build_v2(
     records: list[Any],
-    *,
     codec: int,
     level: int | None,
     base_offset: int,

@@ -36,10 +36,29 @@ from kwire_c.cursor cimport (
 from kwire_c.records cimport Record
 
 
+cdef extern from *:
+    """
+    /* memcpy without a call where keys and small values are short. */
+    static inline void kw_copy(uint8_t *to, const uint8_t *from, size_t size) {
+        if (size > 32) {
+            memcpy(to, from, size);
+        } else if (size >= 16) {
+            memcpy(to, from, 16);
+            memcpy(to + size - 16, from + size - 16, 16);
+        } else if (size >= 8) {
+            memcpy(to, from, 8);
+            memcpy(to + size - 8, from + size - 8, 8);
+        } else {
+            for (size_t i = 0; i < size; i++) to[i] = from[i];
+        }
+    }
+    """
+    void kw_copy(uint8_t *to, const uint8_t *source, size_t size) noexcept nogil
+
 cdef extern from "Python.h":
     Py_ssize_t PyTuple_GET_SIZE(object item)
     void *PyTuple_GET_ITEM(object item, Py_ssize_t index)  # borrowed
-    long long PyLong_AsLongLong(object value) except? -1
+    long PyLong_AsLong(object value) except? -1  # 64 bits on Linux; quicker than AsLongLong
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -138,7 +157,7 @@ cdef class Pieces:
         if width != 3 and width != 4:
             raise EncodeError(f"a record is (timestamp, key, value[, headers]), not {width} values",
                               path=f"records[{index}]")
-        piece.stamp = PyLong_AsLongLong(<object> PyTuple_GET_ITEM(item, 0))
+        piece.stamp = PyLong_AsLong(<object> PyTuple_GET_ITEM(item, 0))
         self.span(<object> PyTuple_GET_ITEM(item, 1), &piece.key, &piece.key_size)
         self.span(<object> PyTuple_GET_ITEM(item, 2), &piece.value, &piece.value_size)
         if width == 4:
@@ -260,11 +279,11 @@ cdef class Pieces:
             p = kw_write_uvarint(p, kw_zigzag32(<int32_t> (<uint64_t> piece.offset - <uint64_t> base_offset)))
             p = kw_write_uvarint(p, kw_zigzag32(<int32_t> piece.key_size))
             if piece.key_size > 0:
-                memcpy(p, piece.key, piece.key_size)
+                kw_copy(p, piece.key, piece.key_size)
                 p += piece.key_size
             p = kw_write_uvarint(p, kw_zigzag32(<int32_t> piece.value_size))
             if piece.value_size > 0:
-                memcpy(p, piece.value, piece.value_size)
+                kw_copy(p, piece.value, piece.value_size)
                 p += piece.value_size
             p = kw_write_uvarint(p, kw_zigzag32(piece.headers))
             if piece.headers_size:
@@ -274,12 +293,17 @@ cdef class Pieces:
 
 cdef int64_t _number(object value, str name, int64_t low, int64_t high) except? -2:
     """value as an integer of that field's width."""
-    if not low <= value <= high:
-        raise EncodeError(f"{value} is not between {low} and {high}", path=name)
-    return value
+    cdef int64_t number
+    try:
+        number = value
+        if low <= number <= high:
+            return number
+    except OverflowError:
+        pass
+    raise EncodeError(f"{value} is not between {low} and {high}", path=name)
 
 
-def build_v2(list records, *, int codec, level, base_offset, bint log_append, producer_id, producer_epoch,
+def build_v2(list records, int codec, level, base_offset, bint log_append, producer_id, producer_epoch,
              base_sequence, bint transactional, bint control, partition_leader_epoch, delete_horizon, base_timestamp,
              max_timestamp, last_offset):
     """One batch of magic 2; see kwire.build_batch."""

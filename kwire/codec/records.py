@@ -14,6 +14,7 @@ from kwire_c.records import Record, RecordBatch
 __all__ = ["MAX_BATCH_BYTES", "BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"]
 
 MAX_BATCH_BYTES = 64 << 20
+_CODEC_NUMBERS = {name: number for number, name in enumerate(compression.NAMES)}
 _TIMESTAMP_TYPES = ("create", "log_append", "none")
 
 
@@ -76,19 +77,16 @@ def build_batch(
     timestamp_type="log_append", max_timestamp is the append time, and Records keep the times of their own.
     Raises EncodeError for what the format cannot carry. Source: Kafka's MemoryRecordsBuilder.
     """
-    if codec not in compression.NAMES:
+    number = _CODEC_NUMBERS.get(codec)
+    if number is None:
         raise EncodeError(f"unknown compression codec {codec!r}", path="codec")
     if timestamp_type not in _TIMESTAMP_TYPES or (timestamp_type == "none" and magic != 0):
         raise EncodeError(f"magic {magic} has no timestamp type {timestamp_type!r}", path="timestamp_type")
     listed = records if type(records) is list else list(records)
-    number = compression.NAMES.index(codec)
     if magic == 2:
         return build.build_v2(
-            listed, codec=number, level=level, base_offset=base_offset, log_append=timestamp_type == "log_append",
-            producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence,
-            transactional=transactional, control=control, partition_leader_epoch=partition_leader_epoch,
-            delete_horizon=delete_horizon, base_timestamp=base_timestamp, max_timestamp=max_timestamp,
-            last_offset=last_offset,
+            listed, number, level, base_offset, timestamp_type == "log_append", producer_id, producer_epoch, base_sequence,
+            transactional, control, partition_leader_epoch, delete_horizon, base_timestamp, max_timestamp, last_offset,
         )
     if magic not in (0, 1):
         raise EncodeError(f"magic is 0, 1 or 2, not {magic!r}", path="magic")
