@@ -85,8 +85,9 @@ def build_batch(
     listed = records if type(records) is list else list(records)
     if magic == 2:
         return build.build_v2(
-            listed, number, level, base_offset, timestamp_type == "log_append", producer_id, producer_epoch, base_sequence,
-            transactional, control, partition_leader_epoch, delete_horizon, base_timestamp, max_timestamp, last_offset,
+            listed, number, level, base_offset, timestamp_type == "log_append", producer_id, producer_epoch,
+            base_sequence, transactional, control, partition_leader_epoch, delete_horizon, base_timestamp,
+            max_timestamp, last_offset,
         )
     if magic not in (0, 1):
         raise EncodeError(f"magic is 0, 1 or 2, not {magic!r}", path="magic")
