@@ -173,7 +173,7 @@ cdef class Gatherer:
                 except MissingCodecError:
                     raise
                 except KwireError as error:
-                    self.spoil(error, self.verify_crc and "checksum" not in str(error))
+                    self.spoil(error, self.verify_crc and run.status != KW_BATCH_CRC)
             elif status == KW_RUN_FULL:
                 self.next_chunk()
             else:
@@ -196,6 +196,7 @@ cdef class Gatherer:
         cdef kw_append_status status
         if run.batch.magic < 2:
             if self.verify_crc and not checksum_holds(data, &run.batch):
+                run.status = KW_BATCH_CRC
                 raise corrupt(KW_BATCH_CRC, run.origin + run.at, &run.batch)
             if self.windowed and run.batch.last_offset < self.window.offset_from:
                 return 0
