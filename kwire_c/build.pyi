@@ -1,8 +1,6 @@
 from collections.abc import Callable
 from typing import Any
 
-CODECS: tuple[str, ...]
-
 def set_compressor(function: Callable[..., bytes]) -> None: ...
 def build_v2(
     records: list[Any],

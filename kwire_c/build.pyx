@@ -61,8 +61,6 @@ cdef extern from "Python.h":
     long PyLong_AsLong(object value) except? -1  # 64 bits on Linux; quicker than AsLongLong
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-
 cdef object _compress = None
 
 

@@ -2,6 +2,7 @@
 
 import zlib
 
+from kwire_c.cursor import write_varint
 from kwire_c.failure import CorruptBatchError, LimitError
 from kwire_c.text import decode_replacing
 
@@ -204,8 +205,8 @@ cdef class Record:
         self.head.headers_at = <uint32_t> len(packed)
         for name, content in headers:
             name = name.encode()
-            packed += _varint(len(name)) + name
-            packed += _varint(-1) if content is None else _varint(len(content)) + bytes(content)
+            packed += write_varint(len(name)) + name
+            packed += write_varint(-1) if content is None else write_varint(len(content)) + bytes(content)
             self.head.headers += 1
         self.block = pin(bytes(packed))
         self.data = self.block.data
@@ -315,16 +316,6 @@ cdef int _timestamp_type(object name) except -2:
     if name == "none":
         return -1
     raise ValueError(f"timestamp_type is 'none', 'create' or 'log_append', not {name!r}")
-
-
-cdef bytes _varint(Py_ssize_t value):
-    cdef uint32_t left = <uint32_t> ((value << 1) ^ (value >> 63))
-    out = bytearray()
-    while left >= 0x80:
-        out.append(left & 0x7f | 0x80)
-        left >>= 7
-    out.append(left)
-    return bytes(out)
 
 
 @cython.final

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kwire.codec.messages import decode
+from kwire.schema.kinds import record_types
 from kwire_c.failure import DecodeError
 from kwire_c.plan import message_of
-
-# type -> (Kafka's ControlRecordType, its message)
-TYPES = {
-    0: ("ABORT", "EndTxnMarker"),
-    1: ("COMMIT", "EndTxnMarker"),
-    2: ("LEADER_CHANGE", "LeaderChangeMessage"),
-    3: ("SNAPSHOT_HEADER", "SnapshotHeaderRecord"),
-    4: ("SNAPSHOT_FOOTER", "SnapshotFooterRecord"),
-    5: ("KRAFT_VERSION", "KRaftVersionRecord"),
-    6: ("KRAFT_VOTERS", "VotersRecord"),
-}
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Any]:
@@ -31,9 +21,10 @@ def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, A
     if key[0] & 0x80:
         raise DecodeError(f"the key of a control record has version {_int16(key)}")
     number = int.from_bytes(key[2:4], "big", signed=True)
-    if number not in TYPES:
+    found = record_types("control").get(number)
+    if found is None:
         return number, None
-    kind, name = TYPES[number]
+    kind, name = found.name, found.value
     if value is None or len(value) < 2:
         raise DecodeError(f"the value of a {kind} record has no version")
     version = _int16(value)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire import messages
 from kwire.schema import record_type, record_types
+from kwire_c.cursor import write_unsigned_varint
 from kwire_c.decode import decode
 from kwire_c.encode import encode
 from kwire_c.failure import DecodeError, EncodeError, UnsupportedVersionError
@@ -83,7 +84,7 @@ def _encode_framed(kind: str, message: Any, version: int) -> bytes:
     if facts.api_key is None or facts.type != "metadata" or facts.folder != _FOLDERS[kind]:
         raise TypeError(f"{facts.name} is no {kind} record")
     body = encode(message, version)
-    return b"\x01" + _varint(facts.api_key) + _varint(version) + body
+    return b"\x01" + write_unsigned_varint(facts.api_key) + write_unsigned_varint(version) + body
 
 
 def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
@@ -101,15 +102,6 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
     if not lenient and (value > 0xFFFFFFFF or (byte == 0 and at - start > 1)):
         raise DecodeError("an overlong varint", offset=start)
     return value & 0xFFFFFFFF, at
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def _kind(kind: str) -> str:
