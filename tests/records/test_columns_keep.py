@@ -19,4 +19,5 @@ def test_the_same_bytes_are_bad(vectors: Path, tail: bytes) -> None:
             data = bytes.fromhex(case["hex"]) + tail
             found = kwire.read_batches(data, errors="keep")
             bad = [(batch.position, batch.raw) for batch in found if isinstance(batch, kwire.BadBatch)]
-            assert [(batch.position, batch.raw) for batch in kwire.columns(data, errors="keep").bad] == bad, case["name"]
+            columns = kwire.columns(data, errors="keep")
+            assert [(batch.position, batch.raw) for batch in columns.bad] == bad, case["name"]
