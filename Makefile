@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: bench build check demo lint soak spark40 test
+.PHONY: bench build check demo lint mutations soak spark40 test
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -31,7 +31,11 @@ check: build
 test: lint
 	$(BIN)/python -m pytest -q -m "not soak"
 
-soak: build spark40
+# Ten million mutations under the sanitisers, logged with their seeds in build/mutations.jsonl; goes on where it was ended.
+mutations: build
+	$(BIN)/python -m tests.hostile.soak
+
+soak: build spark40 mutations
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 demo: build

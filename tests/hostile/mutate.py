@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import json
 import mmap
 import random
 import struct
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -155,6 +157,14 @@ def fail(what: str, data: bytes) -> None:
     print(f"{what} failed: {data.hex()}", file=sys.stderr)
 
 
+def form(data: bytes) -> str:
+    """The format that a reader takes the first batch for."""
+    if len(data) < 23 or data[16] > 2:
+        return "none"
+    codec = data[22] & 7 if data[16] == 2 else data[17] & 7
+    return f"magic {data[16]} codec {codec}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100_000)
@@ -174,6 +184,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(run_truncations(chosen.everywhere, note), "truncations", flush=True)
         faulthandler.cancel_dump_traceback_later()
         return 0
+    formats = Counter[str]()
     numbers = range(chosen.first, chosen.first + chosen.count)
     if chosen.only is not None:
         numbers = range(chosen.only, chosen.only + 1)
@@ -187,7 +198,9 @@ def main(arguments: list[str] | None = None) -> int:
         except BaseException:
             fail(f"seed {chosen.seed}, case {number}", data)
             return 1
+        formats[form(data)] += 1
     print(len(numbers), "mutations", flush=True)
+    print(json.dumps({"mutations": len(numbers), "formats": dict(sorted(formats.items()))}), flush=True)
     faulthandler.cancel_dump_traceback_later()
     return 0
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.upstream import places
 
 ROOT = Path(__file__).resolve().parents[2]
-PLANTED = "records"  # the extension that reads the heads of records
+PLANTED = "records,reader"  # the extensions that read the heads of records, and messages
 
 
 def _compiler() -> str:
@@ -71,6 +71,19 @@ def _build(fresh: Path, plant: bool) -> None:
         raise RuntimeError(f"the sanitised build failed:\n{built.stderr[-4000:]}")
     for path in (ROOT / "kwire_c").glob("*.py"):
         shutil.copy(path, fresh / "kwire_c")
+
+
+PYTEST = """
+import sys, kwire_c, pytest
+assert kwire_c.__file__.startswith(sys.argv[1]), kwire_c.__file__
+sys.exit(pytest.main(sys.argv[2:]))
+"""
+
+
+def tests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """pytest ARGUMENTS with the extensions of that folder, under the sanitisers."""
+    quiet = ("-q", "-p", "no:cacheprovider", "--import-mode=append")  # append: the checkout's own build comes last
+    return run(folder, "-c", PYTEST, str(folder), *quiet, *arguments)
 
 
 def run(folder: Path, *arguments: str, timeout: int = 900) -> subprocess.CompletedProcess[str]:

@@ -15,10 +15,12 @@ from tests.hostile import inputs, mutate, sanitized
 RUNNER = ("-m", "tests.hostile.mutate")
 
 
-def told(ran: subprocess.CompletedProcess[str], progress: Path, *arguments: str) -> str:
+def told(
+    ran: subprocess.CompletedProcess[str], progress: Path, *arguments: str, runner: tuple[str, ...] = RUNNER
+) -> str:
     """What a failed run left: its last words, and how to run the case again."""
     (number,) = struct.unpack("<q", progress.read_bytes()) if progress.exists() else (-1,)
-    again = " ".join((*RUNNER, *arguments, "--only", str(number)))
+    again = " ".join((*runner, *arguments, "--only", str(number)))
     return f"exit {ran.returncode} at case {number}; again: python {again}\n{ran.stdout[-1000:]}{ran.stderr[-6000:]}"
 
 

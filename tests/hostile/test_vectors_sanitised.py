@@ -1,0 +1,34 @@
+"""Every vector of Kafka's own classes under the sanitisers: records, odd batches, codecs, primitives, messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hostile import sanitized
+
+TESTS = {
+    "tests/records": 1300,
+    "tests/codecs/test_vectors.py": 2,
+    "tests/primitives": 20,
+    "tests/messages/test_vectors.py": 3,
+    "tests/messages/test_malformed.py": 5,
+    "tests/messages/test_stored.py": 1,
+    "tests/messages/test_frames.py": 1,
+    "tests/messages/test_columns_of.py": 1,
+    "tests/messages/test_classes.py": 1,
+}  # at least so many tests each
+
+
+@pytest.mark.timeout(1800)
+def test_all_vectors() -> None:
+    """test_arm, which cross-compiles, says nothing of this build."""
+    ran = sanitized.tests(sanitized.extensions(), "-k", "not test_arm", *TESTS)
+    assert ran.returncode == 0, f"{ran.stdout[-6000:]}{ran.stderr[-4000:]}"
+    passed = int(ran.stdout.splitlines()[-1].split(" passed")[0].split()[-1])
+    assert passed >= sum(TESTS.values())
+
+
+def test_another_build_is_refused() -> None:
+    """Tests that ran with the checkout's own extensions would prove nothing."""
+    ran = sanitized.run(sanitized.extensions(), "-c", sanitized.PYTEST, "/elsewhere", "--version")
+    assert ran.returncode != 0 and "AssertionError" in ran.stderr
