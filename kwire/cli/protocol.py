@@ -1,75 +1,152 @@
-"""`kwire apis` and `kwire releases`: what the facts know."""
+"""`kwire protocol`: what a release speaks, what changed between two, and the protocol site."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from rich.table import Table
 
-from kwire import schema
+from kwire import UnsupportedVersionError, schema
+from kwire.cli.facts import api_json, api_table
 from kwire.cli.terminal import console, print_json
+from kwire.pages.notation import FieldRow, grammar, rows
+from kwire.schema.compare import FieldChange, VersionChange
 
 
-@click.command()
-@click.option("--release", metavar="RELEASE", help="Only what this release speaks, such as 3.9 or 0.10.2.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
-def apis(release: str | None, as_json: bool) -> None:
-    """List the APIs with their versions: those of all releases together, or of one."""
-    rows = schema.apis(release)
-    if as_json:
-        print_json([_api(row) for row in rows])
+class ReleaseGroup(click.Group):
+    """A group in which every other name is a release: `kwire protocol 3.9`."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or the one that shows the release of that name."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            schema.release_name(cmd_name)
+            found = click.Command(
+                cmd_name, callback=partial(_show, cmd_name), help=f"Show the protocol of Kafka {cmd_name}.",
+                params=[
+                    click.Option(["--api"], metavar="NAME", help="The fields of one API, by name or key."),
+                    click.Option(["--version"], type=int, help="The version to show; default the newest."),
+                    click.Option(["--json", "as_json"], is_flag=True, help="One JSON value."),
+                ],
+            )
+        return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and the releases that start so."""
+        names = (name for name in schema.releases(old=True) if name.startswith(incomplete))
+        return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, names)]
+
+
+@click.group(cls=ReleaseGroup, subcommand_metavar="RELEASE | diff A B | site OUT")
+def protocol() -> None:
+    """Show the protocol of a release, what changed between two, or write all of it as HTML."""
+
+
+def _show(release: str, api: str | None, version: int | None, as_json: bool) -> None:
+    if api is None:
+        if version is not None:
+            raise click.UsageError("--version needs --api")
+        found = schema.apis(release)
+        if as_json:
+            print_json([api_json(row) for row in found])
+        else:
+            console().print(api_table(found))
         return
-    table = Table("key name", "versions", "flexible", "", box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        flexible = "-" if row.flexible_from is None else f"{row.flexible_from}+"
-        table.add_row(f"{row.key:>3} {row.name}", str(row.versions), flexible, ", ".join(_notes(row)))
-    console().print(table)
+    row = schema.api(int(api) if api.isdigit() else api, release)
+    shown = row.max_version if version is None else version
+    if shown not in row.versions:
+        raise UnsupportedVersionError(
+            f"Kafka {release} speaks {row.name} versions {row.versions}, not {shown}",
+            api=row.name, needed=(shown, shown), offered=tuple(row.versions),
+        )
+    parts = [
+        ("request_header", schema.message("RequestHeader"), row.request_header_version(shown)),
+        ("request", schema.message(row.request), shown),
+        ("response_header", schema.message("ResponseHeader"), row.response_header_version(shown)),
+        ("response", schema.message(row.response), shown),
+    ]
+    if as_json:
+        value: dict[str, Any] = {"api": row.name, "key": row.key, "version": shown}
+        for part, message, at in parts:
+            fields = [_field_json(line) for line in rows(message, at)]
+            value[part] = {"name": message.name, "version": at, "fields": fields}
+        print_json(value)
+        return
+    print("\n\n".join(grammar(message, at) for _, message, at in parts))
 
 
-def _api(row: schema.Api) -> dict[str, Any]:
+def _field_json(line: FieldRow) -> dict[str, Any]:
     return {
-        "key": row.key, "name": row.name, "min_version": row.min_version, "max_version": row.max_version,
-        "flexible_from": row.flexible_from, "deprecated": str(row.deprecated) if row.deprecated else None,
-        "unstable": row.unstable, "max_stable_version": row.max_stable_version, "listeners": list(row.listeners),
-        "forwardable": row.forwardable, "cluster_action": row.cluster_action,
+        "path": line.path, "type": line.field.type, "wire_type": line.type, "nullable": line.nullable, "tag": line.tag,
+        "default": line.field.default, "versions": str(line.field.versions), "about": line.field.about,
     }
 
 
-def _notes(row: schema.Api) -> list[str]:
-    notes = []
-    if row.unstable:
-        notes.append(f"{row.max_version} is unstable")
-    if row.deprecated:
-        notes.append(f"{row.deprecated} deprecated")
-    return notes
-
-
-@click.command()
-@click.option("--old", is_flag=True, help="Those before 2.2 too, of which only the ranges are known.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
-def releases(old: bool, as_json: bool) -> None:
-    """List the releases that kwire knows."""
-    rows = [_release(name) for name in schema.releases(old=old)]
+@protocol.command()
+@click.argument("old", metavar="A")
+@click.argument("new", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="One JSON value.")
+def diff(old: str, new: str, as_json: bool) -> None:
+    """Show what release B speaks otherwise than release A: APIs and versions, deprecations, fields by version."""
+    found = schema.difference(old, new)
     if as_json:
-        print_json(rows)
+        print_json({
+            "added": [_change_json(change) for change in found.added],
+            "removed": [_change_json(change) for change in found.removed],
+            "deprecated": [_change_json(change) for change in found.deprecated],
+            "fields": [_field_change_json(change) for change in found.fields],
+        })
         return
-    table = Table("release", "read from", "APIs", "metadata.version", box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        level = f"{row['metadata_level']} ({row['metadata_version']})" if row["metadata_version"] else "-"
-        table.add_row(row["release"], row["read_from"], str(row["apis"]), level)
+    table = Table("", "API", "versions", "", box=None, pad_edge=False, header_style="bold")
+    for sign, changes in (("+", found.added), ("-", found.removed), ("deprecated", found.deprecated)):
+        for change in changes:
+            table.add_row(sign, f"{change.key:>3} {change.api}", str(change.versions), _note(change, sign))
+    fields = Table("", "message", "version", "field", "type", box=None, pad_edge=False, header_style="bold")
+    for field in found.fields:
+        sign = {"added": "+", "removed": "-"}.get(field.change, field.what)
+        fields.add_row(sign, field.message, str(field.version), field.path, field.type)
+    if not table.rows:
+        print(f"Kafka {new} speaks the same as {old}")
+        return
     console().print(table)
+    if fields.rows:
+        console().print()
+        console().print(fields)
 
 
-def _release(name: str) -> dict[str, Any]:
-    known = {row.name: row.level for row in schema.metadata_versions()}
-    level = schema.metadata_bounds(name).default if name in _kraft() else None
+def _note(change: VersionChange, sign: str) -> str:
+    notes = [("new API" if sign == "+" else "gone")] if change.whole else []
+    if change.unstable is not None:
+        notes.append(f"{change.unstable} is unstable")
+    return ", ".join(notes)
+
+
+def _change_json(change: VersionChange) -> dict[str, Any]:
     return {
-        "release": name, "read_from": schema.patch_release(name), "apis": len(schema.apis(name)),
-        "metadata_version": level, "metadata_level": known.get(level) if level else None,
+        "api": change.api, "api_key": change.key, "versions": str(change.versions), "min_version": change.versions.low,
+        "max_version": change.versions.high, "whole": change.whole, "unstable": change.unstable,
     }
 
 
-def _kraft() -> tuple[str, ...]:
-    names = schema.releases()
-    return names[names.index("3.3") :]
+def _field_change_json(change: FieldChange) -> dict[str, Any]:
+    return {
+        "api": change.api, "message": change.message, "version": change.version, "field": change.path,
+        "change": change.change, "type": change.type, "what": change.what,
+    }
+
+
+@protocol.command()
+@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
+def site(out: Path) -> None:
+    """Write the protocol of every release as static HTML, with search, into the folder OUT.
+
+    A page a release, an API and a version of each; open OUT/index.html in a browser, no server is needed.
+    """
+    from kwire.pages.site import write_site
+
+    count = write_site(out)
+    click.echo(f"{count} pages: {out / 'index.html'}", err=True)

@@ -12,12 +12,13 @@ import kwire
 
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
-    "apis": ("kwire.cli.protocol:apis", "List the APIs with their versions, of all releases or of one."),
+    "apis": ("kwire.cli.facts:apis", "List the APIs with their versions, of all releases or of one."),
     "decode": ("kwire.cli.messages:decode", "Decode messages to JSON."),
     "encode": ("kwire.cli.messages:encode", "Encode JSON to messages."),
     "frame": ("kwire.cli.messages:frame", "Decode request and response frames to JSON."),
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
-    "releases": ("kwire.cli.protocol:releases", "List the releases that kwire knows."),
+    "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
+    "releases": ("kwire.cli.facts:releases", "List the releases that kwire knows."),
 }
 
 

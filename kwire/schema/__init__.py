@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kwire.schema.codes import ErrorCode
+    from kwire.schema.compare import Difference, FieldChange, VersionChange, difference, field_changes
     from kwire.schema.facts import NO_VERSIONS, Field, Message, Versions, canonical, message, message_names
     from kwire.schema.history import Api, api, apis, patch_release, release_name, releases
     from kwire.schema.kinds import RecordType, record_type, record_types
@@ -24,19 +25,24 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_VERSIONS",
     "Api",
+    "Difference",
     "ErrorCode",
     "FeatureLevel",
     "FeatureRange",
     "Field",
+    "FieldChange",
     "Message",
     "MetadataBounds",
     "MetadataVersion",
     "RecordType",
+    "VersionChange",
     "Versions",
     "api",
     "apis",
     "canonical",
+    "difference",
     "features",
+    "field_changes",
     "message",
     "message_names",
     "metadata_bounds",
@@ -58,6 +64,7 @@ _PLACES = {
         "metadata_version", "metadata_versions",
     ),
     "codes": ("ErrorCode",),
+    "compare": ("Difference", "FieldChange", "VersionChange", "difference", "field_changes"),
 }
 _HOME = {name: f"kwire.schema.{place}" for place, names in _PLACES.items() for name in names}
 

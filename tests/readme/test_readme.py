@@ -57,7 +57,7 @@ def test_commands_then_python(place: Path) -> None:
             assert lines
             for line in lines:
                 out = run(["bash", "-c", line], place)
-                assert out or line.startswith(("mkdir", "kwire log verify", "kwire log to-parquet")), line
+                assert out or line.startswith(("mkdir", "kwire log verify", "kwire log to-parquet", "kwire protocol site")), line
     prepare_environment()
     script = place / "examples.py"
     script.write_text("\n".join(block for kind, block in BLOCKS if kind == "python"))

@@ -1,0 +1,1 @@
+"""Protocol pages: the facts as HTML that a browser shows without a server."""

@@ -1,0 +1,191 @@
+"""Writes the protocol site: a page a release, an API and a version, static, searchable, without a server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kwire import __version__, schema
+from kwire.pages.notation import FieldRow, grammar, rows
+from kwire.schema import Api, ErrorCode, Message
+from kwire.schema.compare import difference, field_changes
+
+_HERE = Path(__file__).parent
+
+
+class VersionLife(NamedTuple):
+    """One version of an API over all releases: where it came, was deprecated, was removed, is unstable."""
+
+    version: int
+    since: str | None
+    deprecated: str | None
+    removed: str | None
+    flexible: bool
+    unstable: tuple[str, ...]
+
+
+class Part(NamedTuple):
+    """One message of a version's page: a header or a body."""
+
+    id: str
+    message: Message
+    version: int
+    header: bool
+    grammar: str
+    rows: tuple[FieldRow, ...]
+
+
+def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None) -> int:
+    """Write the protocol site below the folder `out` (made where it lacks) and return how many pages it has.
+
+    index.html, errors.html, release/RELEASE.html for 0.9.0 to the newest (KIP-35's numbered documents),
+    api/NAME.html and api/NAME-VERSION.html; pages of the same names are overwritten, nothing else is touched. done is
+    called with the name of each page. Raises OSError where the folder cannot be written.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals.update(kwire_version=__version__, releases=schema.releases())
+    out = Path(out)
+    count = 0
+    for name, template, values in _pages():
+        page = out / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        text = environment.get_template(template).render(root="../" * name.count("/"), **values)
+        page.write_text(text, encoding="utf-8")
+        done(name)
+        count += 1
+    (out / "assets").mkdir(exist_ok=True)
+    for asset in sorted((_HERE / "assets").iterdir()):
+        shutil.copyfile(asset, out / "assets" / asset.name)
+    index = json.dumps(list(_search_rows()), ensure_ascii=False, separators=(",", ":"))
+    (out / "assets" / "search-index.js").write_text(f"window.searchIndex = {index};\n", encoding="utf-8")
+    return count
+
+
+def lives(api: Api) -> list[VersionLife]:
+    """Every version of an API and its life over the releases, rising."""
+    table = _by_release(api)
+    flexible = schema.message(api.request).flexible_versions
+    found = []
+    for version in api.versions.all():
+        has = [release for release, row in table if row and version in row.versions]
+        deprecated = [release for release, row in table if row and version in row.versions.overlap(row.deprecated)]
+        names = [release for release, _ in table]
+        after = names[names.index(has[-1]) + 1 :] if has else []
+        unstable = tuple(release for release, row in table if row and row.unstable and row.max_version == version)
+        found.append(
+            VersionLife(
+                version, has[0] if has else None, deprecated[0] if deprecated else None, after[0] if after else None,
+                version in flexible, unstable,
+            )
+        )
+    return found
+
+
+def _by_release(api: Api) -> list[tuple[str, Api | None]]:
+    return [
+        (release, next((row for row in schema.apis(release) if row.key == api.key), None))
+        for release in schema.releases(old=True)
+    ]
+
+
+def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """(page, template, values) of every page."""
+    apis = schema.apis()
+    rows = []
+    for api in apis:
+        yield from _api_pages(api)
+        has = [release for release, row in _by_release(api) if row]
+        rows.append({"api": api, "first": has[0], "removed": _after(has[-1])})
+    versions = sum(len(api.versions.all()) for api in apis)
+    yield "index.html", "index.html", {"apis": rows, "versions": versions, "old_releases": schema.releases(old=True)}
+    yield "errors.html", "errors.html", {"errors": list(ErrorCode)}
+    previous = None
+    for release in schema.releases(old=True):
+        yield f"release/{release}.html", "release.html", {
+            "release": release, "patch": schema.patch_release(release), "apis": schema.apis(release),
+            "previous": previous, "next": _after(release),
+            "difference": difference(previous, release) if previous else None,
+        }
+        previous = release
+
+
+def _after(release: str) -> str | None:
+    names = schema.releases(old=True)
+    place = names.index(release) + 1
+    return names[place] if place < len(names) else None
+
+
+def _api_pages(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    life = lives(api)
+    table = _by_release(api)
+    messages = [schema.message(name) for name in (api.request, api.response)]
+    last = [release for release, row in table if row][-1]
+    yield f"api/{api.name}.html", "api.html", {
+        "api": api, "facts": _api_facts(api, _after(last)), "versions": life, "by_release": table,
+        "messages": [(message, list(message.walk())) for message in messages],
+        "changes": [
+            change for message in messages
+            for change in field_changes(api.name, message.name, api.min_version, api.max_version)
+        ],
+    }
+    for row in life:
+        version = row.version
+        request, response = messages
+        yield f"api/{api.name}-{version}.html", "version.html", {
+            "api": api, "version": version, "facts": _version_facts(row),
+            "served": [release for release, known in table if known and version in known.versions],
+            "previous": version - 1 if version > api.min_version else None,
+            "next": version + 1 if version < api.max_version else None,
+            "parts": [
+                _part("request-header", schema.message("RequestHeader"), api.request_header_version(version)),
+                _part("request", request, version),
+                _part("response-header", schema.message("ResponseHeader"), api.response_header_version(version)),
+                _part("response", response, version),
+            ],
+        }
+
+
+def _api_facts(api: Api, removed: str | None) -> Iterator[str]:
+    yield f"Versions {api.versions}."
+    if api.flexible_from is not None:
+        yield f"Flexible from {api.flexible_from}."
+    if api.listeners:
+        yield f"Served by: {', '.join(api.listeners)}."
+    if removed:
+        yield f"Gone in {removed}."
+
+
+def _version_facts(row: VersionLife) -> Iterator[str]:
+    yield f"Since {row.since}." if row.since else "In no release that kwire knows."
+    if row.deprecated:
+        yield f"Deprecated in {row.deprecated}."
+    if row.removed:
+        yield f"Removed in {row.removed}."
+    if row.unstable:
+        yield f"Unstable in {', '.join(row.unstable)}."
+    yield "Flexible: compact lengths and tagged fields." if row.flexible else "Not flexible."
+
+
+def _part(id: str, message: Message, version: int) -> Part:
+    return Part(id, message, version, "header" in id, grammar(message, version), tuple(rows(message, version)))
+
+
+def _search_rows() -> Iterator[tuple[str, str, str]]:
+    for release in reversed(schema.releases(old=True)):
+        yield release, "release", f"release/{release}.html"
+    for api in schema.apis():
+        yield api.name, f"API, key {api.key}", f"api/{api.name}.html"
+    for error in ErrorCode:
+        yield error.name, f"error {error.value}", f"errors.html#{error.name}"
+    for api in schema.apis():
+        for name in (api.request, api.response):
+            facts = schema.message(name)
+            for path, field in facts.walk():
+                yield path, f"{name} {field.versions}", f"api/{api.name}.html#{facts.type}"
