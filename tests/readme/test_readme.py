@@ -26,6 +26,8 @@ ELSEWHERE = {
         "tests/spark/test_cluster.py",
 }
 
+SILENT = ("mkdir", "kwire log verify", "kwire log to-parquet", "kwire protocol site")  # say nothing on stdout
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -57,7 +59,7 @@ def test_commands_then_python(place: Path) -> None:
             assert lines
             for line in lines:
                 out = run(["bash", "-c", line], place)
-                assert out or line.startswith(("mkdir", "kwire log verify", "kwire log to-parquet", "kwire protocol site")), line
+                assert out or line.startswith(SILENT), line
     prepare_environment()
     script = place / "examples.py"
     script.write_text("\n".join(block for kind, block in BLOCKS if kind == "python"))
