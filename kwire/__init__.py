@@ -89,7 +89,7 @@ _HOME = {
 }
 
 # rooms that `import kwire` alone makes reachable, as kwire.schema.releases()
-_ROOMS = ("messages", "schema", "storage", "spark")
+_ROOMS = ("messages", "schema", "net", "storage", "spark")
 
 __all__ = ["__version__", *_HOME]
 

@@ -1,0 +1,42 @@
+"""Connections to brokers of any release: negotiation, TLS, SASL, clusters and what they can do."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kwire.net.connection import Connection, connect
+    from kwire.net.failure import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, FrameSizeError
+    from kwire.net.sync import SyncConnection, connect_sync
+
+__all__ = [
+    "AuthenticationError",
+    "BrokerConnectionError",
+    "BrokerTimeoutError",
+    "Connection",
+    "FrameSizeError",
+    "SyncConnection",
+    "connect",
+    "connect_sync",
+]
+
+_PLACES = {
+    "connection": ("Connection", "connect"),
+    "failure": ("AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"),
+    "sync": ("SyncConnection", "connect_sync"),
+}
+_HOME = {name: f"kwire.net.{place}" for place, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kwire.net' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,213 @@
+"""One TCP (or TLS) connection from its opening to its end: frames out, answers back by correlation id."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+import ssl
+from typing import Any
+
+from kwire.codec.frames import MAX_FRAME, FrameReader, decode_response, encode_request, pack_frame
+from kwire.net.address import Address
+from kwire.net.failure import BrokerConnectionError, FrameSizeError
+from kwire_c.failure import DecodeError, LimitError
+from kwire_c.plan import message_of
+
+_CHUNK = 1 << 16
+_CLOSING = 1.0  # seconds that a clean end may take
+
+# how other protocols begin, as the first bytes of what should be a frame
+_STRANGERS = (
+    (b"HTTP", "answers HTTP, it is no Kafka broker"),
+    (b"\x15\x03", "answers TLS: this port wants tls=True (security.protocol=SSL)"),
+    (b"\x16\x03", "answers TLS: this port wants tls=True (security.protocol=SSL)"),
+    (b"SSH-", "answers SSH, it is no Kafka broker"),
+    (b"220 ", "answers SMTP or FTP, it is no Kafka broker"),
+)
+
+
+class Channel:
+    """One connection's life. After an error, or the peer's end, .lost says why and nothing works any more."""
+
+    def __init__(
+        self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
+        *, client_id: str | None, max_frame: int,
+    ) -> None:  # fmt: skip
+        self.address = address
+        self.client_id = client_id
+        self.lost: BrokerConnectionError | None = None
+        self._reader, self._writer = reader, writer
+        self._frames = FrameReader(max_frame)
+        self._started = False  # whether a whole frame has come
+        self._correlation_id = 0
+        self._waiting: dict[int, tuple[asyncio.Future[Any], int, int]] = {}  # id -> (answer, api key, version)
+        self._left: set[int] = set()  # ids whose callers have gone: their answers are dropped
+        self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
+        self._task = asyncio.create_task(self._read(), name=f"kwire reads {address}")
+
+    @classmethod
+    async def open(
+        cls, address: Address, *, tls: ssl.SSLContext | None = None, client_id: str | None = None,
+        max_frame: int = MAX_FRAME, timeout: float = 30,
+    ) -> Channel:  # fmt: skip
+        """Connect (and shake hands, with tls). timeout: seconds of the handshake. Raises BrokerConnectionError."""
+        secure: dict[str, Any] = {}
+        if tls is not None:
+            secure = {"ssl": tls, "server_hostname": address.host, "ssl_handshake_timeout": max(timeout, 0.01),
+                      "ssl_shutdown_timeout": _CLOSING}  # fmt: skip
+        try:
+            reader, writer = await asyncio.open_connection(address.host, address.port, limit=4 * _CHUNK, **secure)
+        except OSError as error:
+            raise BrokerConnectionError(_why_not(error, tls is not None), address=str(address)) from None
+        except UnicodeError:  # a host name that IDNA refuses
+            raise BrokerConnectionError("is no host name", address=str(address)) from None
+        with contextlib.suppress(OSError):
+            writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return cls(address, reader, writer, client_id=client_id, max_frame=max_frame)
+
+    def send(self, message: Any, version: int) -> asyncio.Future[Any] | None:
+        """Write a request; the future of its answer, None where none comes (a Produce with acks=0).
+
+        Nothing is awaited here: what one caller writes between two awaits stays together.
+        """
+        self._check()
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        number = self._correlation_id
+        frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
+        self._writer.write(pack_frame(frame))
+        facts = message_of(message).facts
+        if facts.api_key == 0 and message.acks == 0:
+            return None
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = (answer, facts.api_key, version)
+        answer.add_done_callback(lambda _: self._gone(number))
+        return answer
+
+    async def request(self, message: Any, version: int) -> Any:
+        """The answer to one request."""
+        answer = self.send(message, version)
+        await self.drain()
+        return None if answer is None else await answer
+
+    async def exchange_token(self, token: bytes) -> bytes:
+        """Send a frame without header and read one: SASL below 1.0 (SaslHandshake v0). One at a time."""
+        self._check()
+        self._token = asyncio.get_running_loop().create_future()
+        self._writer.write(pack_frame(token))
+        return await self._token
+
+    async def drain(self) -> None:
+        """Wait until the peer has read enough of what was written."""
+        try:
+            await self._writer.drain()
+        except OSError as error:
+            self.fail(self._error(f"the connection is lost: {_said(error)}"))
+            self._check()
+
+    def fail(self, error: BrokerConnectionError) -> None:
+        """End the connection at once: what is in flight fails with this error."""
+        if self.lost is None:
+            self.lost = error
+        self._writer.transport.abort()
+        self._task.cancel()
+        waiting = [answer for answer, _, _ in self._waiting.values()]
+        if self._token is not None:
+            waiting.append(self._token)
+        for answer in waiting:
+            if not answer.done():
+                answer.set_exception(self.lost)
+                answer.exception()  # seen: a caller that has gone leaves no "never retrieved"
+
+    async def close(self) -> None:
+        """End the connection: what is written still goes out, what is in flight fails, the socket is closed."""
+        if self.lost is None:
+            self._writer.close()
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(_CLOSING):
+                    await self._writer.wait_closed()
+        self.fail(self._error("the connection was closed"))
+        await asyncio.wait([self._task])
+
+    def _error(self, reason: str) -> BrokerConnectionError:
+        return BrokerConnectionError(reason, address=str(self.address))
+
+    def _check(self) -> None:
+        if self.lost is not None:
+            raise self.lost
+
+    def _gone(self, number: int) -> None:
+        if self._waiting.pop(number, None) is not None and self.lost is None:
+            self._left.add(number)  # cancelled before its answer came
+
+    async def _read(self) -> None:
+        head = b""
+        try:
+            while data := await self._reader.read(_CHUNK):
+                head = head if self._started else (head + data)[:8]
+                for frame in self._frames.feed(data):
+                    self._take(frame)
+            self.fail(self._error(self._ended()))
+        except OSError as error:
+            self.fail(self._error(f"the connection is lost: {_said(error)}"))
+        except (LimitError, DecodeError) as error:
+            self.fail(self._not_kafka(head, error))
+        except BrokerConnectionError as error:
+            self.fail(error)
+        finally:
+            self.fail(self._error("the connection was given up"))  # unless there is a reason already
+
+    def _ended(self) -> str:
+        if self._frames.pending:
+            return "closed the connection within an answer"
+        what = f", {len(self._waiting)} in flight" if self._waiting else ""
+        return f"closed the connection{what}"
+
+    def _not_kafka(self, head: bytes, error: LimitError | DecodeError) -> BrokerConnectionError:
+        if not self._started:
+            for begin, told in _STRANGERS:
+                if head.startswith(begin):
+                    return self._error(told)
+        if isinstance(error, LimitError):
+            told = f"announces a frame of {error.needed} bytes, more than {error.limit}: no Kafka, or raise max_frame"
+            return FrameSizeError(told, address=str(self.address), limit=error.limit, needed=error.needed)
+        return self._error(f"sends what is no Kafka frame: {error}")
+
+    def _take(self, frame: bytes) -> None:
+        if self._token is not None and not self._token.done():
+            self._token.set_result(frame)
+            return
+        number = int.from_bytes(frame[:4], "big", signed=True) if len(frame) >= 4 else None
+        if number in self._left:
+            self._left.discard(number)
+            return
+        if number is None or number not in self._waiting:
+            raise self._error(f"answers correlation id {number}, which no request in flight has")
+        self._started = True
+        answer, key, version = self._waiting.pop(number)
+        if answer.done():  # its caller has just gone
+            return
+        try:
+            answer.set_result(decode_response(frame, api=key, version=version).message)
+        except ValueError as error:
+            answer.set_exception(error)
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
+
+
+def _why_not(error: OSError, tls: bool) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"TLS: the certificate is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        told = (error.reason or str(error)).replace("_", " ").lower()
+        return f"TLS: {told}" + (" (a port without TLS?)" if "wrong version number" in told else "")
+    if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):  # one of several
+        return "connection refused"
+    if isinstance(error, socket.gaierror):
+        return f"unknown host: {_said(error)}"
+    if tls and isinstance(error, ConnectionError):
+        return f"TLS: closed during the handshake: {_said(error)} (a port without TLS?)"
+    return f"cannot connect: {_said(error)}"

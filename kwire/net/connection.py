@@ -1,0 +1,214 @@
+"""A connection to one broker that negotiates first, and again each time that it has to open anew."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import Any
+
+from kwire.codec.frames import MAX_FRAME
+from kwire.net import negotiation
+from kwire.net.address import Address, address
+from kwire.net.channel import Channel
+from kwire.net.failure import BrokerConnectionError, BrokerTimeoutError
+from kwire.net.negotiation import Chooser
+from kwire.net.offer import Offer, assumed_offer
+from kwire.net.sasl import Credentials, credentials
+from kwire.net.tls import tls_context
+
+
+class Connection:
+    """One broker, by asyncio. Made by connect(); opened by `async with` or at the first send.
+
+    What is sent together is pipelined. A lost connection fails what is in flight with BrokerConnectionError; the next
+    send opens it again, negotiates anew (the broker may be another release now) and authenticates.
+    """
+
+    def __init__(
+        self, where: str | Address, *,
+        client_id: str | None = "kwire", timeout: float = 30, probe_timeout: float = 5,
+        tls: bool | ssl.SSLContext = False, sasl: Any = None, assume_release: str | None = None,
+        deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False, max_frame: int = MAX_FRAME,
+    ) -> None:  # fmt: skip
+        self.address = where if isinstance(where, Address) else address(where)
+        self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
+        self._tls = tls_context(tls)
+        self._sasl: Credentials | None = credentials(sasl)
+        self._assumed = None if assume_release is None else assumed_offer(assume_release)
+        self._deny, self._unstable, self._max_frame = deny, unstable, max_frame
+        self._lock = asyncio.Lock()  # held while it opens or authenticates again: nobody writes then
+        self._channel: Channel | None = None
+        self._chooser: Chooser | None = None
+        self._renewal: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open" if self.is_open else "not open"
+        return f"<kwire.net.Connection {self.address}, {state}>"
+
+    async def __aenter__(self) -> Connection:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the broker can be sent to without opening anew."""
+        return self._channel is not None and self._channel.lost is None
+
+    @property
+    def offer(self) -> Offer:
+        """What the broker said, or what is assumed, when the connection was last opened: it is good for that long."""
+        return self._chosen().offer
+
+    @property
+    def versions(self) -> dict[str, tuple[int, int]]:
+        """API name -> (min, max) that the broker offers, both included; follows every renegotiation."""
+        return self.offer.versions()
+
+    @property
+    def assumed(self) -> str | None:
+        """The release whose table stands in because the broker did not answer ApiVersions, else None."""
+        return self.offer.assumed
+
+    def newest(self, api: int | str) -> int:
+        """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
+        return self._chosen().newest(api)
+
+    def version_for(self, message: Any) -> int:
+        """The version that send would take for this request. Raises UnsupportedVersionError."""
+        return self._chosen().version_for(message)
+
+    async def open(self) -> None:
+        """Connect, negotiate and authenticate, unless that is done. Raises BrokerConnectionError."""
+        self._closed = False
+        limit = asyncio.timeout(self.timeout)
+        try:
+            async with limit:
+                await self._ready()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self._late(self.timeout) from None
+
+    async def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
+        """The broker's answer (a response message) to a request.
+
+        version: the newest common version that carries what the message says, unless one is asked for. timeout:
+        seconds, the connection's own by default. A Produce with acks=0 gives None once it is written.
+        Raises UnsupportedVersionError (nothing is sent then), BrokerConnectionError, BrokerTimeoutError (the connection
+        is given up then), DecodeError.
+        """
+        seconds = self.timeout if timeout is None else timeout
+        limit = asyncio.timeout(seconds)
+        channel = None
+        try:
+            async with limit:
+                channel = await self._ready()
+                # no await from here until it is written: nothing comes between a re-authentication's frames
+                answer = channel.send(message, self._chosen().version_for(message, version))
+                await channel.drain()
+                return None if answer is None else await answer
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            error = self._late(seconds)
+            if channel is not None:
+                channel.fail(error)
+            raise error from None
+
+    async def close(self) -> None:
+        """Close the connection: what is in flight fails. Only open() opens it again."""
+        self._closed = True
+        await self._drop()
+
+    def _chosen(self) -> Chooser:
+        if self._chooser is None:
+            raise RuntimeError(f"the connection to {self.address} was not opened yet: nothing is negotiated")
+        return self._chooser
+
+    def _late(self, seconds: float) -> BrokerTimeoutError:
+        return BrokerTimeoutError(f"no answer within {seconds:g} s", address=str(self.address))
+
+    async def _ready(self) -> Channel:
+        async with self._lock:
+            if self._closed:
+                raise BrokerConnectionError("the connection was closed", address=str(self.address))
+            if self._channel is None or self._channel.lost is not None:
+                await self._drop()
+                await self._open()
+            assert self._channel is not None
+            return self._channel
+
+    async def _open(self) -> None:
+        try:
+            try:
+                channel = await self._connect()
+                offer = await negotiation.ask(channel, min(self.probe_timeout, self.timeout))
+            except negotiation.NoAnswer:
+                if self._assumed is None:
+                    raise
+                await self._drop()
+                channel, offer = await self._connect(), self._assumed
+            self._chooser = Chooser(offer, where=str(self.address), deny=self._deny, unstable=self._unstable)
+            if self._sasl is not None:
+                lifetime = await self._sasl.authenticate(channel, self._chooser)
+                if lifetime:
+                    self._renewal = asyncio.create_task(self._renew(channel, lifetime))
+        except BaseException:
+            if self._channel is not None:
+                self._channel.fail(BrokerConnectionError("the connection was not opened", address=str(self.address)))
+            await self._drop()
+            raise
+
+    async def _connect(self) -> Channel:
+        self._channel = await Channel.open(
+            self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout
+        )
+        return self._channel
+
+    async def _renew(self, channel: Channel, lifetime: float) -> None:
+        """Authenticates again before the session's lifetime (seconds) ends, as long as the channel lives (KIP-368)."""
+        assert self._sasl is not None
+        while lifetime:
+            await asyncio.sleep(lifetime * 0.8)
+            async with self._lock:
+                if channel.lost is not None:
+                    return
+                try:
+                    async with asyncio.timeout(self.timeout):
+                        lifetime = await self._sasl.authenticate(channel, self._chosen())
+                except TimeoutError:
+                    channel.fail(BrokerTimeoutError("no answer when authenticating again", address=str(self.address)))
+                    return
+                except Exception as error:
+                    channel.fail(self._sasl.failure(error, self.address))
+                    return
+
+    async def _drop(self) -> None:
+        renewal, self._renewal = self._renewal, None
+        if renewal is not None and renewal is not asyncio.current_task():
+            renewal.cancel()
+            await asyncio.wait([renewal])
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close()
+
+
+def connect(where: str | Address, **keywords: Any) -> Connection:
+    """A connection to the broker at "host:9092", for `async with`.
+
+    client_id: sent with every request ("kwire"). timeout: seconds for opening, and for each send (30). probe_timeout:
+    seconds for the answer to ApiVersions (5). tls: True (the system's trusted certificates) or an ssl.SSLContext.
+    sasl: (mechanism, user, password) with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, or for OAUTHBEARER a function that
+    returns the token (or an awaitable of it). assume_release: the release to assume when the broker does not answer
+    ApiVersions (those before 0.10 do not). deny: API -> versions never to use. unstable: use unstable versions too.
+    max_frame: bytes of the largest answer (100 MiB).
+    """
+    return Connection(where, **keywords)

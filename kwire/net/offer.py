@@ -1,0 +1,75 @@
+"""What one broker offers: the ranges it answered to ApiVersions, or those of a release that is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from kwire import schema
+from kwire.schema import NO_VERSIONS, Versions
+
+TELEMETRY = frozenset((71, 72))  # offered only by brokers with a plugin for it
+
+
+class Offer(NamedTuple):
+    """The ranges that a broker speaks, and where they come from.
+
+    ranges: API key -> Versions (both ends included); assumed: the release whose table stands in for an answer, or None;
+    features: feature name -> (min, max) level supported; finalized: feature name -> level in force.
+    """
+
+    ranges: Mapping[int, Versions]
+    assumed: str | None = None
+    features: Mapping[str, tuple[int, int]] = {}
+    finalized: Mapping[str, int] = {}
+
+    def versions(self) -> dict[str, tuple[int, int]]:
+        """API name -> (min, max), by rising key; an API that the facts lack is "UNKNOWN(97)"."""
+        return {api_name(key): (found.low, found.high) for key, found in sorted(self.ranges.items())}
+
+
+@lru_cache(None)
+def _names() -> dict[int, str]:
+    return {row.key: row.name for row in schema.apis()}
+
+
+def api_name(key: int) -> str:
+    """The newest name of an API, "UNKNOWN(97)" where the facts lack the key."""
+    return _names().get(key, f"UNKNOWN({key})")
+
+
+def api_key(api: int | str) -> int:
+    """The key of an API that is given by key, name or older name. Raises UnsupportedVersionError."""
+    return api if isinstance(api, int) else schema.api(api).key
+
+
+def is_broker_api(row: schema.Api) -> bool:
+    """Whether brokers (and not only controllers) offer it."""
+    return not row.listeners or bool({"broker", "zkBroker"} & set(row.listeners))
+
+
+def assumed_offer(release: str) -> Offer:
+    """The ranges of a release ("0.9.0"), for a broker that cannot be asked. Raises UnsupportedVersionError."""
+    rows = [row for row in schema.apis(release) if is_broker_api(row) and row.max_stable_version >= 0]
+    ranges = {row.key: Versions(row.min_version, row.max_stable_version) for row in rows}
+    return Offer(ranges, assumed=schema.release_name(release))
+
+
+def intersection(offers: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, Versions]:
+    """The ranges that all have: API key -> Versions; an API without a common version is left out.
+
+    KIP-35's own example, two brokers:
+
+    >>> both = intersection([{0: (0, 3), 1: (2, 3)}, {0: (1, 2), 1: (0, 3), 2: (0, 0)}])
+    >>> {key: str(versions) for key, versions in both.items()}
+    {0: '1-2', 1: '2-3'}
+    """
+    found: dict[int, Versions] | None = None
+    for offer in offers:
+        ranges = {key: Versions(*span) for key, span in offer.items()}
+        if found is None:
+            found = ranges
+        else:
+            found = {key: span.overlap(ranges.get(key, NO_VERSIONS)) for key, span in found.items()}
+    return {key: span for key, span in sorted((found or {}).items()) if span}

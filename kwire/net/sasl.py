@@ -1,0 +1,160 @@
+"""Authentication: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER, over SaslAuthenticate or as raw tokens."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
+
+from kwire import messages, schema
+from kwire.net.address import Address
+from kwire.net.channel import Channel
+from kwire.net.failure import AuthenticationError, BrokerConnectionError
+from kwire.net.negotiation import Chooser
+from kwire_c.failure import KwireError
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 200_000  # SCRAM; Kafka's brokers keep 4096 to 16384
+
+Token = str | tuple[str, dict[str, str]]
+TokenCallback = Callable[[], Token | Awaitable[Token]]
+_Dialogue = Generator[bytes, bytes, None]  # yields what to send, gets what came
+
+_HANDSHAKE, _AUTHENTICATE = 17, 36
+
+
+class Refused(Exception):
+    """Why an exchange of tokens fails, without a secret in it."""
+
+
+class Credentials:
+    """Who to be, and how to prove it. The secret is in no repr and no error."""
+
+    def __init__(
+        self, mechanism: str, user: str = "", password: str = "", callback: TokenCallback | None = None
+    ) -> None:
+        if mechanism not in MECHANISMS:
+            raise AuthenticationError(f"no SASL mechanism {mechanism!r}: there are {', '.join(MECHANISMS)}")
+        self.mechanism, self.user, self._password, self._callback = mechanism, user, password, callback
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.mechanism!r}, {self.user!r}, password=...)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("credentials are not pickled: they hold a secret")
+
+    async def authenticate(self, channel: Channel, chooser: Chooser) -> float:
+        """Authenticate a connection; the seconds that the session lasts, 0 where it has no end.
+
+        Raises AuthenticationError, or BrokerConnectionError where the connection ends for another reason.
+        """
+        try:
+            return await self._authenticate(channel, chooser)
+        except (KwireError, Refused) as error:
+            raise self.failure(error, channel.address) from None
+
+    def failure(self, error: Exception, address: Address) -> BrokerConnectionError:
+        """The error of a failed authentication: AuthenticationError, unless it is one of the connection's own."""
+        if isinstance(error, BrokerConnectionError):
+            if isinstance(error, AuthenticationError) or not error.reason.startswith("closed the connection"):
+                return error
+            told = "the broker closed the connection: wrong credentials?"
+        elif isinstance(error, (KwireError, Refused)):
+            told = getattr(error, "reason", str(error))
+        else:
+            told = type(error).__name__
+        who = f" of user {self.user!r}" if self.user else ""
+        return AuthenticationError(f"{self.mechanism} authentication{who} failed: {told}", address=str(address))
+
+    def _quoted(self, text: str) -> str:
+        """A peer's words for an error: one line, not long, and without the secret should it stand in them."""
+        line = " ".join(text.split())[:300]
+        return line.replace(self._password, "...") if self._password else line
+
+    async def _authenticate(self, channel: Channel, chooser: Chooser) -> float:
+        version = chooser.newest(_HANDSHAKE)
+        framed = _AUTHENTICATE in chooser.offer.ranges and version >= 1
+        greeting = messages.SaslHandshakeRequest(mechanism=self.mechanism)
+        handshake = await channel.request(greeting, version if framed else 0)
+        if handshake.error_code:
+            name, there = schema.ErrorCode(handshake.error_code).name, ", ".join(handshake.mechanisms) or "none"
+            raise Refused(f"{name}; the broker has {self._quoted(there)}")
+        dialogue = await self._dialogue()
+        lifetime = 0
+        try:
+            token = next(dialogue)
+            while True:
+                if framed:
+                    answer = await channel.request(
+                        messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(_AUTHENTICATE)
+                    )
+                    if answer.error_code:
+                        told = self._quoted(answer.error_message or "")
+                        raise Refused(f"{schema.ErrorCode(answer.error_code).name}: {told}".rstrip(": "))
+                    lifetime = max(lifetime, answer.session_lifetime_ms)
+                    came = answer.auth_bytes
+                else:
+                    came = await channel.exchange_token(token)
+                token = dialogue.send(bytes(came))
+        except StopIteration:
+            return lifetime / 1000
+
+    async def _dialogue(self) -> _Dialogue:
+        if self.mechanism == "PLAIN":
+            return self._plain()
+        if self.mechanism == "OAUTHBEARER":
+            assert self._callback is not None
+            try:
+                token = self._callback()
+                if inspect.isawaitable(token):
+                    token = await token
+                text, extensions = (token, {}) if isinstance(token, str) else token
+            except Exception as error:
+                raise Refused(f"the token's callback failed: {type(error).__name__}") from error
+            return self._bearer(text, extensions)
+        return self._scram()
+
+    def _plain(self) -> _Dialogue:
+        yield f"\0{self.user}\0{self._password}".encode()
+
+    def _scram(self) -> _Dialogue:
+        try:
+            from scramp import ScramClient, ScramException
+        except ImportError as missing:
+            raise Refused(f"SCRAM needs {missing.name}: pip install 'kwire[net]'") from None
+        try:
+            client = ScramClient([self.mechanism], self.user, "")
+            client.password = self._password.encode()  # as it is: Kafka does without SASLprep
+            client.set_server_first((yield client.get_client_first().encode()).decode())
+            if not LEAST_ITERATIONS <= (rounds := client.iterations) <= MOST_ITERATIONS:
+                raise Refused(f"the broker asks for {rounds} rounds, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+            client.set_server_final((yield client.get_client_final().encode()).decode())
+        except ScramException as error:
+            told = self._quoted(str(error.server_error or ""))
+            raise Refused(f"{error.args[0]}{f' ({told})' if told else ''}") from None
+        except (ValueError, IndexError, KeyError) as error:
+            raise Refused(f"the broker's message is none of SCRAM ({type(error).__name__})") from None
+
+    def _bearer(self, token: str, extensions: dict[str, str]) -> _Dialogue:
+        if not token or any(not 33 <= ord(sign) <= 126 for sign in token):
+            raise Refused("the callback returned no bearer token")
+        more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
+        problem = yield f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
+        if problem:  # RFC 7628: the client acknowledges, then the broker fails the exchange
+            told = problem.decode(errors="replace").replace(token, "...")
+            yield b"\x01"
+            raise Refused(f"the token was refused: {self._quoted(told)}")
+
+
+def credentials(sasl: Any) -> Credentials | None:
+    """The credentials in (mechanism, user, password), or in a function that returns an OAUTHBEARER token."""
+    if sasl is None or isinstance(sasl, Credentials):
+        return sasl
+    if callable(sasl):
+        return Credentials("OAUTHBEARER", callback=sasl)
+    if not isinstance(sasl, (tuple, list)) or len(sasl) != 3 or not all(isinstance(part, str) for part in sasl):
+        raise AuthenticationError("sasl is (mechanism, user, password), or a function that returns a token")
+    mechanism, user, password = sasl
+    if mechanism == "OAUTHBEARER":
+        raise AuthenticationError("OAUTHBEARER wants a function that returns the token, not a user and a password")
+    return Credentials(mechanism, user, password)

@@ -1,0 +1,108 @@
+"""The same connection without async: its loop runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any
+
+from kwire.net.address import Address
+from kwire.net.connection import Connection
+from kwire.net.offer import Offer
+
+
+class SyncConnection:
+    """One broker, without async. Made by connect_sync(); opened by `with`. Threads may share it; see Connection."""
+
+    def __init__(self, where: str | Address, **keywords: Any) -> None:
+        self._connection = Connection(where, **keywords)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return repr(self._connection).replace("Connection", "SyncConnection", 1)
+
+    def __enter__(self) -> SyncConnection:
+        try:
+            self.open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def address(self) -> Address:
+        """Host and port."""
+        return self._connection.address
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the broker can be sent to without opening anew."""
+        return self._connection.is_open
+
+    @property
+    def offer(self) -> Offer:
+        """As Connection.offer."""
+        return self._connection.offer
+
+    @property
+    def versions(self) -> dict[str, tuple[int, int]]:
+        """API name -> (min, max) that the broker offers, both included."""
+        return self._connection.versions
+
+    @property
+    def assumed(self) -> str | None:
+        """As Connection.assumed."""
+        return self._connection.assumed
+
+    def newest(self, api: int | str) -> int:
+        """As Connection.newest."""
+        return self._connection.newest(api)
+
+    def version_for(self, message: Any) -> int:
+        """As Connection.version_for."""
+        return self._connection.version_for(message)
+
+    def open(self) -> None:
+        """Connect, negotiate and authenticate, unless that is done."""
+        self._run(self._connection.open())
+
+    def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
+        """The broker's answer to a request; as Connection.send."""
+        return self._run(self._connection.send(message, version, timeout=timeout))
+
+    def close(self) -> None:
+        """Close the connection and end its thread."""
+        if self._loop is None or self._thread is None:
+            return
+        try:
+            self._run(self._connection.close())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = self._thread = None
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name=repr(self), daemon=True)
+            self._thread.start()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # KeyboardInterrupt: the work must not go on unseen
+            future.cancel()
+            raise
+
+
+def connect_sync(where: str | Address, **keywords: Any) -> SyncConnection:
+    """A connection to the broker at "host:9092", for `with`; the keywords are those of connect()."""
+    return SyncConnection(where, **keywords)

@@ -1,0 +1,140 @@
+"""Brokers that are none: asyncio servers on loopback that answer as a test says, and a count of what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import kwire
+from kwire import messages, schema
+from kwire.codec.frames import FrameReader, Request
+
+HOST = "127.0.0.1"
+Ranges = dict[str, tuple[int, int]]
+
+
+class Server:
+    """A server that hands each connection to one function; closes with `async with`."""
+
+    def __init__(self, serve: Callable[..., Awaitable[None]], port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+        self.serve, self.port, self.tls = serve, port, tls
+        self.connections = 0
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> Server:
+        self._server = await asyncio.start_server(self._accept, HOST, self.port, ssl=self.tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        self.drop()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._server.wait_closed()
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    def drop(self) -> None:
+        """Loses all connections."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._writers.add(writer)
+        self._tasks.add(task)
+        try:
+            await self.serve(reader, writer)
+        except (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+            self._writers.discard(writer)
+            self._tasks.discard(task)
+
+
+def api_versions(ranges: Ranges, **more: Any) -> Any:
+    row = messages.ApiVersionsResponse.ApiVersion
+    keys = [row(api_key=schema.api(name).key, min_version=v[0], max_version=v[1]) for name, v in ranges.items()]
+    return messages.ApiVersionsResponse(api_keys=keys, **more)
+
+
+def of_release(release: str) -> Ranges:
+    """The table of a release, as its brokers offer it."""
+    return {row.name: (row.min_version, row.max_stable_version) for row in schema.apis(release)}
+
+
+class Broker(Server):
+    """Answers ApiVersions with its ranges, as 2.4 and newer do (old=True: as those before), the rest by a function.
+
+    answer(request) -> message, bytes (a frame as it is), None (no answer); requests: what came.
+    """
+
+    def __init__(
+        self, ranges: Ranges, answer: Callable[[Request], Any] = lambda _: None, *, old: bool = False, **keywords: Any
+    ) -> None:
+        super().__init__(self.talk, **keywords)
+        self.ranges, self.answer, self.old = ranges, answer, old
+        self.requests: list[Request] = []
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames = FrameReader()
+        while data := await reader.read(1 << 16):
+            for frame in frames.feed(data):
+                request = kwire.decode_request(frame)
+                self.requests.append(request)
+                answer = self.negotiate(request) if request.name == "ApiVersions" else self.answer(request)
+                if isinstance(answer, Awaitable):
+                    answer = await answer
+                if answer is None:
+                    continue
+                version = request.version
+                if request.name == "ApiVersions" and answer.error_code == 35:
+                    version = 0
+                if not isinstance(answer, bytes):
+                    answer = kwire.encode_response(answer, version, correlation_id=request.correlation_id)
+                writer.write(kwire.pack_frame(answer))
+
+    def negotiate(self, request: Request) -> Any:
+        low, high = self.ranges["ApiVersions"]
+        if low <= request.version <= high:
+            return api_versions(self.ranges)
+        return api_versions({} if self.old else {"ApiVersions": (low, high)}, error_code=35)
+
+
+def sockets() -> int:
+    """Open sockets of this process."""
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+        except OSError:
+            continue
+    return found
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a test's coroutine; fails when it leaves a task or a socket behind."""
+
+    async def counted() -> Any:
+        before, tasks = sockets(), asyncio.all_tasks()
+        result = await work
+        for _ in range(3):  # a transport closes its socket in the next round of the loop
+            await asyncio.sleep(0)
+        left = asyncio.all_tasks() - tasks
+        assert not left, left
+        assert sockets() == before, "a socket was left behind"
+        return result
+
+    return asyncio.run(counted())

@@ -1,0 +1,322 @@
+"""Connections against brokers that are none: pipelining, losing, closing, and peers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import Any
+
+import pytest
+import trustme
+
+import kwire
+from kwire import messages
+from kwire.net import BrokerConnectionError, BrokerTimeoutError, FrameSizeError, connect, connect_sync
+from tests.net.fake import HOST, Broker, Server, of_release, run
+
+pytestmark = pytest.mark.quick
+
+METADATA = messages.MetadataRequest(topics=[])
+LIMIT = {"timeout": 1.0, "probe_timeout": 0.3}
+
+
+def metadata(request: Any) -> Any:
+    """An answer that tells which request it is for."""
+    return messages.MetadataResponse(cluster_id=str(request.correlation_id))
+
+
+def test_asks_first_and_sends_the_newest_common_version() -> None:
+    async def work() -> None:
+        async with Broker(of_release("3.9"), metadata) as broker:
+            async with connect(broker.address, client_id="me") as connection:
+                assert connection.versions == {**of_release("3.9")}
+                assert connection.assumed is None
+                answer = await connection.send(METADATA)
+            assert isinstance(answer, messages.MetadataResponse)
+            asked = [(r.name, r.version, r.client_id) for r in broker.requests]
+            assert asked == [("ApiVersions", 5, "me"), ("ApiVersions", 4, "me"), ("Metadata", 12, "me")]
+            assert broker.requests[1].message.client_software_name == "kwire"
+
+    run(work())
+
+
+def test_answers_are_paired_by_correlation_id_in_whatever_order_they_come() -> None:
+    held: list[Any] = []
+
+    async def work() -> None:
+        async with Broker(of_release("4.4"), lambda _: None) as broker:
+            writers = broker._writers
+
+            def late(request: Any) -> None:
+                held.append(request)
+                if len(held) == 20:
+                    for r in reversed(held):
+                        frame = kwire.encode_response(metadata(r), r.version, correlation_id=r.correlation_id)
+                        next(iter(writers)).write(kwire.pack_frame(frame))
+
+            broker.answer = late
+            async with connect(broker.address) as connection:
+                answers = await asyncio.gather(*(connection.send(METADATA) for _ in range(20)))
+            assert [int(a.cluster_id) for a in answers] == [r.correlation_id for r in held]
+            assert broker.connections == 1
+
+    run(work())
+
+
+def test_a_lost_connection_fails_what_is_in_flight_and_the_next_send_negotiates_anew() -> None:
+    async def work() -> None:
+        async with Broker(of_release("2.8")) as broker, connect(broker.address) as connection:
+            flying = [asyncio.create_task(connection.send(METADATA)) for _ in range(3)]
+            while sum(r.name == "Metadata" for r in broker.requests) < 3:
+                await asyncio.sleep(0.01)
+            broker.drop()
+            for outcome in await asyncio.gather(*flying, return_exceptions=True):
+                assert isinstance(outcome, BrokerConnectionError), outcome
+                assert broker.address in str(outcome)
+            broker.ranges, broker.answer, broker.requests = of_release("4.4"), metadata, []
+            await connection.send(METADATA)
+            assert connection.versions["Metadata"] == (0, 13)
+            assert [r.name for r in broker.requests] == ["ApiVersions", "Metadata"]
+
+    run(work())
+
+
+def test_a_cancelled_send_leaves_the_connection_and_its_late_answer_is_dropped() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            async with connect(broker.address) as connection:
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(connection.send(METADATA), 0.05)
+                late = broker.requests[-1]
+                frame = kwire.encode_response(metadata(late), late.version, correlation_id=late.correlation_id)
+                next(iter(broker._writers)).write(kwire.pack_frame(frame))
+                broker.answer = metadata
+                assert int((await connection.send(METADATA)).cluster_id) == late.correlation_id + 1
+            assert broker.connections == 1
+
+    run(work())
+
+
+def test_produce_without_acks_has_no_answer() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), lambda r: metadata(r) if r.name == "Metadata" else None) as broker:
+            async with connect(broker.address) as connection:
+                assert await connection.send(messages.ProduceRequest(acks=0)) is None
+                await connection.send(METADATA)
+            assert [r.name for r in broker.requests[1:]] == ["Produce", "Metadata"]
+
+    run(work())
+
+
+def test_closed_means_closed() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), metadata) as broker:
+            connection = connect(broker.address)
+            await connection.send(METADATA)
+            await connection.close()
+            with pytest.raises(BrokerConnectionError, match="was closed"):
+                await connection.send(METADATA)
+            await connection.open()
+            await connection.send(METADATA)
+            await connection.close()
+            assert broker.connections == 2
+
+    run(work())
+
+
+# --- peers that misbehave: one clear error each, in time, nothing left behind ---
+
+
+async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+
+
+async def closes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+
+
+async def http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+    await reader.read()
+
+
+async def two_gib(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"\x7f\xff\xff\xff")
+    await reader.read()
+
+
+async def negative_size(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"\xff\xff\xff\xff")
+    await reader.read()
+
+
+async def never_sent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"\0\0\0\x06\0\0\x30\x39\0\0")
+    await reader.read()
+
+
+async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(b"\0\0\0\x06\0\0")
+    await writer.drain()
+
+
+async def garbled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    data = await reader.read(100)
+    writer.write(b"\0\0\0\x07" + data[8:12] + b"\x7f\xff\xff")
+    await reader.read()
+
+
+async def empty_frames(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(10)
+    writer.write(bytes(400))
+    await reader.read()
+
+
+BAD = [
+    (says_nothing, BrokerTimeoutError, "no answer to ApiVersions within 0.3 s"),
+    (closes, BrokerConnectionError, "closed the connection on ApiVersions"),
+    (http, BrokerConnectionError, "answers HTTP"),
+    (two_gib, FrameSizeError, "2147483647 bytes"),
+    (negative_size, BrokerConnectionError, "a frame of -1 bytes"),
+    (never_sent, BrokerConnectionError, "correlation id 12345"),
+    (half, BrokerConnectionError, "closed the connection"),
+    (garbled, BrokerConnectionError, "ApiVersions"),
+    (empty_frames, BrokerConnectionError, "correlation id None"),
+]
+
+
+@pytest.mark.parametrize(("serve", "kind", "told"), BAD, ids=[row[0].__name__ for row in BAD])
+def test_bad_peers(serve: Any, kind: type[Exception], told: str) -> None:
+    async def work() -> None:
+        async with Server(serve) as server:
+            with pytest.raises(kind, match=told) as caught:
+                async with connect(server.address, **LIMIT):
+                    pass
+            assert str(caught.value).startswith(f"{server.address}: ")
+            assert "\n" not in str(caught.value)
+            assert isinstance(caught.value, kwire.KwireError)
+
+    run(work())
+
+
+@pytest.mark.parametrize(("serve", "kind", "told"), BAD, ids=[row[0].__name__ for row in BAD])
+def test_bad_peers_without_async(serve: Any, kind: type[Exception], told: str) -> None:
+    async def work() -> None:
+        def blocking(address: str) -> None:
+            with pytest.raises(kind, match=told), connect_sync(address, **LIMIT):
+                pass
+
+        async with Server(serve) as server:
+            await asyncio.to_thread(blocking, server.address)
+
+    asyncio.run(work())
+
+
+def test_refused() -> None:
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+
+    async def work() -> None:
+        with pytest.raises(BrokerConnectionError, match=f"{HOST}:{port}: connection refused"):
+            async with connect(f"{HOST}:{port}", **LIMIT):
+                pass
+        with pytest.raises(BrokerConnectionError, match=f"localhost:{port}: connection refused"):
+            async with connect(f"localhost:{port}", **LIMIT):
+                pass
+
+    run(work())
+
+
+def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """(server's, a client's that trusts it)."""
+    authority = trustme.CA()
+    server, client = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
+    authority.issue_cert(HOST).configure_cert(server)
+    authority.configure_trust(client)
+    return server, client
+
+
+def test_tls() -> None:
+    server, client = contexts()
+
+    async def work() -> None:
+        async with Broker(of_release("4.4"), metadata, tls=server) as broker:
+            async with connect(broker.address, tls=client) as connection:
+                await connection.send(METADATA)
+            with pytest.raises(BrokerConnectionError, match="TLS: the certificate is not trusted"):
+                async with connect(broker.address, tls=True):
+                    pass
+            with pytest.raises(BrokerConnectionError, match="TLS"):  # spoken to in plain
+                async with connect(broker.address, **LIMIT):
+                    pass
+            await asyncio.sleep(0.05)
+
+    run(work())
+
+
+@pytest.mark.parametrize("serve", [says_nothing, closes, http])
+def test_tls_to_a_port_without(serve: Any) -> None:
+    _, client = contexts()
+
+    async def work() -> None:
+        async with Server(serve) as server:
+            with pytest.raises(BrokerConnectionError, match=r"TLS|no answer within 1 s"):
+                async with connect(server.address, tls=client, **LIMIT):
+                    pass
+
+    run(work())
+
+
+@pytest.mark.parametrize("text", ["host", "host:", ":9092", "host:port", "host:99999", "::1:9092", ""])
+def test_no_addresses(text: str) -> None:
+    with pytest.raises(BrokerConnectionError, match="is no broker's address"):
+        connect(text)
+
+
+def test_a_silent_request_fails_within_its_timeout_and_the_next_opens_anew() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            async with connect(broker.address, **LIMIT) as connection:
+                with pytest.raises(BrokerTimeoutError, match=f"{broker.address}: no answer within 0.1 s"):
+                    await connection.send(METADATA, timeout=0.1)
+                broker.answer = metadata
+                await connection.send(METADATA)
+            assert broker.connections == 2
+
+    run(work())
+
+
+def test_without_async_threads_share_one_connection() -> None:
+    async def work() -> None:
+        def blocking(address: str) -> list[str]:
+            with connect_sync(address) as connection:
+                assert connection.versions["Fetch"] == (4, 18)
+                assert "open" in repr(connection)
+                return [connection.send(METADATA).cluster_id for _ in range(3)]
+
+        async with Broker(of_release("4.4"), metadata) as broker:
+            assert await asyncio.to_thread(blocking, broker.address) == ["2", "3", "4"]
+            assert broker.connections == 1
+
+    asyncio.run(work())
+
+
+def test_a_broker_that_was_lost_while_idle_is_opened_anew_without_async() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), metadata) as broker:
+            connection = connect_sync(broker.address)
+            await asyncio.to_thread(connection.send, METADATA)
+            broker.drop()
+            while connection.is_open:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(connection.send, METADATA)
+            await asyncio.to_thread(connection.close)
+            assert broker.connections == 2
+
+    asyncio.run(work())
