@@ -24,7 +24,7 @@ def address(text: str) -> Address:
     """
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
-    if not bare or (":" in bare and bare == host) or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    if not bare or (":" in bare and bare == host) or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
         raise BrokerConnectionError(f"{text!r} is no broker's address: HOST:PORT is")
     return Address(bare, int(port))
 

@@ -150,7 +150,7 @@ class Connection:
         try:
             try:
                 channel = await self._connect()
-                offer = await negotiation.ask(channel, min(self.probe_timeout, self.timeout))
+                offer = await negotiation.ask(channel, min(self.probe_timeout, self.timeout / 2))
             except negotiation.NoAnswer:
                 if self._assumed is None:
                     raise

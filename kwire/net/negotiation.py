@@ -16,7 +16,7 @@ from kwire.schema import Versions
 from kwire_c.failure import DecodeError, UnsupportedVersionError
 from kwire_c.plan import message_of
 
-API_VERSIONS, PRODUCE, FETCH = 18, 0, 1
+API_VERSIONS = 18
 _UNSUPPORTED = 35
 
 SOFTWARE = "kwire"
@@ -98,7 +98,7 @@ class Chooser:
         row = schema.api(key)
         known = Versions(row.min_version, row.max_version if self.unstable else _stable(row))
         denied = self.deny.get(key, ())
-        return [version for version in known.overlap(self._offered(key)).all() if version not in denied]
+        return [version for version in known.overlap(self.offer.spoken(key)).all() if version not in denied]
 
     def newest(self, api: int | str) -> int:
         """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
@@ -119,7 +119,7 @@ class Chooser:
         key = facts.api_key
         usable = self.usable(key)
         if version is not None:
-            if version not in schema.api(key).versions.overlap(self._offered(key)):
+            if version not in schema.api(key).versions.overlap(self.offer.spoken(key)):
                 raise self._lacks(key, f"version {version}", Versions(version, version))
             usable = [version]
         if not usable:
@@ -142,19 +142,12 @@ class Chooser:
             left = fitting
         raise AssertionError("every need is met")
 
-    def _offered(self, key: int) -> Versions:
-        offered = self.offer.ranges.get(key, schema.NO_VERSIONS)
-        fetch = self.offer.ranges.get(FETCH)
-        if key == PRODUCE and fetch is not None and fetch.low >= 4:  # 4.x says 0 but has none below 3 (KAFKA-18659)
-            return offered.overlap(Versions(3, offered.high))
-        return offered
-
     def _none(self, key: int) -> UnsupportedVersionError:
         row = schema.api(key)
         return self._lacks(key, f"{row.name}", Versions(row.min_version, _stable(row)))
 
     def _lacks(self, key: int, what: str, needed: Versions) -> UnsupportedVersionError:
-        offered = self._offered(key)
+        offered = self.offer.spoken(key)
         name = api_name(key)
         low, high = needed.low, min(needed.high, schema.api(key).max_version)
         told = f"it offers {name} {_span(offered)}" if offered else f"it does not offer {name}"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kwire import schema
 from kwire.schema import NO_VERSIONS, Versions
 
+_PRODUCE, _FETCH = 0, 1
 TELEMETRY = frozenset((71, 72))  # offered only by brokers with a plugin for it
 
 
@@ -23,6 +24,16 @@ class Offer(NamedTuple):
     assumed: str | None = None
     features: Mapping[str, tuple[int, int]] = {}
     finalized: Mapping[str, int] = {}
+
+    def spoken(self, key: int) -> Versions:
+        """The versions of an API that can be sent, NO_VERSIONS where there are none.
+
+        As offered, but for Produce: 4.x offers it from 0 for old clients' sake, and has none below 3 (KAFKA-18659).
+        """
+        offered = self.ranges.get(key, NO_VERSIONS)
+        if key == _PRODUCE and self.ranges.get(_FETCH, NO_VERSIONS).low >= 4:
+            return offered.overlap(Versions(3, offered.high))
+        return offered
 
     def versions(self) -> dict[str, tuple[int, int]]:
         """API name -> (min, max), by rising key; an API that the facts lack is "UNKNOWN(97)"."""
@@ -49,11 +60,26 @@ def is_broker_api(row: schema.Api) -> bool:
     return not row.listeners or bool({"broker", "zkBroker"} & set(row.listeners))
 
 
+@lru_cache(None)
+def release_table(release: str, kind: str) -> Mapping[int, Versions]:
+    """What brokers of a release offer: API key -> stable versions.
+
+    kind: "broker" (KRaft) or "zkBroker", where the release has both. Raises UnsupportedVersionError for one that the
+    facts lack.
+    """
+    return {
+        row.key: Versions(row.min_version, row.max_stable_version)
+        for row in schema.apis(release)
+        if (not row.listeners or kind in row.listeners)
+        and row.key not in TELEMETRY and row.max_stable_version >= row.min_version
+    }  # fmt: skip
+
+
 def assumed_offer(release: str) -> Offer:
     """The ranges of a release ("0.9.0"), for a broker that cannot be asked. Raises UnsupportedVersionError."""
-    rows = [row for row in schema.apis(release) if is_broker_api(row) and row.max_stable_version >= 0]
-    ranges = {row.key: Versions(row.min_version, row.max_stable_version) for row in rows}
-    return Offer(ranges, assumed=schema.release_name(release))
+    name, order = schema.release_name(release), schema.releases(old=True)
+    kind = "broker" if order.index(name) >= order.index("3.3") else "zkBroker"
+    return Offer(release_table(name, kind), assumed=name)
 
 
 def intersection(offers: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, Versions]:

@@ -1,8 +1,20 @@
-"""TLS contexts, from True or from Kafka's ssl.* properties with PEM stores."""
+"""TLS contexts: from True, or from Kafka's ssl.* properties with PEM stores."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kwire.net.failure import BrokerConnectionError
+
+_VERSIONS = {
+    "TLSv1": ssl.TLSVersion.TLSv1, "TLSv1.1": ssl.TLSVersion.TLSv1_1, "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}  # fmt: skip
 
 
 def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
@@ -10,3 +22,78 @@ def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
     if isinstance(tls, ssl.SSLContext):
         return tls
     return ssl.create_default_context() if tls else None
+
+
+def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """The context that Kafka's ssl.* properties describe; stores are PEM, in a file or in the property itself.
+
+    Raises BrokerConnectionError for stores of other types and for what cannot be read.
+    """
+    try:
+        context = _context(properties)
+        _show(context, properties)
+    except ssl.SSLError as error:
+        told = (error.reason or str(error)).replace("_", " ").lower()
+        raise BrokerConnectionError(f"the ssl.* stores cannot be used: {told} (is ssl.key.password right?)") from None
+    except OSError as error:
+        raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
+    if (properties.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
+        context.check_hostname = False
+    enabled = [part.strip() for part in properties.get("ssl.enabled.protocols", "").split(",") if part.strip()]
+    wrong = [name for name in enabled if name not in _VERSIONS]
+    if wrong:
+        raise BrokerConnectionError(f"ssl.enabled.protocols: no TLS version {wrong[0]!r}")
+    if enabled:
+        context.minimum_version = min(_VERSIONS[name] for name in enabled)
+        context.maximum_version = max(_VERSIONS[name] for name in enabled)
+    return context
+
+
+def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """Trusts the certificates of the truststore alone, as Kafka does; the system's where none is configured."""
+    text = _store(properties, "truststore", "ssl.truststore.certificates")
+    if text is None:
+        return ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=text)
+    return context
+
+
+def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+    key, chain = properties.get("ssl.keystore.key"), properties.get("ssl.keystore.certificate.chain")
+    if (key is None) != (chain is None):
+        raise BrokerConnectionError("ssl.keystore.key and ssl.keystore.certificate.chain belong together")
+    text = f"{key}\n{chain}\n" if key is not None else _store(properties, "keystore", "")
+    if text is None:
+        return
+    password = properties.get("ssl.key.password")
+    with _private_file(text) as path:  # the ssl module loads keys from files only
+        context.load_cert_chain(path, password=lambda: password or "")
+
+
+def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None:
+    """The PEM text of a store, None where none is configured."""
+    if inline and inline in properties:
+        return properties[inline]
+    path, kind = properties.get(f"ssl.{store}.location"), properties.get(f"ssl.{store}.type")
+    if path is None:
+        return None
+    text = Path(path).read_bytes().decode("latin-1")
+    if (kind or "PEM").upper() != "PEM" or "-----BEGIN" not in text:
+        raise BrokerConnectionError(
+            f"{path}: kwire reads PEM stores only (ssl.{store}.type=PEM), this is {kind or 'none'}: "
+            "convert it with keytool or openssl"
+        )
+    return text
+
+
+@contextlib.contextmanager
+def _private_file(text: str) -> Iterator[str]:
+    """A file that only this user can read, for as long as it takes."""
+    handle, path = tempfile.mkstemp(prefix="kwire-")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        yield path
+    finally:
+        os.unlink(path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import kwire
@@ -138,3 +140,48 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
         return result
 
     return asyncio.run(counted())
+
+
+@contextmanager
+def serving(*servers: Server) -> Iterator[None]:
+    """The servers run in a loop and thread of their own, for tests of what blocks."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def wait(work: Coroutine[Any, Any, Any]) -> None:
+        asyncio.run_coroutine_threadsafe(work, loop).result(20)
+
+    try:
+        for server in servers:
+            wait(server.__aenter__())
+        yield
+    finally:
+        for server in servers:
+            wait(server.__aexit__())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def cluster_answer(*brokers: Server, controller: int = 1, rack: str | None = None) -> Callable[[Request], Any]:
+    """Answers Metadata with these brokers (ids from 1), and each other request with nothing."""
+
+    def answer(request: Request) -> Any:
+        if request.name != "Metadata":
+            return None
+        row = messages.MetadataResponse.MetadataResponseBroker
+        rows = [row(node_id=i, host=HOST, port=b.port, rack=rack) for i, b in enumerate(brokers, 1)]
+        if request.version == 0:
+            return messages.MetadataResponse(brokers=[row(node_id=r.node_id, host=r.host, port=r.port) for r in rows])
+        return messages.MetadataResponse(brokers=rows, controller_id=controller)
+
+    return answer
+
+
+def cluster(*ranges: Ranges, **keywords: Any) -> list[Broker]:
+    """Brokers that tell of each other."""
+    brokers = [Broker(one, **keywords) for one in ranges]
+    for broker in brokers:
+        broker.answer = cluster_answer(*brokers)
+    return brokers

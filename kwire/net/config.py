@@ -1,0 +1,109 @@
+"""A client's configuration in Kafka's own property names (--command-config), as keywords of connect()."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kwire.net.failure import AuthenticationError, BrokerConnectionError
+from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
+from kwire.net.tls import context_of
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_OPTION = re.compile(r"""([\w.]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;"]+)""")
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """The keywords of connect() that a properties file stands for; see keywords_of.
+
+    Raises OSError where it cannot be read, BrokerConnectionError where it cannot be used.
+    """
+    try:
+        import javaproperties
+    except ImportError as missing:
+        raise ImportError(f"--command-config needs {missing.name}: pip install 'kwire[net]'") from None
+    text = Path(path).read_text("utf-8")
+    try:
+        return keywords_of(javaproperties.loads(text))
+    except javaproperties.InvalidUEscapeError:
+        raise BrokerConnectionError(f"{path}: a broken \\u escape") from None
+    except BrokerConnectionError as error:
+        raise type(error)(error.reason, address=str(path)) from None
+
+
+def keywords_of(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The keywords of connect(): security.protocol, ssl.* (PEM), sasl.mechanism, sasl.jaas.config, client.id,
+    request.timeout.ms. Other properties do not matter to a connection.
+
+    Raises AuthenticationError and BrokerConnectionError for values that cannot be used.
+    """
+    keywords: dict[str, Any] = {}
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in _PROTOCOLS:
+        raise BrokerConnectionError(f"security.protocol {protocol!r} is none of {', '.join(_PROTOCOLS)}")
+    if protocol.endswith("SSL"):
+        keywords["tls"] = context_of(properties)
+    if protocol.startswith("SASL"):
+        keywords["sasl"] = _sasl(properties)
+    if "client.id" in properties:
+        keywords["client_id"] = properties["client.id"]
+    if "request.timeout.ms" in properties:
+        text = properties["request.timeout.ms"].strip()
+        if not (text.isascii() and text.isdigit()) or not int(text):
+            raise BrokerConnectionError(f"request.timeout.ms {text!r} is no number of milliseconds")
+        keywords["timeout"] = int(text) / 1000
+    return keywords
+
+
+def _sasl(properties: Mapping[str, str]) -> Credentials | None:
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in MECHANISMS:
+        raise AuthenticationError(f"sasl.mechanism {mechanism} is none of {', '.join(MECHANISMS)}")
+    login = properties.get("sasl.jaas.config")
+    if login is None:
+        raise AuthenticationError("sasl.jaas.config is missing")
+    options = jaas_options(login)
+    if mechanism == "OAUTHBEARER":
+        return credentials(_unsecured(options))
+    lacking = [name for name in ("username", "password") if name not in options]
+    if lacking:
+        raise AuthenticationError(f"sasl.jaas.config has no {lacking[0]}")
+    return credentials((mechanism, options["username"], options["password"]))
+
+
+def jaas_options(text: str) -> dict[str, str]:
+    """The options of a JAAS entry: `org.apache...PlainLoginModule required username="me" password="...";`.
+
+    Raises AuthenticationError, which does not quote it.
+    """
+    found = re.fullmatch(r"\s*([\w.$]+)\s+(required|requisite|sufficient|optional)\b(.*?);?\s*", text, re.S | re.I)
+    rest = "" if found is None else _OPTION.sub("", found[3])
+    if found is None or rest.strip():
+        raise AuthenticationError('sasl.jaas.config is none: MODULE required username="..." password="...";')
+    return {name: _unquoted(value) for name, value in _OPTION.findall(found[3])}
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.S) if value.startswith('"') else value
+
+
+def _unsecured(options: Mapping[str, str]) -> TokenCallback:
+    """Kafka's unsecured tokens for tests (unsecuredLoginStringClaim_sub); real ones come by connect(sasl=callback)."""
+    subject = options.get("unsecuredLoginStringClaim_sub")
+    if subject is None:
+        raise AuthenticationError(
+            "OAUTHBEARER by properties has unsecuredLoginStringClaim_sub only: give connect() a function for others"
+        )
+
+    def token() -> str:
+        now = int(time.time())
+        claims = {"sub": subject, "iat": now, "exp": now + int(options.get("unsecuredLoginLifetimeSeconds", "3600"))}
+        parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
+        return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."
+
+    return token

@@ -1,0 +1,129 @@
+"""What a cluster can do, told by the versions that it needs (KIP-35's feature map)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kwire.net.offer import api_key
+from kwire.schema import NO_VERSIONS, Versions
+from kwire.schema.facts import LAST_VERSION
+
+Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API name or key -> (min, max)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A capability: it can be used where every range that it needs overlaps what is offered.
+
+    name: its name; needs: API name (or key) -> (min, max) version, both included; since: the KIP it came with.
+
+    KIP-35's own example. Two brokers offer (API key, min, max): B1 (0,0,3) (1,2,3); B2 (0,1,2) (1,0,3) (2,0,0):
+
+    >>> from kwire.net.offer import intersection
+    >>> state = intersection([{0: (0, 3), 1: (2, 3)}, {0: (1, 2), 1: (0, 3), 2: (0, 0)}])
+    >>> {key: tuple(versions) for key, versions in state.items()}
+    {0: (1, 2), 1: (2, 3)}
+    >>> Feature("Feature1", needs={0: (3, 3), 1: (2, 3)}).usable(state)  # version 3 of key 0 is not offered by all
+    False
+    >>> Feature("Feature2", needs={0: (0, 1), 1: (2, 3)}).usable(state)
+    True
+    """
+
+    name: str
+    needs: Ranges
+    since: str | None = None
+
+    def usable(self, versions: Ranges) -> bool:
+        """Whether every range needed overlaps that of versions (API name or key -> (min, max))."""
+        return not self.lacking(versions)
+
+    def lacking(self, versions: Ranges) -> list[str | int]:
+        """The APIs needed that versions lack, or have in other versions only."""
+        offered = {_key(api): Versions(*span) for api, span in versions.items()}
+        needed = {api: Versions(*span) for api, span in self.needs.items()}
+        return [api for api, span in needed.items() if not span.overlap(offered.get(api_key(api), NO_VERSIONS))]
+
+
+def _key(api: str | int) -> int:
+    """As api_key; the key in "UNKNOWN(97)" too."""
+    if isinstance(api, str) and api.startswith("UNKNOWN("):
+        return int(api[8:-1])
+    return api_key(api)
+
+
+def feature(name: str) -> Feature:
+    """The built-in feature of that name. Raises KeyError, whose text lists the names."""
+    if name not in FEATURES:
+        raise KeyError(f"no feature {name!r}: there are {', '.join(FEATURES)}")
+    return FEATURES[name]
+
+
+def _feature(name: str, since: str, **lowest: int) -> Feature:
+    return Feature(name, {api: (low, LAST_VERSION) for api, low in lowest.items()}, since)
+
+
+_ALL = (
+    _feature("create-topics", "KIP-4", CreateTopics=0, DeleteTopics=0),
+    _feature("timestamps", "KIP-32", Produce=2, Fetch=2),
+    _feature("offsets-for-times", "KIP-79", ListOffsets=1),
+    _feature("controller-in-metadata", "KIP-4", Metadata=1),
+    _feature("headers", "KIP-82", Produce=3, Fetch=4),
+    _feature("idempotent-producer", "KIP-98", InitProducerId=0, Produce=3),
+    _feature(
+        "transactions", "KIP-98",
+        InitProducerId=0, AddPartitionsToTxn=0, AddOffsetsToTxn=0, EndTxn=0, TxnOffsetCommit=0, Produce=3,
+    ),
+    _feature("read-committed", "KIP-98", Fetch=4, ListOffsets=2),
+    _feature("leader-epochs", "KIP-101", OffsetForLeaderEpoch=0),
+    _feature("delete-records", "KIP-107", DeleteRecords=0),
+    _feature("acls", "KIP-140", DescribeAcls=0, CreateAcls=0, DeleteAcls=0),
+    _feature("describe-configs", "KIP-133", DescribeConfigs=0),
+    _feature("alter-configs", "KIP-133", AlterConfigs=0),
+    _feature("log-dirs", "KIP-113", DescribeLogDirs=0, AlterReplicaLogDirs=0),
+    _feature("sasl-authenticate", "KIP-152", SaslAuthenticate=0),
+    _feature("create-partitions", "KIP-195", CreatePartitions=0),
+    _feature("delegation-tokens", "KIP-48", CreateDelegationToken=0, DescribeDelegationToken=0),
+    _feature("delete-groups", "KIP-229", DeleteGroups=0),
+    _feature("fetch-sessions", "KIP-227", Fetch=7),
+    _feature("prefixed-acls", "KIP-290", CreateAcls=1, DescribeAcls=1, DeleteAcls=1),
+    _feature("truncation-detection", "KIP-320", OffsetForLeaderEpoch=2, Fetch=9),
+    _feature("zstd", "KIP-110", Produce=7, Fetch=10),
+    _feature("sasl-reauthentication", "KIP-368", SaslAuthenticate=1),
+    _feature("elect-preferred-leaders", "KIP-183", ElectLeaders=0),
+    _feature("static-membership", "KIP-345", JoinGroup=5, SyncGroup=3, Heartbeat=3, LeaveGroup=3, OffsetCommit=7),
+    _feature("fetch-from-followers", "KIP-392", Fetch=11),
+    _feature("incremental-alter-configs", "KIP-339", IncrementalAlterConfigs=0),
+    _feature("elect-unclean-leaders", "KIP-460", ElectLeaders=1),
+    _feature("reassign-partitions", "KIP-455", AlterPartitionReassignments=0, ListPartitionReassignments=0),
+    _feature("delete-offsets", "KIP-496", OffsetDelete=0),
+    _feature("default-partitions", "KIP-464", CreateTopics=4),
+    _feature("client-software-names", "KIP-511", ApiVersions=3),
+    _feature("client-quotas", "KIP-546", DescribeClientQuotas=0, AlterClientQuotas=0),
+    _feature("groups-by-state", "KIP-518", ListGroups=4),
+    _feature("scram-users", "KIP-554", DescribeUserScramCredentials=0, AlterUserScramCredentials=0),
+    _feature("finalized-features", "KIP-584", UpdateFeatures=0, ApiVersions=3),
+    _feature("describe-producers", "KIP-664", DescribeProducers=0),
+    _feature("describe-transactions", "KIP-664", DescribeTransactions=0, ListTransactions=0),
+    _feature("describe-cluster", "KIP-700", DescribeCluster=0),
+    _feature("max-timestamp-offset", "KIP-734", ListOffsets=7),
+    _feature("coordinators-together", "KIP-699", FindCoordinator=4),
+    _feature("offsets-of-many-groups", "KIP-709", OffsetFetch=8),
+    _feature("topic-ids", "KIP-516", Fetch=13, Metadata=12),
+    _feature("describe-quorum", "KIP-595", DescribeQuorum=0),
+    _feature("feature-downgrades", "KIP-778", UpdateFeatures=1),
+    _feature("tiered-storage-offsets", "KIP-405", ListOffsets=8),
+    _feature("consumer-groups", "KIP-848", ConsumerGroupHeartbeat=0, ConsumerGroupDescribe=0, OffsetFetch=9),
+    _feature("groups-by-type", "KIP-848", ListGroups=5),
+    _feature("client-telemetry", "KIP-714", GetTelemetrySubscriptions=0, PushTelemetry=0),
+    _feature("describe-topic-partitions", "KIP-966", DescribeTopicPartitions=0),
+    _feature("raft-voters", "KIP-853", AddRaftVoter=0, RemoveRaftVoter=0),
+    _feature("server-side-regex", "KIP-848", ConsumerGroupHeartbeat=1),
+    _feature("transactions-v2", "KIP-890", EndTxn=5, Produce=12, TxnOffsetCommit=5),
+    _feature("share-groups", "KIP-932", ShareGroupHeartbeat=1, ShareGroupDescribe=1, ShareFetch=1, ShareAcknowledge=1),
+    _feature("list-config-resources", "KIP-1142", ListConfigResources=1),
+    _feature("streams-groups", "KIP-1071", StreamsGroupHeartbeat=0, StreamsGroupDescribe=0),
+)
+
+FEATURES: Mapping[str, Feature] = {row.name: row for row in _ALL}
+"""The built-in map: name -> Feature, real capabilities of Kafka in the order in which they came."""

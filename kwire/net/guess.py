@@ -1,0 +1,98 @@
+"""Which release a broker is, told by its ranges; and what a client of a release could not do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kwire import schema
+from kwire.net.features import FEATURES
+from kwire.net.offer import TELEMETRY, Offer, api_name, is_broker_api, release_table
+from kwire.schema import NO_VERSIONS, Versions
+
+Range = tuple[int, int]
+_PRODUCE = 0
+
+
+class Guess(NamedTuple):
+    """The likeliest releases.
+
+    releases: those that fit best, rising; apart: in how many APIs they differ from what the broker offers (0: none);
+    newer: whether it offers versions that no release known has.
+    """
+
+    releases: tuple[str, ...]
+    apart: int
+    newer: bool
+
+    def __str__(self) -> str:
+        names = " or ".join(self.releases)
+        if self.newer:
+            return f"newer than Kafka {self.releases[-1]}"
+        return f"Kafka {names}" if not self.apart else f"like Kafka {names} ({self.apart} APIs differ)"
+
+
+def guess(offer: Offer) -> Guess:
+    """The releases whose brokers offer what comes nearest to these ranges."""
+    offered = {key: span for key, span in offer.ranges.items() if key not in TELEMETRY}
+    offered[_PRODUCE] = offer.spoken(_PRODUCE)
+    apart = {
+        release: min(_distance(release_table(release, kind), offered) for kind in ("broker", "zkBroker"))
+        for release in schema.releases(old=True)
+    }
+    least = min(apart.values())
+    known = {row.key: row.versions for row in schema.apis()}
+    newer = any(span.high > known.get(key, NO_VERSIONS).high for key, span in offered.items())
+    best = tuple(release for release, distance in apart.items() if distance == least)
+    return Guess(best[-1:] if newer else best, least, newer)
+
+
+def _distance(table: Mapping[int, Versions], offered: Mapping[int, Versions]) -> int:
+    return sum(table.get(key) != offered.get(key) for key in table.keys() | offered.keys())
+
+
+class Against(NamedTuple):
+    """What a client of a release could not do with a broker.
+
+    unusable: API name -> (the client's range, the broker's or None): no version in common; older: API name -> (the
+    client's newest version, the newest common one); features: built-in features that the client has and would lack.
+    """
+
+    release: str
+    unusable: dict[str, tuple[Range, Range | None]]
+    older: dict[str, Range]
+    features: list[str]
+
+
+def against(offer: Offer, release: str) -> Against:
+    """What a client of that release could not do with a broker that offers these ranges.
+
+    Raises UnsupportedVersionError for a release that the facts lack.
+    """
+    release = schema.release_name(release)
+    unusable: dict[str, tuple[Range, Range | None]] = {}
+    older: dict[str, Range] = {}
+    common: dict[str, Range] = {}
+    client = {
+        row.key: Versions(row.min_version, row.max_stable_version)
+        for row in schema.apis(release)
+        if is_broker_api(row) and row.key not in _NOT_CLIENTS and row.max_stable_version >= row.min_version
+    }
+    for key, span in client.items():
+        offered = offer.spoken(key)
+        both = span.overlap(offered)
+        if not both:
+            unusable[api_name(key)] = (span.low, span.high), (offered.low, offered.high) if offered else None
+            continue
+        common[api_name(key)] = both.low, both.high
+        if both.high < span.high:
+            older[api_name(key)] = span.high, both.high
+    own = {api_name(key): (span.low, span.high) for key, span in client.items()}
+    features = [row.name for row in FEATURES.values() if row.usable(own) and not row.usable(common)]
+    return Against(release, unusable, older, features)
+
+
+# brokers and controllers alone speak these: LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown WriteTxnMarkers,
+# Vote to EndQuorumEpoch, AlterPartition Envelope, BrokerRegistration BrokerHeartbeat, AllocateProducerIds, share state
+_BETWEEN_BROKERS = frozenset((4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87))
+_NOT_CLIENTS = _BETWEEN_BROKERS | TELEMETRY

@@ -1,0 +1,151 @@
+"""What brokers offer, as text and JSON: the lines of kafka-broker-api-versions, those of KIP-97, and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kwire import schema
+from kwire.net.cluster import Broker
+from kwire.net.features import FEATURES, Feature
+from kwire.net.guess import Against
+from kwire.net.offer import Offer, api_key, api_name
+from kwire.schema import Versions
+from kwire.schema.facts import LAST_VERSION
+
+# API key -> (the release that renamed it, the name before)
+_RENAMED = {
+    2: ("1.0", "Offsets"), 10: ("0.11.0", "GroupCoordinator"), 43: ("2.4", "ElectPreferredLeaders"),
+    56: ("3.2", "AlterIsr"), 74: ("4.1", "ListClientMetricsResources"),
+}  # fmt: skip
+_KIP97_NAMES = {2: "Offsets", 10: "GroupCoordinator"}
+_DISABLED = frozenset(range(52, 56))  # in 2.7: KRaft's own, not yet switched on
+
+
+def tool_listing(broker: Broker, offer: Offer, release: str) -> str:
+    """The lines that kafka-broker-api-versions of a release prints for a broker (NodeApiVersions.toString).
+
+    An assumed offer says so behind the arrow.
+    """
+    release = schema.release_name(release)
+    known, client = _known(release), _client_keys(release)
+    lines = {key: _tool_line(key, span, known, release) for key, span in offer.ranges.items()}
+    for key in client - lines.keys():
+        lines[key] = f"{_name(key, release)}({key}): UNSUPPORTED"
+    fenced = " isFenced: false" if _at_least(release, "4.0") else ""
+    head = f"{broker.host}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{fenced}) -> {_assumed(offer)}("
+    return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
+
+
+def kip97_listing(broker: Broker, offer: Offer) -> str:
+    """The lines as KIP-97 shows them."""
+    lines = [
+        f"  {_KIP97_NAMES.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
+        for key, span in sorted(offer.ranges.items())
+    ]
+    head = f"{broker.host}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}) -> {_assumed(offer)}{{\n"
+    return head + ",\n".join(lines) + "\n}\n"
+
+
+def as_json(broker: Broker, offer: Offer, release: str) -> dict[str, Any]:
+    """A broker with its APIs; usable: the newest version that it has in common with a client of the release, or None.
+
+    That is a stable version which the release has; assumed: the release whose table it is, or None.
+    """
+    ours = {row.key: Versions(row.min_version, row.max_stable_version) for row in schema.apis(release)}
+    apis = {}
+    for key, span in sorted(offer.ranges.items()):
+        both = span.overlap(ours.get(key, schema.NO_VERSIONS))
+        apis[api_name(key)] = {"key": key, "min": span.low, "max": span.high, "usable": both.high if both else None}
+    return {
+        "host": broker.host, "port": broker.port, "id": broker.id, "rack": broker.rack, "apis": apis,
+        "assumed": offer.assumed,
+    }
+
+
+def _tool_line(key: int, span: Versions, known: dict[int, Versions], release: str) -> str:
+    if key not in known:
+        return f"UNKNOWN({key}): {_span(span)}"
+    ours = known[key]
+    if ours.high < span.low:
+        usable = "unusable: node too new"
+    elif span.high < ours.low:
+        usable = "unusable: node too old"
+    else:
+        usable = f"usable: {min(ours.high, span.high)}"
+    return f"{_name(key, release)}({key}): {_span(span)} [{usable}]"
+
+
+def _known(release: str) -> dict[int, Versions]:
+    """API key -> the versions of every API that the release knows by name; those it no longer has are empty."""
+    known: dict[int, Versions] = {}
+    for name in schema.releases(old=True):
+        known |= {key: schema.NO_VERSIONS for key in known}
+        known |= {row.key: row.versions for row in schema.apis(name)}
+        if name == release:
+            break
+    return known
+
+
+def _client_keys(release: str) -> set[int]:
+    """The APIs that the tool calls UNSUPPORTED where a broker lacks them."""
+    union = _at_least(release, "3.5")  # before: those of ZooKeeper's brokers only
+    wanted = {"broker", "zkBroker"} if union else {"zkBroker"}
+    return {
+        row.key for row in schema.apis(release)
+        if (bool(wanted & set(row.listeners)) if row.listeners else row.key not in _DISABLED)
+    }  # fmt: skip
+
+
+def _at_least(release: str, other: str) -> bool:
+    order = schema.releases(old=True)
+    return order.index(release) >= order.index(other)
+
+
+def _name(key: int, release: str) -> str:
+    renamed, before = _RENAMED.get(key, (release, ""))
+    return api_name(key) if _at_least(release, renamed) else before
+
+
+def _assumed(offer: Offer) -> str:
+    return "" if offer.assumed is None else f"assumed {offer.assumed} "
+
+
+def _span(span: Versions) -> str:
+    return str(span.low) if span.low == span.high else f"{span.low} to {span.high}"
+
+
+def _null(text: str | None) -> str:
+    return "null" if text is None else text
+
+
+
+
+def feature_text(feature: Feature, offers: Mapping[Broker, Offer]) -> str:
+    """Whether all brokers can do it; a line for each that cannot, with what it lacks."""
+    lines = []
+    for broker, offer in offers.items():
+        for api in feature.lacking(offer.versions()):
+            low, high = feature.needs[api]  # type: ignore[index]
+            wanted = f"{low} or newer" if high == LAST_VERSION else _span(Versions(low, high))
+            there = offer.ranges.get(api_key(api))
+            has = "does not offer it" if there is None else f"offers {_span(there)}"
+            lines.append(f"  {broker.address} (id: {broker.id}): {api} {wanted} is needed, the broker {has}\n")
+    since = f" ({feature.since})" if feature.since else ""
+    return f"{feature.name}{since}: {'no' if lines else 'yes'}\n" + "".join(lines)
+
+
+def against_text(broker: Broker, found: Against) -> str:
+    """What a client of a release could not do with a broker, for people."""
+    lines = [f"{broker.address} (id: {broker.id}), a client of Kafka {found.release}:"]
+    for name, (ours, theirs) in found.unusable.items():
+        there = "does not offer it" if theirs is None else f"offers {_span(Versions(*theirs))}"
+        lines.append(f"  cannot use {name}: it speaks {_span(Versions(*ours))}, the broker {there}")
+    for name in found.features:
+        lines.append(f"  lacks {name} ({FEATURES[name].since})")
+    if found.older:
+        told = ", ".join(f"{name} {theirs} (not {ours})" for name, (ours, theirs) in found.older.items())
+        lines.append(f"  speaks older versions: {told}")
+    if len(lines) == 1:
+        lines[0] += " nothing is lost"
+    return "\n".join(lines) + "\n"
