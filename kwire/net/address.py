@@ -24,9 +24,10 @@ def address(text: str) -> Address:
     """
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
-    if not bare or (":" in bare and bare == host) or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+    number = int(port) if port.isascii() and port.isdigit() else 0
+    if not bare or (":" in bare and bare == host) or not 0 < number < 65536:
         raise BrokerConnectionError(f"{text!r} is no broker's address: HOST:PORT is")
-    return Address(bare, int(port))
+    return Address(bare, number)
 
 
 def addresses(text: str) -> tuple[Address, ...]:
