@@ -1,0 +1,283 @@
+"""Frame files: NAME.jsonl.gz, a line a frame, beside NAME.bin.gz with their bytes; any prefix of them reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import time_ns
+from typing import Any
+
+import kwire
+from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.capture.pairing import Pairing
+from kwire.capture.streams import MAX_FRAME
+
+MAX_LINE = 1 << 20  # bytes of a line
+MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
+_BLOCK = 1 << 16
+_MOST_CONNECTIONS = 50_000
+_DIRECTIONS: dict[str, Direction] = {"c2s": "request", "s2c": "response"}
+_NAMES = {direction: name for name, direction in _DIRECTIONS.items()}
+
+
+def is_frame_file(path: str) -> bool:
+    """Whether a path is named as one of a pair of frame files: NAME.jsonl, NAME.bin, each also with .gz."""
+    stem, kind = _parts(path)
+    return bool(kind) and not stem.endswith(".ops")
+
+
+def pair_of(path: str) -> tuple[str, str]:
+    """(the file of lines, the file of bytes) of a pair, by either of them. Raises FileNotFoundError for a lone one."""
+    stem, _ = _parts(path)
+    found = []
+    for kind in (".jsonl", ".bin"):
+        name = next((name for name in (f"{stem}{kind}.gz", f"{stem}{kind}") if os.path.exists(name)), None)
+        if name is None:
+            raise FileNotFoundError(2, f"no such file, which belongs to {path}", f"{stem}{kind}.gz")
+        found.append(name)
+    return found[0], found[1]
+
+
+def _parts(path: str) -> tuple[str, str]:
+    """(stem, ".jsonl" or ".bin"), or (path, "") for another name."""
+    name = path.removesuffix(".gz")
+    for kind in (".jsonl", ".bin"):
+        if name.endswith(kind):
+            return name[: -len(kind)], kind
+    return path, ""
+
+
+class _Packed:
+    """A file, gzip or plain, read forward in bounded blocks; .broken tells why it ended before its end."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = open(path, "rb")  # noqa: SIM115 (closed by close)
+        packed = self._file.peek(2)[:2] == b"\x1f\x8b"
+        self._stream: Any = gzip.GzipFile(fileobj=self._file) if packed else self._file
+        self._rest = b""
+        self.position = 0  # of the next byte that take or line gives
+        self.broken: str | None = None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _block(self) -> bytes:
+        if self.broken is not None:
+            return b""
+        try:
+            return bytes(self._stream.read1(_BLOCK))
+        except EOFError:
+            self.broken = f"{self.path} ends inside its gzip stream: what was written last is missing"
+        except (OSError, zlib.error) as error:
+            self.broken = f"{self.path} is damaged: {' '.join(str(error).split())}"
+        return b""
+
+    def lines(self) -> Iterator[bytes]:
+        """Every whole line. Raises LimitError for one over 1 MiB."""
+        while True:
+            at = self._rest.find(b"\n")
+            if at >= 0:
+                line, self._rest = self._rest[:at], self._rest[at + 1 :]
+                self.position += at + 1
+                yield line
+                continue
+            if len(self._rest) > MAX_LINE:
+                raise kwire.LimitError(f"{self.path}: a line is too long", limit=MAX_LINE, offset=self.position)
+            block = self._block()
+            if not block:
+                if self._rest.strip() and self.broken is None:
+                    self.broken = f"{self.path} ends inside a line"
+                return
+            self._rest += block
+
+    def take(self, start: int, size: int) -> bytes | None:
+        """Bytes [start, start + size), None where the file ends before; start never goes back."""
+        while self.position < start:
+            part = self._rest[: start - self.position] or self._block()[:]
+            if not self._rest:
+                if not part:
+                    return None
+                self._rest = part
+                continue
+            self._rest = self._rest[len(part) :]
+            self.position += len(part)
+        pieces, missing = [], size
+        while missing:
+            if not self._rest:
+                self._rest = self._block()
+                if not self._rest:
+                    return None
+            part = self._rest[:missing]
+            self._rest = self._rest[len(part) :]
+            self.position += len(part)
+            pieces.append(part)
+            missing -= len(part)
+        return b"".join(pieces)
+
+
+def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
+    """The exchanges of a pair of frame files, and what is lost: lines without bytes, an end that is missing.
+
+    Raises FileNotFoundError, DecodeError for lines that are none, LimitError.
+    """
+    text, data = pair_of(path)
+    pairings: dict[Any, Pairing] = {}
+    lines, frames = _Packed(text), _Packed(data)
+    try:
+        for number, line in enumerate(lines.lines(), 1):
+            row = _row(line, text, number)
+            pairing = pairings.get(row["conn"])
+            if pairing is None:
+                if len(pairings) >= _MOST_CONNECTIONS:
+                    yield from _closed(pairings.pop(next(iter(pairings))))
+                connection = Connection(text, len(pairings), row.get("client"), row.get("server"))
+                if isinstance(row["conn"], int):
+                    connection.number = row["conn"]
+                pairing = pairings[row["conn"]] = Pairing(connection)
+            _take(pairing, row, frames, text, number)
+            events, pairing.events = pairing.events, []
+            yield from events
+        for pairing in pairings.values():
+            yield from _closed(pairing)
+        for broken in (lines.broken, frames.broken):
+            if broken:
+                yield Lost(text, broken)
+    finally:
+        lines.close()
+        frames.close()
+
+
+def _closed(pairing: Pairing) -> list[Exchange | Lost]:
+    pairing.close()
+    return pairing.events
+
+
+def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
+    """A line, its fields checked."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    wanted = {"conn": (int, str), "dir": str, "off": int, "len": int}
+    if not isinstance(row, dict) or any(type(row.get(name)) not in _kinds(kind) for name, kind in wanted.items()):
+        raise kwire.DecodeError("no line of a frame file: conn, dir, off and len are needed",
+                                what=f"{text}, line {number}")
+    if row["dir"] not in _DIRECTIONS or row["off"] < 0 or not (row["len"] == 0 or 4 <= row["len"] <= MAX_FRAME + 4):
+        raise kwire.DecodeError(f"dir {row['dir'][:20]!r}, off {row['off']}, len {row['len']}: no frame",
+                                what=f"{text}, line {number}")
+    for name in ("client", "server"):
+        if not isinstance(row.get(name), str):
+            row[name] = None
+    if not isinstance(row.get("time"), int) or abs(row["time"]) >= 1 << 62:
+        row["time"] = None
+    return row
+
+
+def _kinds(kind: Any) -> tuple[type, ...]:
+    return kind if isinstance(kind, tuple) else (kind,)
+
+
+def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
+    direction = _DIRECTIONS[row["dir"]]
+    if row["len"] == 0:  # a note: what was seen there is not in the record
+        size = row.get("lost_bytes")
+        pairing.lose(str(row.get("lost", "a frame that was not recorded")), direction,
+                     size if isinstance(size, int) else None, row["time"])
+        pairing.broken(direction)
+        return
+    if row["off"] < frames.position:
+        raise kwire.DecodeError(f"off {row['off']} goes back", what=f"{text}, line {number}")
+    data = frames.take(row["off"], row["len"])
+    if data is None:
+        pairing.lose(f"{frames.path} lacks the frame of line {number}", direction, row["len"], row["time"])
+        pairing.broken(direction)
+        return
+    if int.from_bytes(data[:4], "big") != len(data) - 4:
+        raise kwire.DecodeError("the frame's size is not that of its line", offset=row["off"],
+                                what=f"{frames.path} (line {number} of {text})")
+    frame = Frame(direction, data[4:], row["time"])
+    if direction == "request":
+        pairing.request(frame)
+    else:
+        pairing.response(frame)
+
+
+@dataclass(slots=True)
+class FrameWriter:
+    """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, whatever happens then.
+
+    Raises OSError. Use it with `with`, or close it.
+    """
+
+    name: str
+    frames: int = 0
+    _start: int = field(default_factory=time_ns)
+    _offset: int = 0
+    _lines: Any = None
+    _bytes: Any = None
+
+    def __post_init__(self) -> None:
+        self._bytes = gzip.GzipFile(f"{self.name}.bin.gz", "wb", compresslevel=1)
+        self._lines = gzip.GzipFile(f"{self.name}.jsonl.gz", "wb", compresslevel=1)
+
+    def __enter__(self) -> FrameWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
+        """Add a frame; exchange: the one it belongs to, where that is known."""
+        row = self._row(connection, frame.direction, frame.time)
+        if len(frame.data) >= 4:
+            at = 4 if frame.direction == "request" else 0
+            row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
+        if exchange is not None:
+            row |= {"api_key": exchange.api_key, "api_version": exchange.version}
+            if frame.direction == "request":
+                row["client_id"] = exchange.client_id
+        packed = kwire.pack_frame(frame.data)
+        row["len"] = len(packed)
+        if len(frame.data) <= MAX_HEX:
+            row["hex"] = frame.data.hex()
+        self._bytes.write(packed)
+        self._add(row)
+        self._offset += len(packed)
+
+    def note(self, lost: Lost) -> None:
+        """Add a line for what is not in the record: its len is 0, lost says why, lost_bytes how much it was."""
+        if lost.connection is not None:
+            row = self._row(lost.connection, lost.direction or "request", lost.time)
+            self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+
+    def flush(self) -> None:
+        """Write everything out, the bytes before the lines that speak of them."""
+        for stream in (self._bytes, self._lines):
+            stream.flush(zlib.Z_SYNC_FLUSH)
+            stream.fileobj.flush()
+
+    def close(self) -> None:
+        """Write everything out and end the files."""
+        for stream in (self._bytes, self._lines):
+            with suppress(ValueError):  # closed already
+                stream.close()
+
+    def _row(self, connection: Connection, direction: Direction, time: int | None) -> dict[str, Any]:
+        now = time_ns() // 1000 if time is None else time
+        port = (connection.server or "").rpartition(":")[2]
+        return {
+            "seq": self.frames, "us": max(0, now - self._start // 1000), "time": now, "conn": connection.number,
+            "client": connection.client, "server": connection.server, "port": int(port) if port.isdigit() else None,
+            "dir": _NAMES[direction], "off": self._offset,
+        }
+
+    def _add(self, row: dict[str, Any]) -> None:
+        self._lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        self.frames += 1

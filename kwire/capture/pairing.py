@@ -1,0 +1,213 @@
+"""Requests and their responses on one connection, by correlation id; what cannot be read is told, not guessed."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import kwire
+from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+
+_SASL_HANDSHAKE, _API_VERSIONS = 17, 18
+_OVERHEAD = 1024  # bytes that a held frame costs beside its own
+_MOST_KEY, _MOST_VERSION = 1000, 100  # an API beyond what kwire knows may be newer; beyond these it is no Kafka
+
+
+@dataclass(slots=True)
+class _Tokens:
+    """Raw SASL tokens seen behind a SaslHandshake v0: mechanism, how many wait for an answer, how many bytes."""
+
+    mechanism: str
+    waiting: int = 0
+    seen: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class Pairing:
+    """Pairs the frames of one connection. What is done waits in .events, in order, for whoever takes it.
+
+    held: bytes of frames that wait for their counterpart.
+    """
+
+    connection: Connection
+    events: list[Exchange | Lost] = field(default_factory=list)
+    held: int = 0
+    readable: bool = False  # a request was read: this is Kafka
+    unreadable: str | None = None  # why nothing more of this connection is read
+    newest: int = -1  # correlation id of the last request
+    _waiting: dict[int, deque[Exchange]] = field(default_factory=dict)
+    _early: dict[int, deque[Frame]] = field(default_factory=dict)
+    _broken: set[Direction] = field(default_factory=set)
+    _tokens: _Tokens | None = None
+    _unread: int = 0
+
+    def request(self, frame: Frame) -> Exchange | None:
+        """Take the client's next frame; the exchange that it begins, None where it is none that can be read."""
+        if self.unreadable is not None:
+            self.count_unread(len(frame.data) + frame.missing + 4)
+            return None
+        try:
+            exchange = self._read(frame)
+        except kwire.KwireError as error:
+            if self._tokens is not None:
+                self._tokens.waiting += 1
+                self._token(frame)
+                return None
+            if not self.readable:
+                self.give_up(f"not Kafka's protocol: {_first_bytes(frame.data)}")
+                self.count_unread(len(frame.data) + frame.missing + 4)
+                return None
+            self.lose(f"a request that cannot be read: {error}", "request", len(frame.data), frame.time)
+            return None
+        self.readable, self.newest = True, exchange.correlation_id
+        if self._tokens is not None and exchange.api_key != _SASL_HANDSHAKE:
+            self._end_tokens()
+        if exchange.outcome == "one-way":
+            self.events.append(exchange)
+            return exchange
+        early = self._early.get(exchange.correlation_id)
+        if early:
+            response = early.popleft()
+            self.held -= len(response.data) + _OVERHEAD
+            self._answer(exchange, response)
+        else:
+            self._waiting.setdefault(exchange.correlation_id, deque()).append(exchange)
+            self.held += len(frame.data) + _OVERHEAD
+        return exchange
+
+    def response(self, frame: Frame) -> Exchange | None:
+        """Take the server's next frame; the exchange that it ends, None where it is not (yet) known."""
+        if self.unreadable is not None:
+            self.count_unread(len(frame.data) + frame.missing + 4)
+            return None
+        correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
+        waiting = self._waiting.get(correlation_id) if len(frame.data) >= 4 else None
+        if self._tokens is not None and (self._tokens.waiting > 0 or not waiting):
+            self._tokens.waiting -= 1
+            self._token(frame)
+            return None
+        if len(frame.data) < 4:
+            self.lose("a response that cannot be read: it has no header", "response", len(frame.data), frame.time)
+            return None
+        if waiting:
+            exchange = waiting.popleft()
+            if not waiting:
+                del self._waiting[correlation_id]
+            self.held -= len(exchange.request.data) + _OVERHEAD
+            self._answer(exchange, frame)
+            return exchange
+        if "request" in self._broken and correlation_id <= self.newest:
+            self._orphan(correlation_id, frame)  # its request was in the hole: a later one of that id is not its own
+        else:
+            self._early.setdefault(correlation_id, deque()).append(frame)
+            self.held += len(frame.data) + _OVERHEAD
+        return None
+
+    def waits_for(self, correlation_id: int) -> Exchange | None:
+        """The exchange whose response would have this id, None where nothing waits for one."""
+        waiting = self._waiting.get(correlation_id)
+        return waiting[0] if waiting else None
+
+    def broken(self, direction: Direction) -> None:
+        """From here on frames of that direction are missing."""
+        self._broken.add(direction)
+
+    def lose(self, reason: str, direction: Direction | None = None, size: int | None = None,
+             time: int | None = None) -> None:
+        """Note a loss on this connection."""
+        self.events.append(Lost(self.connection.capture, reason, self.connection, direction, size, time))
+
+    def give_up(self, reason: str) -> None:
+        """Read nothing more of this connection; what follows is counted, and told when it closes."""
+        if self.unreadable is None:
+            self._finish()
+            self.unreadable = reason
+
+    def count_unread(self, size: int) -> None:
+        """Count bytes of a connection that is not read."""
+        self._unread += size
+
+    def relieve(self) -> None:
+        """Wait no longer for the counterparts of what is held: it is too much, so one direction must be missing."""
+        self.lose(f"{self.held >> 20} MiB of frames have waited for their counterpart in vain")
+        self._broken |= {"request", "response"}
+        self._finish()
+
+    def close(self) -> None:
+        """The connection, or the capture, ends: what still waits is unanswered, or lost where there was a hole."""
+        self._finish()
+        if self.unreadable is not None:
+            self.lose(self.unreadable, size=self._unread)
+            self._unread = 0
+
+    def _finish(self) -> None:
+        self._end_tokens()
+        waiting = [exchange for ones in self._waiting.values() for exchange in ones]
+        for exchange in waiting:
+            exchange.outcome = "lost" if "response" in self._broken or exchange.request.missing else "unanswered"
+        self.events += waiting
+        self._waiting.clear()
+        self._drop_early()
+        self.held = 0
+
+    def _drop_early(self) -> None:
+        for correlation_id, frames in self._early.items():
+            for frame in frames:
+                self.held -= len(frame.data) + _OVERHEAD
+                self._orphan(correlation_id, frame)
+        self._early.clear()
+
+    def _orphan(self, correlation_id: int, frame: Frame) -> None:
+        self.lose(f"a response (correlation id {correlation_id}) whose request is not in the capture", "response",
+                  len(frame.data), frame.time)
+
+    def _answer(self, exchange: Exchange, response: Frame) -> None:
+        exchange.response = response
+        exchange.outcome = "lost" if exchange.request.missing or response.missing else "answered"
+        self.events.append(exchange)
+
+    def _read(self, frame: Frame) -> Exchange:
+        """The exchange of a request; KwireError where the bytes are none."""
+        try:
+            if frame.missing:
+                header, request = kwire.decode_request_header(frame.data, lenient=True), None
+            else:
+                # of what may be another protocol the first request must fit to the byte
+                request = kwire.decode_request(frame.data, lenient=self.readable)
+                header = request.header
+        except kwire.UnsupportedVersionError as error:
+            header, request = error.header, None
+            key, version = header.request_api_key, header.request_api_version
+            if self._tokens is not None or not (0 <= key <= _MOST_KEY and 0 <= version <= _MOST_VERSION):
+                raise
+        exchange = Exchange(
+            self.connection, header.request_api_key, header.request_api_version, header.correlation_id,
+            header.client_id, frame,
+        )
+        if request is not None:
+            if not request.has_response:
+                exchange.outcome = "one-way"
+            elif request.api_key == _API_VERSIONS and request.version >= 3:
+                message = request.message
+                software = f"{message.client_software_name} {message.client_software_version}".strip()
+                self.connection.software = software or None
+            elif request.api_key == _SASL_HANDSHAKE and request.version == 0:
+                self._end_tokens()
+                self._tokens = _Tokens(request.message.mechanism)
+        return exchange
+
+    def _token(self, frame: Frame) -> None:
+        assert self._tokens is not None
+        self._tokens.seen += 1
+        self._tokens.bytes += len(frame.data) + frame.missing
+
+    def _end_tokens(self) -> None:
+        if self._tokens is not None and self._tokens.seen:
+            what = f"{self._tokens.seen} raw SASL tokens ({self._tokens.mechanism})"
+            self.lose(f"{what} behind SaslHandshake v0: not readable", size=self._tokens.bytes)
+        self._tokens = None
+
+
+def _first_bytes(data: bytes) -> str:
+    return f"the connection begins with {data[:8].hex(' ')}" if data else "the connection begins with an empty frame"

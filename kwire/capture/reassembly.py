@@ -1,0 +1,307 @@
+"""TCP segments to the bytes of connections: wrapped, repeated, overlapping, late, lost ones, ports used again."""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kwire.capture.exchange import Connection, Direction, Exchange, Lost
+from kwire.capture.packets import Segment
+from kwire.capture.streams import Conversation, begins_request
+
+_MOST_LATE = 16 << 20  # bytes of one direction that wait for a segment before them
+_MOST_HELD = 256 << 20  # bytes of all connections
+_MOST_CONNECTIONS = 50_000
+_MOST_ENDED = 1000  # connections that have ended and still take what comes late
+_PATIENCE = 64  # packets of a connection that a segment which the peer acknowledged may come late
+_SETTLING = 16  # packets of a connection whose SYN may still come
+_OVERHEAD = 256  # bytes that a late segment costs beside its own
+_HALF, _WHOLE = 1 << 31, 1 << 32
+
+
+@dataclass(slots=True)
+class _Flow:
+    """One direction's sequence numbers, unwrapped: next is the first byte not yet handed on, None until known."""
+
+    next: int | None = None
+    syn: bool = False  # the start is known
+    end: int | None = None  # where FIN stands
+    acked: int | None = None  # the first byte that the peer has not acknowledged
+    late: list[tuple[int, int, Segment]] = field(default_factory=list)  # (sequence number, arrival, segment), a heap
+    held: int = 0
+
+    def unwrap(self, number: int) -> int:
+        """A sequence number as the whole number nearest to where this direction is."""
+        base = self.next if self.next is not None else self.late[0][0] if self.late else number
+        return base + (number - base + _HALF) % _WHOLE - _HALF
+
+    @property
+    def done(self) -> bool:
+        """Whether every byte up to the FIN was handed on."""
+        return self.end is not None and self.next is not None and self.next >= self.end
+
+
+class _Tracked:
+    """One TCP connection while it is read: hands bytes and holes on to its conversation."""
+
+    def __init__(self, connection: Connection, source: str, target: str, servers: set[str]) -> None:
+        self.connection, self.servers = connection, servers
+        self.flows = {source: _Flow(), target: _Flow()}
+        self.conversation: Conversation | None = None
+        self.client: str | None = None
+        self.starts: dict[str, int] = {}  # the first byte's sequence number, where it is known
+        self.reset = False
+        self.packets = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        flows = sum(flow.held for flow in self.flows.values())
+        return flows + (self.conversation.held if self.conversation else 0)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing new is to come."""
+        return self.reset or all(flow.done for flow in self.flows.values())
+
+    def begins_anew(self, segment: Segment) -> bool:
+        """Whether a SYN belongs to a later connection between the same ports."""
+        flow = self.flows[segment.source]
+        if not segment.syn or (flow.next is None and not flow.late):
+            return False
+        start = flow.unwrap(segment.seq) + 1
+        if flow.syn:
+            return start != self.starts[segment.source]
+        return flow.next is not None or any(start > seq for seq, _, _ in flow.late)
+
+    def take(self, segment: Segment) -> None:
+        """Take the connection's next packet."""
+        self.packets += 1
+        flow, back = self.flows[segment.source], self.flows[segment.target]
+        seq = flow.unwrap(segment.seq)
+        if segment.syn:
+            self._synchronise(segment, flow, back, seq)
+            seq += 1
+        if segment.ack is not None:
+            self._acknowledge(segment, flow, back, seq)
+        if segment.fin and flow.end is None:
+            flow.end = seq + segment.size
+        self.reset |= segment.rst
+        if segment.size and not segment.rst and (flow.next is None or seq + segment.size > flow.next):
+            heapq.heappush(flow.late, (seq, self.packets, segment))
+            flow.held += len(segment.data) + _OVERHEAD
+        if self.conversation is None and not self._settled():
+            return
+        self._advance()
+
+    def _synchronise(self, segment: Segment, flow: _Flow, back: _Flow, seq: int) -> None:
+        if not flow.syn:
+            flow.syn = True
+            self.starts[segment.source] = seq + 1
+            if flow.next is None:
+                flow.next = seq + 1
+        self.client = segment.target if segment.ack is not None else segment.source
+        if segment.ack is not None and back.next is None:
+            back.next, back.syn = back.unwrap(segment.ack), True
+            self.starts[segment.target] = back.next
+
+    def _acknowledge(self, segment: Segment, flow: _Flow, back: _Flow, seq: int) -> None:
+        assert segment.ack is not None
+        if back.next is None and not back.late and flow.syn and seq == flow.next and self.client == segment.source:
+            back.next, back.syn = segment.ack, True  # the handshake's third packet: the second was not captured
+            self.starts[segment.target] = segment.ack
+        if back.next is not None:
+            acked = back.unwrap(segment.ack)
+            back.acked = acked if back.acked is None else max(acked, back.acked)
+
+    def _settled(self) -> bool:
+        """Whether it is known, or will not be known, where the connection begins and who the client is."""
+        known = self.ended or all(flow.syn for flow in self.flows.values()) or self.packets > _PATIENCE
+        if known or (self.packets > _SETTLING and self._known_client()):
+            self._settle()
+        return self.conversation is not None
+
+    def _settle(self) -> None:
+        """Decide who the client is, and from where on each direction is read."""
+        # with nothing better to go by the server is the one with the lower port
+        self.client = self._known_client() or max(self.flows, key=lambda name: int(name.rpartition(":")[2]))
+        (client, _), (server, _) = self._in_order()
+        self.connection.client, self.connection.server = client, server
+        self.conversation = Conversation(self.connection)
+        unknown = [name for name, flow in self.flows.items() if not flow.syn]
+        if len(unknown) == 2:
+            self.conversation.pairing.lose("the capture begins in the middle of this connection")
+        elif unknown and self.flows[unknown[0]].late:
+            why = "the capture lacks where this direction of the connection begins"
+            self.conversation.pairing.lose(why, self._direction(unknown[0]))
+        for name in unknown:
+            flow = self.flows[name]
+            if flow.next is None and flow.late:
+                flow.next = flow.late[0][0]
+            self.conversation.begin_anywhere(self._direction(name))
+
+    def _known_client(self) -> str | None:
+        """Who sent the SYN; or whose peer is a server elsewhere; or who sends what looks like requests."""
+        if self.client is not None:
+            return self.client
+        first, second = self.flows
+        if (first in self.servers) != (second in self.servers):
+            return second if first in self.servers else first
+        asking = {name: sum(begins_request(segment.data) for _, _, segment in flow.late)
+                  for name, flow in self.flows.items()}
+        return None if asking[first] == asking[second] else max(asking, key=lambda name: asking[name])
+
+    def _direction(self, name: str) -> Direction:
+        return "request" if name == self.client else "response"
+
+    def _advance(self) -> None:
+        """Hand on what is in order, requests first; over a gap once its bytes can no longer come."""
+        assert self.conversation is not None
+        (client, requests), (server, responses) = self._in_order()
+        self._deliver(client, requests)
+        while self._hopeless(requests):
+            self._step_over(client, requests)
+        self.conversation.requests_late = bool(requests.late)
+        self._deliver(server, responses)
+        while self._hopeless(responses):
+            ack = responses.late[0][2].ack  # what the server had then will not come either: first the requests
+            while ack is not None and requests.late and requests.late[0][0] <= requests.unwrap(ack):
+                self._step_over(client, requests)
+            self._step_over(server, responses)
+
+    def _step_over(self, name: str, flow: _Flow) -> None:
+        """Tell the gap in front of the late segments as a hole and hand on what stands behind it."""
+        self._skip(name, flow, flow.late[0][0])
+        self._deliver(name, flow)
+
+    def _hopeless(self, flow: _Flow) -> bool:
+        """Whether what stands before the late segments will not come: the peer has it, and much came since."""
+        if not flow.late or flow.held > _MOST_LATE:
+            return bool(flow.late)
+        seq, arrival, _ = flow.late[0]
+        return flow.acked is not None and flow.acked >= seq and self.packets - arrival > _PATIENCE
+
+    def _in_order(self) -> list[tuple[str, _Flow]]:
+        """The client's direction, then the server's."""
+        return sorted(self.flows.items(), key=lambda item: item[0] != self.client)
+
+    def _deliver(self, name: str, flow: _Flow) -> None:
+        assert self.conversation is not None
+        direction = self._direction(name)
+        time = flow.late[0][2].time if flow.late else None
+        while flow.late and (flow.next is None or flow.late[0][0] <= flow.next):
+            seq, _, segment = heapq.heappop(flow.late)
+            flow.held -= len(segment.data) + _OVERHEAD
+            flow.next = seq if flow.next is None else flow.next
+            known = flow.next - seq
+            if known < len(segment.data):
+                self.conversation.feed(direction, segment.data[known:], segment.time, known == 0)
+                flow.next = seq + len(segment.data)
+            if seq + segment.size > flow.next:
+                cut = seq + segment.size - flow.next
+                flow.next += cut
+                why = "bytes of a packet that the capture cut short (its snap length)"
+                self.conversation.hole(direction, cut, segment.time, why)
+        if direction == "request" and self.conversation.requests_late:
+            self.conversation.requests_came(not flow.late, time)
+
+    def _skip(self, name: str, flow: _Flow, end: int) -> None:
+        assert self.conversation is not None and flow.next is not None
+        if end > flow.next:
+            time = flow.late[0][2].time if flow.late else None
+            why = "bytes of segments that are not in the capture"
+            self.conversation.hole(self._direction(name), end - flow.next, time, why)
+            flow.next = end
+
+    def close(self) -> None:
+        """The connection, or the capture, ends: what waited for a late segment is handed on over its gap."""
+        if self.conversation is None:
+            if not any(flow.late for flow in self.flows.values()):
+                return
+            self._settle()
+        assert self.conversation is not None
+        for name, flow in self._in_order():
+            while flow.late:
+                self._deliver(name, flow)
+                if flow.late:
+                    self._skip(name, flow, flow.late[0][0])
+            if flow.next is not None:
+                last = flow.end if flow.end is not None else flow.acked
+                if last is not None:
+                    self._skip(name, flow, last)
+        self.conversation.close()
+
+    def give_up(self, reason: str) -> None:
+        """Forget what is held."""
+        if self.conversation is None:
+            self._settle()
+        assert self.conversation is not None
+        self.conversation.give_up(reason)
+        for flow in self.flows.values():
+            flow.late.clear()
+            flow.held = 0
+
+
+class Reassembly:
+    """The connections of one capture, as their segments come."""
+
+    def __init__(self, capture: str) -> None:
+        self.capture = capture
+        self._tracked: OrderedDict[tuple[str, str], _Tracked] = OrderedDict()
+        self._ended: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._servers: set[str] = set()
+        self._count = 0
+        self._held = 0
+
+    def take(self, segment: Segment) -> Iterator[Exchange | Lost]:
+        """Take the capture's next segment; gives what became whole, or lost, by it."""
+        key = (min(segment.source, segment.target), max(segment.source, segment.target))
+        tracked = self._tracked.get(key)
+        if tracked is not None and tracked.begins_anew(segment):
+            yield from self._drop(key)
+            tracked = None
+        if tracked is None:
+            if len(self._tracked) >= _MOST_CONNECTIONS:
+                yield from self._drop(next(iter(self._tracked)))
+            tracked = self._begin(key, segment)
+        before = tracked.held
+        tracked.take(segment)
+        if segment.syn and tracked.client is not None and len(self._servers) < _MOST_CONNECTIONS:
+            self._servers.add(segment.source if segment.ack is not None else segment.target)
+        self._tracked.move_to_end(key)
+        self._held += tracked.held - before
+        if self._held > _MOST_HELD:
+            self._relieve()
+        if tracked.conversation is not None:
+            yield from tracked.conversation.take_events()
+        if tracked.ended and key not in self._ended:
+            self._ended[key] = None
+            if len(self._ended) > _MOST_ENDED:
+                yield from self._drop(next(iter(self._ended)))
+
+    def close(self) -> Iterator[Exchange | Lost]:
+        """The capture ends."""
+        while self._tracked:
+            yield from self._drop(next(iter(self._tracked)))
+
+    def _begin(self, key: tuple[str, str], segment: Segment) -> _Tracked:
+        tracked = _Tracked(Connection(self.capture, self._count), segment.source, segment.target, self._servers)
+        self._tracked[key] = tracked
+        self._count += 1
+        return tracked
+
+    def _drop(self, key: tuple[str, str]) -> Iterator[Exchange | Lost]:
+        tracked = self._tracked.pop(key)
+        self._ended.pop(key, None)
+        self._held -= tracked.held
+        tracked.close()
+        if tracked.conversation is not None:
+            yield from tracked.conversation.take_events()
+
+    def _relieve(self) -> None:
+        largest = max(self._tracked.values(), key=lambda tracked: tracked.held)
+        self._held -= largest.held
+        largest.give_up(f"more than {_MOST_HELD >> 20} MiB of all connections are in memory: given up")
+        self._held += largest.held

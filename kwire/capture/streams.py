@@ -1,0 +1,292 @@
+"""The bytes of one connection cut into frames and paired, past a hole only where that can be proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import kwire
+from kwire import schema
+from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.capture.pairing import Pairing
+
+MAX_FRAME = 100 << 20
+_PROOF_LIMIT = 16 << 20  # bytes of the largest frame that is waited for to prove where frames begin
+_MOST_WAITING = 64 << 20  # bytes of frames that wait for their counterpart
+_VERSIONS = {row.key: row.versions for row in schema.apis()}
+
+
+class Cutter:
+    """One direction's bytes to frames.
+
+    emit: called with each frame; lose: with (reason, bytes) of what is lost; proves: says whether a frame, or its first
+    four bytes, is one of this direction beyond doubt (None: later), asked where it is unknown where frames begin.
+    """
+
+    def __init__(self, direction: Direction, emit: Callable[[Frame], object], lose: Callable[[str, int], None],
+                 proves: Callable[[bytes], bool | None], max_frame: int = MAX_FRAME) -> None:
+        self.direction, self.max_frame = direction, max_frame
+        self._emit, self._lose, self._proves = emit, lose, proves
+        self._buffer = bytearray()
+        self._lacking = 0  # bytes of the frame at hand that fell into a hole, and all behind them: not in the buffer
+        self._size: int | None = None  # of the frame at hand, once its four bytes are there
+        self._searching = False
+        self._starts: list[int] = []  # while searching: where segments begin in the buffer
+        self._skipped = 0
+        self.wrong: str | None = None  # what the bytes are, where they are no frames
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait for the rest of their frame."""
+        return len(self._buffer)
+
+    def search(self) -> None:
+        """From here on it is unknown where frames begin."""
+        self._searching, self._size, self._lacking = True, None, 0
+        self._skipped += len(self._buffer)
+        self._buffer.clear()
+        self._starts.clear()
+
+    def feed(self, data: bytes, time: int | None, boundary: bool = True) -> None:
+        """Take the next bytes; boundary: a TCP segment begins with them."""
+        if self._searching:
+            self._search(data, time, boundary)
+        else:
+            self._cut(data, time)
+
+    def hole(self, size: int, time: int | None) -> None:
+        """Take size bytes that the capture lacks."""
+        if self._searching:
+            self.search()
+            return
+        if self._size is None or size > self._rest():
+            if self._size is not None:
+                self._lacking += self._rest()
+                self._done(time)
+            self.search()
+            return
+        self._lacking += size
+        if not self._rest():
+            self._done(time)
+
+    def end(self) -> None:
+        """The stream ends: what is left of it is told as lost."""
+        left = len(self._buffer) + self._skipped
+        if left and self._searching:
+            self._lose("bytes in which no frame could be proven to begin", left)
+        elif left or self._size is not None:
+            self._lose("a frame that is cut off by the end", left)
+            if self._size is not None:
+                self._lacking += self._rest()
+                self._done(None)
+        self._buffer.clear()
+        self._skipped = 0
+
+    def _rest(self) -> int:
+        """Bytes of the frame at hand that are still to come."""
+        return (self._size or 0) - len(self._buffer) - self._lacking
+
+    def _cut(self, data: bytes, time: int | None) -> None:
+        at = 0
+        while self.wrong is None:
+            if self._size is None:
+                needed = 4 - len(self._buffer)
+                self._buffer += data[at : at + needed]
+                at += needed
+                if len(self._buffer) < 4:
+                    return
+                size = int.from_bytes(self._buffer, "big", signed=True)
+                if not 0 <= size <= self.max_frame:
+                    self.wrong = _protocol(bytes(self._buffer) + data[at : at + 4])
+                    return
+                self._size = size
+                self._buffer.clear()
+            rest = self._rest()
+            part = data[at : at + rest]
+            at += len(part)
+            if self._lacking:
+                self._lacking += len(part)
+            else:
+                self._buffer += part
+            if len(part) < rest:
+                return
+            self._done(time)
+
+    def _done(self, time: int | None) -> None:
+        frame = Frame(self.direction, bytes(self._buffer), time, self._lacking)
+        self._buffer.clear()
+        self._size, self._lacking = None, 0
+        self._emit(frame)
+
+    def _search(self, data: bytes, time: int | None, boundary: bool) -> None:
+        """Wait for a segment that begins with a whole frame which can be nothing else; go on from there."""
+        if boundary:
+            self._starts.append(len(self._buffer))
+        elif not self._starts:
+            self._skipped += len(data)
+            return
+        self._buffer += data
+        self.retry(time)
+
+    def retry(self, time: int | None) -> None:
+        """Search again, now that proves may know more."""
+        if not self._starts:
+            return
+        undecided = []
+        for start in self._starts:
+            verdict = self._verdict(memoryview(self._buffer)[start:])
+            if verdict:
+                self._found(start, time)
+                return
+            if verdict is None and len(self._buffer) - start <= _PROOF_LIMIT:
+                undecided.append(start)
+        keep = undecided[0] if undecided else len(self._buffer)
+        self._skipped += keep
+        del self._buffer[:keep]
+        self._starts = [start - keep for start in undecided]
+
+    def _found(self, start: int, time: int | None) -> None:
+        found, skipped = bytes(self._buffer[start:]), self._skipped + start
+        self._buffer.clear()
+        self._starts.clear()
+        self._searching, self._skipped = False, 0
+        if skipped:
+            self._lose("bytes before the first frame that could be proven", skipped)
+        self._cut(found, time)
+
+    def _verdict(self, view: memoryview) -> bool | None:
+        """Whether a frame begins here; None: more bytes will tell."""
+        try:
+            if len(view) < 8:
+                return None
+            size = int.from_bytes(view[:4], "big", signed=True)
+            if not 4 <= size <= min(self.max_frame, _PROOF_LIMIT):
+                return False
+            verdict = self._proves(bytes(view[4:8]))
+            if not verdict or len(view) < 4 + size:
+                return verdict and None
+            return self._proves(bytes(view[4 : 4 + size]))
+        finally:
+            view.release()
+
+
+class Conversation:
+    """Both directions of one connection. What is done waits in .events, as with Pairing."""
+
+    def __init__(self, connection: Connection, max_frame: int = MAX_FRAME) -> None:
+        self.connection = connection
+        self.pairing = Pairing(connection)
+        self.requests_late = False  # the requests are behind the responses: one may answer what is still to come
+        self.cutters: dict[Direction, Cutter] = {
+            "request": Cutter("request", self.pairing.request, self._loser("request"), is_request, max_frame),
+            "response": Cutter("response", self.pairing.response, self._loser("response"), self._answers, max_frame),
+        }
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        return self.pairing.held + sum(cutter.held for cutter in self.cutters.values())
+
+    def take_events(self) -> list[Exchange | Lost]:
+        """What is done since the last call, in order."""
+        events, self.pairing.events = self.pairing.events, []
+        return events
+
+    def feed(self, direction: Direction, data: bytes, time: int | None, boundary: bool = True) -> None:
+        """Take the next bytes of a direction; time as in Frame; boundary: a TCP segment begins with them."""
+        if self.pairing.unreadable is not None:
+            self.pairing.count_unread(len(data))
+            return
+        cutter = self.cutters[direction]
+        cutter.feed(data, time, boundary)
+        if cutter.wrong is not None:
+            self.pairing.give_up(cutter.wrong)
+        if self.pairing.unreadable is not None:
+            self._forget()
+        elif self.pairing.held > _MOST_WAITING:
+            self.pairing.relieve()
+
+    def hole(self, direction: Direction, size: int, time: int | None, why: str) -> None:
+        """Take bytes that the capture lacks."""
+        if self.pairing.unreadable is not None:
+            return
+        self.pairing.lose(why, direction, size, time)
+        self.cutters[direction].hole(size, time)
+        self.pairing.broken(direction)
+
+    def begin_anywhere(self, direction: Direction) -> None:
+        """The capture begins inside this direction's stream: where a frame begins has to be found."""
+        self.cutters[direction].search()
+        self.pairing.broken(direction)
+
+    def give_up(self, reason: str) -> None:
+        """Read nothing more of this connection; what it still waits for is lost."""
+        self.pairing.broken("request")
+        self.pairing.broken("response")
+        self.pairing.give_up(reason)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Hold nothing of a connection that is not read; what was held counts as unread."""
+        for cutter in self.cutters.values():
+            self.pairing.count_unread(cutter.held)
+            cutter.search()
+
+    def requests_came(self, all_of_them: bool, time: int | None) -> None:
+        """Requests were handed on: responses that could not be told before may be now; or none is still to come."""
+        self.requests_late = not all_of_them
+        self.cutters["response"].retry(time)
+
+    def close(self) -> None:
+        """The connection, or the capture, ends."""
+        self.requests_came(True, None)
+        if self.pairing.unreadable is None:
+            for cutter in self.cutters.values():
+                cutter.end()
+        self.pairing.close()
+
+    def _loser(self, direction: Direction) -> Callable[[str, int], None]:
+        return lambda reason, size: self.pairing.lose(reason, direction, size)
+
+    def _answers(self, data: bytes) -> bool | None:
+        """Whether a response frame (or its first four bytes) answers a request that waits; None: a later one?"""
+        correlation_id = int.from_bytes(data[:4], "big", signed=True)
+        exchange = self.pairing.waits_for(correlation_id)
+        if exchange is None:
+            return None if self.requests_late and correlation_id > self.pairing.newest else False
+        if len(data) == 4:
+            return True
+        try:
+            kwire.decode_response(data, api=exchange.api_key, version=exchange.version)
+        except kwire.KwireError:
+            return False
+        return True
+
+
+def is_request(data: bytes) -> bool:
+    """Whether a frame is a request, to the byte; of its first four bytes whether they name an API's version."""
+    if len(data) == 4:
+        versions = _VERSIONS.get(int.from_bytes(data[:2], "big", signed=True))
+        return versions is not None and int.from_bytes(data[2:], "big", signed=True) in versions
+    try:
+        kwire.decode_request(data)
+    except kwire.KwireError:
+        return False
+    return True
+
+
+def begins_request(data: bytes) -> bool:
+    """Whether a segment looks like the beginning of a request: size, API and version, the client's name."""
+    if len(data) < 15 or not 10 <= int.from_bytes(data[:4], "big", signed=True) <= MAX_FRAME:
+        return False
+    size = int.from_bytes(data[12:14], "big", signed=True)
+    name = data[14 : 14 + size]
+    return is_request(data[4:8]) and 0 < size < 256 and len(name) == size and name.isascii() and not name.count(0)
+
+
+def _protocol(head: bytes) -> str:
+    """What the first eight bytes of a stream are that cannot be a frame's size and header."""
+    if head[0] in (0x14, 0x15, 0x16, 0x17) and head[1] == 3 and head[2] <= 4:
+        return "TLS: not readable"
+    if head[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"HTTP", b"PRI ", b"OPTI", b"CONN", b"DELE"):
+        return "HTTP, not Kafka's protocol"
+    return f"not Kafka's protocol: {head.hex(' ')} is no size of a frame"

@@ -1,0 +1,140 @@
+"""Which response belongs to which request; what is one-way, unanswered, or no Kafka that can be read."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire.capture import Connection, Exchange, Frame, Lost
+from kwire.capture.pairing import Pairing
+from tests.capture.making import Talk, hello, metadata, produce, read, told, welcome, write_pcap
+
+
+def paired(*frames: tuple[str, bytes]) -> tuple[list[Exchange], list[Lost]]:
+    """What a connection of these frames ("c" from the client, "s" from the server) gives."""
+    pairing = Pairing(Connection("here", 0))
+    for who, data in frames:
+        if who == "c":
+            pairing.request(Frame("request", data, 1))
+        else:
+            pairing.response(Frame("response", data, 2))
+    pairing.close()
+    events = pairing.events
+    assert pairing.held == 0
+    return [one for one in events if isinstance(one, Exchange)], [one for one in events if isinstance(one, Lost)]
+
+
+def handshake(version: int, mechanism: str = "PLAIN") -> list[tuple[str, bytes]]:
+    return [
+        ("c", kwire.encode_request(messages.SaslHandshakeRequest(mechanism=mechanism), version, correlation_id=5)),
+        ("s", kwire.encode_response(messages.SaslHandshakeResponse(), version, correlation_id=5)),
+    ]
+
+
+def test_by_correlation_id_with_many_in_flight() -> None:
+    requests = [("c", metadata(number)[0]) for number in range(50)]
+    responses = [("s", metadata(number)[1]) for number in range(48)]
+    exchanges, lost = paired(*requests, *responses)
+    assert told(exchanges) == [("Metadata", 9, n, "answered" if n < 48 else "unanswered") for n in range(50)]
+    assert not lost
+    assert all(kwire.decode_response(one.response.data, one.decode_request()) for one in exchanges if one.response)
+
+
+def test_an_id_used_again_is_answered_in_order() -> None:
+    (ask, answer), (_, other) = metadata(0), metadata(0, topics=2)
+    exchanges, lost = paired(("c", ask), ("c", ask), ("s", answer), ("s", other))
+    assert [one.response.data for one in exchanges if one.response] == [answer, other] and not lost
+
+
+def test_a_response_that_was_seen_before_its_request() -> None:
+    exchanges, lost = paired(("c", hello()), ("s", welcome()), ("s", metadata(1)[1]), ("c", metadata(1)[0]))
+    assert told(exchanges)[1] == ("Metadata", 9, 1, "answered") and not lost
+
+
+def test_an_answer_to_nothing_is_told() -> None:
+    exchanges, lost = paired(("c", hello()), ("s", welcome()), ("s", metadata(77)[1]))
+    assert len(exchanges) == 1 and "correlation id 77" in lost[0].reason and lost[0].direction == "response"
+
+
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_acks_0_has_no_answer(acks: int) -> None:
+    exchanges, lost = paired(("c", produce(1, acks)), ("c", metadata(2)[0]), ("s", metadata(2)[1]))
+    assert told(exchanges) == sorted(told(exchanges), key=lambda row: acks and -row[2])
+    assert ("Produce", 7, 1, "one-way" if acks == 0 else "unanswered") in told(exchanges) and not lost
+
+
+def test_who_asks() -> None:
+    exchanges, _ = paired(("c", hello(1, "me", "made", 3)), ("c", metadata(2)[0]))
+    assert {one.connection.software for one in exchanges} == {"made 1.0"}
+    exchanges, _ = paired(("c", hello(1, "me", "made", 2)))
+    assert [one.connection.software for one in exchanges] == [None]
+    newer = hello(1)[:2] + (9).to_bytes(2, "big") + hello(1)[4:]  # no release has it
+    assert told(paired(("c", newer), ("s", welcome(1, 0)))[0]) == [("ApiVersions", 9, 1, "answered")]
+
+
+@pytest.mark.parametrize(("mechanism", "tokens"), [
+    ("PLAIN", [b"\0user\0secret", b""]),
+    ("SCRAM-SHA-256", [b"n,,n=user,r=abc", b"r=abcdef,s=c2FsdA==,i=4096", b"c=biws,r=abcdef,p=cHJvb2Y=", b"v=c2ln"]),
+    ("OAUTHBEARER", [b"n,,\x01auth=Bearer ey.ey.x\x01\x01", b""]),
+    ("GSSAPI", [b"\x60\x82\x02\x4e" + bytes(80), bytes(90), b"", b"\x05\x04\x05\xff" + bytes(28), b"\x05\x04\0\xff"]),
+])  # fmt: skip
+def test_raw_sasl_tokens_are_told_and_skipped(mechanism: str, tokens: list[bytes]) -> None:
+    before = [("c", hello(4)), ("s", welcome(4)), *handshake(0, mechanism)]
+    said = [("sc"[place % 2 == 0], token) for place, token in enumerate(tokens)]
+    after = [("c", metadata(6)[0]), ("s", metadata(6)[1])]
+    exchanges, (lost,) = paired(*before, *said, *after)
+    assert told(exchanges) == [("ApiVersions", 3, 4, "answered"), ("SaslHandshake", 0, 5, "answered"),
+                               ("Metadata", 9, 6, "answered")]  # fmt: skip
+    assert lost.reason == f"{len(tokens)} raw SASL tokens ({mechanism}) behind SaslHandshake v0: not readable"
+    assert lost.bytes == sum(map(len, tokens))
+    assert not any(b"secret" in one.request.data for one in exchanges)
+
+
+def test_a_refused_handshake_and_one_whose_tokens_are_framed() -> None:
+    for version in (0, 1):
+        exchanges, lost = paired(*handshake(version), ("c", metadata(6)[0]), ("s", metadata(6)[1]))
+        assert told(exchanges)[1] == ("Metadata", 9, 6, "answered") and not lost
+
+
+def test_secrets_are_left_out_of_what_is_decoded() -> None:
+    request = messages.SaslAuthenticateRequest(auth_bytes=b"\0user\0secret")
+    ((one,), _) = paired(("c", kwire.encode_request(request, 2)))
+    assert one.to_json()["request"]["authBytes"] == ""
+    setting = messages.IncrementalAlterConfigsRequest.AlterableConfig
+    configs = [setting(name=name, value="x") for name in ("ssl.keystore.password", "sasl.jaas.config", "retention.ms")]
+    resource = messages.IncrementalAlterConfigsRequest.AlterConfigsResource(configs=configs)
+    request = messages.IncrementalAlterConfigsRequest(resources=[resource])
+    ((one,), _) = paired(("c", kwire.encode_request(request, 1)))
+    assert [item["value"] for item in one.to_json()["request"]["resources"][0]["configs"]] == ["", "", "x"]
+
+
+HELLO_TLS = bytes.fromhex("1603010200010001fc0303") + bytes(600)
+ZOOKEEPER = bytes(4) + bytes(8) + struct.pack(">i", 30000) + bytes(8) + struct.pack(">i", 16) + bytes(16) + b"\0"
+
+
+@pytest.mark.parametrize(("said", "answer", "reason"), [
+    (HELLO_TLS, b"\x16\x03\x03\x00\x7a" + bytes(122), "TLS: not readable"),
+    (b"GET /metrics HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", "HTTP, not Kafka's protocol"),
+    (b"SSH-2.0-OpenSSH_9.6\r\n", b"SSH-2.0-OpenSSH_9.6\r\n", "not Kafka's protocol: 53 53 48 2d 32 2e 30 2d is"),
+    (kwire.pack_frame(ZOOKEEPER), kwire.pack_frame(bytes(37)), "not Kafka's protocol: the connection begins with 00"),
+    (b"\0\0\0\x06hello!", b"", "not Kafka's protocol: the connection begins with 68 65"),
+    (bytes(4), b"", "not Kafka's protocol: the connection begins with an empty frame"),
+], ids=["TLS", "HTTP", "SSH", "ZooKeeper", "words", "nothing"])  # fmt: skip
+def test_what_is_no_kafka_is_told_once(tmp_path: Path, said: bytes, answer: bytes, reason: str) -> None:
+    talk = Talk().open().say(True, said)
+    for _ in range(3):
+        talk.say(False, answer).say(True, said)
+    exchanges, (lost,) = read(write_pcap(tmp_path / "a.pcap", talk.close().bytes()))
+    assert not exchanges and lost.reason.startswith(reason)
+    assert lost.connection is not None and lost.connection.client == "10.0.0.7:51234"
+
+
+def test_a_stream_that_goes_wrong_keeps_what_was_whole(tmp_path: Path) -> None:
+    talk = Talk().open().exchange(hello(), welcome()).say(True, b"\x7f\xff\xff\xff" + bytes(100)).exchange(*metadata(1))
+    exchanges, (lost,) = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    assert "7f ff ff ff" in lost.reason
