@@ -9,6 +9,7 @@ import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 
 _SASL_HANDSHAKE, _API_VERSIONS = 17, 18
+_NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
 _MOST_KEY, _MOST_VERSION = 1000, 100  # an API beyond what kwire knows may be newer; beyond these it is no Kafka
 
@@ -53,6 +54,8 @@ class Pairing:
             if self._tokens is not None:
                 self._tokens.waiting += 1
                 self._token(frame)
+                if self._early:  # the server's token was seen before the client's
+                    self.response(self._take_early(next(iter(self._early))))
                 return None
             if not self.readable:
                 self.give_up(f"not Kafka's protocol: {_first_bytes(frame.data)}")
@@ -66,11 +69,8 @@ class Pairing:
         if exchange.outcome == "one-way":
             self.events.append(exchange)
             return exchange
-        early = self._early.get(exchange.correlation_id)
-        if early:
-            response = early.popleft()
-            self.held -= len(response.data) + _OVERHEAD
-            self._answer(exchange, response)
+        if exchange.correlation_id in self._early:
+            self._answer(exchange, self._take_early(exchange.correlation_id))
         else:
             self._waiting.setdefault(exchange.correlation_id, deque()).append(exchange)
             self.held += len(frame.data) + _OVERHEAD
@@ -83,11 +83,11 @@ class Pairing:
             return None
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
         waiting = self._waiting.get(correlation_id) if len(frame.data) >= 4 else None
-        if self._tokens is not None and (self._tokens.waiting > 0 or not waiting):
+        if self._tokens is not None and self._tokens.waiting and not waiting:
             self._tokens.waiting -= 1
             self._token(frame)
             return None
-        if len(frame.data) < 4:
+        if len(frame.data) < 4 and self._tokens is None:
             self.lose("a response that cannot be read: it has no header", "response", len(frame.data), frame.time)
             return None
         if waiting:
@@ -98,11 +98,19 @@ class Pairing:
             self._answer(exchange, frame)
             return exchange
         if "request" in self._broken and correlation_id <= self.newest:
-            self._orphan(correlation_id, frame)  # its request was in the hole: a later one of that id is not its own
+            self._orphan(frame)  # its request was in the hole: a later one of that id is not its own
         else:
             self._early.setdefault(correlation_id, deque()).append(frame)
             self.held += len(frame.data) + _OVERHEAD
         return None
+
+    def _take_early(self, correlation_id: int) -> Frame:
+        frames = self._early[correlation_id]
+        frame = frames.popleft()
+        if not frames:
+            del self._early[correlation_id]
+        self.held -= len(frame.data) + _OVERHEAD
+        return frame
 
     def waits_for(self, correlation_id: int) -> Exchange | None:
         """The exchange whose response would have this id, None where nothing waits for one."""
@@ -152,15 +160,14 @@ class Pairing:
         self.held = 0
 
     def _drop_early(self) -> None:
-        for correlation_id, frames in self._early.items():
+        for frames in self._early.values():
             for frame in frames:
                 self.held -= len(frame.data) + _OVERHEAD
-                self._orphan(correlation_id, frame)
+                self._orphan(frame)
         self._early.clear()
 
-    def _orphan(self, correlation_id: int, frame: Frame) -> None:
-        self.lose(f"a response (correlation id {correlation_id}) whose request is not in the capture", "response",
-                  len(frame.data), frame.time)
+    def _orphan(self, frame: Frame) -> None:
+        self.lose("a response whose request is not in the capture", "response", len(frame.data), frame.time)
 
     def _answer(self, exchange: Exchange, response: Frame) -> None:
         exchange.response = response
@@ -181,10 +188,9 @@ class Pairing:
             key, version = header.request_api_key, header.request_api_version
             if self._tokens is not None or not (0 <= key <= _MOST_KEY and 0 <= version <= _MOST_VERSION):
                 raise
-        exchange = Exchange(
-            self.connection, header.request_api_key, header.request_api_version, header.correlation_id,
-            header.client_id, frame,
-        )
+        key, version = header.request_api_key, header.request_api_version
+        client_id = None if (key, version) == _NAMELESS else header.client_id
+        exchange = Exchange(self.connection, key, version, header.correlation_id, client_id, frame)
         if request is not None:
             if not request.has_response:
                 exchange.outcome = "one-way"

@@ -13,6 +13,7 @@ import kwire
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
     "apis": ("kwire.cli.facts:apis", "List the APIs with their versions, of all releases or of one."),
+    "audit": ("kwire.cli.audit:audit", "Say what an upgrade breaks, by captures of the traffic."),
     "decode": ("kwire.cli.messages:decode", "Decode messages to JSON."),
     "encode": ("kwire.cli.messages:encode", "Encode JSON to messages."),
     "frame": ("kwire.cli.messages:frame", "Decode request and response frames to JSON."),

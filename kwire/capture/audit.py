@@ -1,0 +1,182 @@
+"""The upgrade audit: who uses which version of which API, how often, and what a target release no longer speaks."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kwire import schema
+from kwire.capture.exchange import Exchange, Lost, api_name
+from kwire.capture.files import captures, read_capture
+
+_MOST_LOST = 10_000  # different losses that are listed one by one
+
+
+class User(NamedTuple):
+    """Who sends requests: all connections of one client id, software and host. None: not told in the capture."""
+
+    client_id: str | None
+    software: str | None
+    address: str | None
+
+
+@dataclass(slots=True)
+class Use:
+    """One version of one API as one user has it.
+
+    count: requests; first, last: microseconds since 1970, None where the capture tells no time; breaks: why the target
+    release refuses it, None where it does not; note: what else is to be known of it there.
+    """
+
+    user: User
+    api_key: int
+    version: int
+    breaks: str | None
+    note: str | None
+    count: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def api(self) -> str:
+        """The API's name."""
+        return api_name(self.api_key)
+
+
+@dataclass(slots=True)
+class Audit:
+    """What was found in captures, for a target release ("4.4").
+
+    exchanges: how many there are by outcome; lost: what the captures lack or cannot be read, alike ones together.
+    """
+
+    to: str
+    captures: list[str] = field(default_factory=list)
+    exchanges: Counter[str] = field(default_factory=Counter)
+    _uses: dict[tuple[User, int, int], Use] = field(default_factory=dict)
+    _lost: dict[tuple[Any, ...], Lost] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.to = schema.release_name(self.to)
+
+    @property
+    def uses(self) -> list[Use]:
+        """What breaks first, then by user, API and version."""
+        return sorted(self._uses.values(), key=lambda use: (
+            use.breaks is None, *(text or "" for text in use.user), use.api_key, use.version))
+
+    @property
+    def lost(self) -> list[Lost]:
+        """What is lost, in the order in which it was first seen."""
+        return list(self._lost.values())
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the target release refuses anything that is used."""
+        return any(use.breaks for use in self._uses.values())
+
+    def add(self, event: Exchange | Lost) -> None:
+        """Count one thing that a capture gave."""
+        if isinstance(event, Lost):
+            self._add_lost(event)
+            return
+        self.exchanges[event.outcome] += 1
+        user = User(event.client_id, event.connection.software, event.connection.address)
+        key = (user, event.api_key, event.version)
+        use = self._uses.get(key)
+        if use is None:
+            breaks, note = verdict(event.api_key, event.version, self.to)
+            use = self._uses[key] = Use(user, event.api_key, event.version, breaks, note)
+        use.count += 1
+        time = event.request.time
+        if time is not None:
+            use.first = time if use.first is None else min(time, use.first)
+            use.last = time if use.last is None else max(time, use.last)
+
+    def _add_lost(self, event: Lost) -> None:
+        number = event.connection.number if event.connection else None
+        key: tuple[Any, ...] = (event.capture, number, event.direction, event.reason)
+        known = self._lost.get(key)
+        if known is None:
+            if len(self._lost) >= _MOST_LOST:
+                event = Lost(event.capture, "more of other kinds, which are not listed", count=event.count)
+                key = (event.capture,)
+                known = self._lost.get(key)
+            if known is None:
+                self._lost[key] = event
+                return
+        known.count += event.count
+        if event.bytes is not None:
+            known.bytes = (known.bytes or 0) + event.bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """{"to", "captures", "exchanges": {outcome: count}, "uses": [...], "lost": [...]}; times as in Use."""
+        return {
+            "to": self.to, "captures": self.captures, "exchanges": dict(sorted(self.exchanges.items())),
+            "uses": [
+                {
+                    "client_id": use.user.client_id, "software": use.user.software, "address": use.user.address,
+                    "api": use.api, "api_key": use.api_key, "version": use.version, "count": use.count,
+                    "breaks": use.breaks, "note": use.note, "first": use.first, "last": use.last,
+                }
+                for use in self.uses
+            ],
+            "lost": [
+                {
+                    "capture": lost.capture, "reason": lost.reason, "count": lost.count, "bytes": lost.bytes,
+                    "direction": lost.direction, "time": lost.time,
+                    "connection": lost.connection.number if lost.connection else None,
+                    "client": lost.connection.client if lost.connection else None,
+                    "server": lost.connection.server if lost.connection else None,
+                }
+                for lost in self.lost
+            ],
+        }
+
+
+def audit(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], to: str) -> Audit:
+    """Audit captures (files, folders, globs) for a target release.
+
+    Raises UnsupportedVersionError for a release that the facts lack, FileNotFoundError, DecodeError for a file that is
+    no capture, LimitError.
+    """
+    found = Audit(to)
+    for path in captures(paths):
+        found.captures.append(path)
+        add_all(found, read_capture(path))
+    return found
+
+
+def add_all(found: Audit, events: Iterable[Exchange | Lost]) -> None:
+    """Count everything that a capture gives."""
+    for event in events:
+        found.add(event)
+
+
+def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str | None]:
+    """(why a release refuses that version of an API, or None; what else is to be known of it there, or None)."""
+    offered = next((row for row in schema.apis(release) if row.key == api_key), None)
+    if offered is None:
+        return _without(api_key, release), None
+    has = f"Kafka {release} has {'v' if offered.min_version == offered.max_version else ''}{offered.versions}"
+    if version < offered.min_version:
+        return f"v{version} is gone: {has}", None
+    if version > offered.max_version:
+        return f"v{version} is too new: {has}", None
+    if version > offered.max_stable_version:
+        return None, "not stable there: only brokers with unstable.api.versions.enable have it"
+    return None, "deprecated there" if version in offered.deprecated else None
+
+
+def _without(api_key: int, release: str) -> str:
+    names = schema.releases(old=True)
+    having = [name for name in names if any(row.key == api_key for row in schema.apis(name))]
+    if not having:
+        return f"no Kafka release has {api_name(api_key)}"
+    if names.index(having[0]) > names.index(release):
+        return f"Kafka {release} has no {api_name(api_key)} yet: it came with {having[0]}"
+    removed = names[names.index(having[-1]) + 1]
+    return f"{api_name(api_key)} is gone: Kafka {removed} removed it"
