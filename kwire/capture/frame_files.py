@@ -22,7 +22,7 @@ MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
 _BLOCK = 1 << 16
 _MOST_CONNECTIONS = 50_000
 _DIRECTIONS: dict[str, Direction] = {"c2s": "request", "s2c": "response"}
-_NAMES = {direction: name for name, direction in _DIRECTIONS.items()}
+_NAMES: dict[Direction | None, str] = {direction: name for name, direction in _DIRECTIONS.items()}
 
 
 def is_frame_file(path: str) -> bool:
@@ -165,13 +165,15 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = None
-    wanted = {"conn": (int, str), "dir": str, "off": int, "len": int}
+    wanted = {"conn": (int, str), "off": int, "len": int}
     if not isinstance(row, dict) or any(type(row.get(name)) not in _kinds(kind) for name, kind in wanted.items()):
         raise kwire.DecodeError("no line of a frame file: conn, dir, off and len are needed",
                                 what=f"{text}, line {number}")
-    if row["dir"] not in _DIRECTIONS or row["off"] < 0 or not (row["len"] == 0 or 4 <= row["len"] <= MAX_FRAME + 4):
-        raise kwire.DecodeError(f"dir {row['dir'][:20]!r}, off {row['off']}, len {row['len']}: no frame",
+    known = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME + 4)
+    if not known or row["off"] < 0:
+        raise kwire.DecodeError(f"dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}: no frame",
                                 what=f"{text}, line {number}")
+    row["dir"] = row.get("dir") if isinstance(row.get("dir"), str) else None
     for name in ("client", "server"):
         if not isinstance(row.get(name), str):
             row[name] = None
@@ -185,13 +187,12 @@ def _kinds(kind: Any) -> tuple[type, ...]:
 
 
 def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
-    direction = _DIRECTIONS[row["dir"]]
     if row["len"] == 0:  # a note: what was seen there is not in the record
         size = row.get("lost_bytes")
-        pairing.lose(str(row.get("lost", "a frame that was not recorded")), direction,
+        pairing.lose(str(row.get("lost", "a frame that was not recorded")), _DIRECTIONS.get(row["dir"]),
                      size if isinstance(size, int) else None, row["time"])
-        pairing.broken(direction)
         return
+    direction = _DIRECTIONS[row["dir"]]
     if row["off"] < frames.position:
         raise kwire.DecodeError(f"off {row['off']} goes back", what=f"{text}, line {number}")
     data = frames.take(row["off"], row["len"])
@@ -213,7 +214,7 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
 class FrameWriter:
     """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, whatever happens then.
 
-    Raises OSError. Use it with `with`, or close it.
+    Raises OSError, FileExistsError where one of them is there already. Use it with `with`, or close it.
     """
 
     name: str
@@ -224,8 +225,8 @@ class FrameWriter:
     _bytes: Any = None
 
     def __post_init__(self) -> None:
-        self._bytes = gzip.GzipFile(f"{self.name}.bin.gz", "wb", compresslevel=1)
-        self._lines = gzip.GzipFile(f"{self.name}.jsonl.gz", "wb", compresslevel=1)
+        self._bytes = gzip.GzipFile(f"{self.name}.bin.gz", "xb", compresslevel=1)
+        self._lines = gzip.GzipFile(f"{self.name}.jsonl.gz", "xb", compresslevel=1)
 
     def __enter__(self) -> FrameWriter:
         return self
@@ -254,7 +255,7 @@ class FrameWriter:
     def note(self, lost: Lost) -> None:
         """Add a line for what is not in the record: its len is 0, lost says why, lost_bytes how much it was."""
         if lost.connection is not None:
-            row = self._row(lost.connection, lost.direction or "request", lost.time)
+            row = self._row(lost.connection, lost.direction, lost.time)
             self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
 
     def flush(self) -> None:
@@ -269,13 +270,13 @@ class FrameWriter:
             with suppress(ValueError):  # closed already
                 stream.close()
 
-    def _row(self, connection: Connection, direction: Direction, time: int | None) -> dict[str, Any]:
+    def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
         now = time_ns() // 1000 if time is None else time
         port = (connection.server or "").rpartition(":")[2]
         return {
             "seq": self.frames, "us": max(0, now - self._start // 1000), "time": now, "conn": connection.number,
             "client": connection.client, "server": connection.server, "port": int(port) if port.isdigit() else None,
-            "dir": _NAMES[direction], "off": self._offset,
+            "dir": _NAMES.get(direction), "off": self._offset,
         }
 
     def _add(self, row: dict[str, Any]) -> None:

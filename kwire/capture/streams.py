@@ -170,15 +170,21 @@ class Cutter:
 
 
 class Conversation:
-    """Both directions of one connection. What is done waits in .events, as with Pairing."""
+    """Both directions of one connection.
 
-    def __init__(self, connection: Connection, max_frame: int = MAX_FRAME) -> None:
+    seen: called with each frame, once its pairing is known, and the exchange that it belongs to (None: none that can be
+    read). What is done waits until take_events.
+    """
+
+    def __init__(self, connection: Connection, max_frame: int = MAX_FRAME,
+                 seen: Callable[[Frame, Exchange | None], None] | None = None) -> None:
         self.connection = connection
         self.pairing = Pairing(connection)
+        self._seen = seen
         self.requests_late = False  # the requests are behind the responses: one may answer what is still to come
         self.cutters: dict[Direction, Cutter] = {
-            "request": Cutter("request", self.pairing.request, self._loser("request"), is_request, max_frame),
-            "response": Cutter("response", self.pairing.response, self._loser("response"), self._answers, max_frame),
+            "request": Cutter("request", self._take_request, self._loser("request"), is_request, max_frame),
+            "response": Cutter("response", self._take_response, self._loser("response"), self._answers, max_frame),
         }
 
     @property
@@ -243,6 +249,16 @@ class Conversation:
             for cutter in self.cutters.values():
                 cutter.end()
         self.pairing.close()
+
+    def _take_request(self, frame: Frame) -> None:
+        exchange = self.pairing.request(frame)
+        if self._seen is not None:
+            self._seen(frame, exchange)
+
+    def _take_response(self, frame: Frame) -> None:
+        exchange = self.pairing.response(frame)
+        if self._seen is not None:
+            self._seen(frame, exchange)
 
     def _loser(self, direction: Direction) -> Callable[[str, int], None]:
         return lambda reason, size: self.pairing.lose(reason, direction, size)

@@ -20,6 +20,7 @@ COMMANDS = {
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
     "releases": ("kwire.cli.facts:releases", "List the releases that kwire knows."),
+    "tap": ("kwire.cli.tap:tap", "Pass a broker's traffic on and record it."),
     "versions": ("kwire.cli.versions:versions", "Show the API versions of every broker of a cluster."),
 }
 

@@ -1,0 +1,196 @@
+"""The tap: a proxy that passes every byte on at once and unchanged, and records the frames that it can read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from time import time_ns
+
+import kwire
+from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.capture.frame_files import FrameWriter
+from kwire.capture.secrets import has_secrets
+from kwire.capture.streams import Conversation
+from kwire.net.address import Address
+
+_BLOCK = 1 << 16
+_MOST_HELD = 256 << 20  # bytes of unfinished frames of all connections
+_CONNECT = 30  # seconds
+
+
+class Recording:
+    """One connection's record: takes the bytes of both directions, writes the frames, never a secret."""
+
+    def __init__(self, connection: Connection, writer: FrameWriter) -> None:
+        self.connection, self.writer = connection, writer
+        self.conversation = Conversation(connection, seen=self._write)
+        self._told = False
+
+    @property
+    def held(self) -> int:
+        """Bytes of unfinished frames."""
+        return self.conversation.held
+
+    def feed(self, direction: Direction, data: bytes) -> None:
+        """Take bytes that were passed on."""
+        self.conversation.feed(direction, data, time_ns() // 1000)
+        self._note()
+
+    def give_up(self, reason: str) -> None:
+        """Record nothing more of this connection."""
+        self.conversation.give_up(reason)
+        self._note()
+
+    def close(self) -> None:
+        """The connection ends."""
+        if not self._told:
+            self.conversation.close()
+            self._note()
+
+    def _note(self) -> None:
+        for event in self.conversation.take_events():
+            if isinstance(event, Lost):
+                self.writer.note(event)
+        reason = self.conversation.pairing.unreadable
+        if reason is not None and not self._told:
+            self._told = True
+            self.writer.note(Lost("", reason, self.connection))
+
+    def _write(self, frame: Frame, exchange: Exchange | None) -> None:
+        if exchange is None:  # a raw SASL token, or what cannot be read: its bytes may be a secret
+            return
+        kind = "Request" if frame.direction == "request" else "Response"
+        if has_secrets(f"{exchange.api}{kind}"):
+            try:
+                found = exchange.decode_request() if kind == "Request" else exchange.decode_response()
+                assert found is not None
+                frame = Frame(frame.direction, found.to_bytes(), frame.time)
+            except kwire.KwireError:
+                reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be told from the rest"
+                self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
+                return
+        self.writer.write(self.connection, frame, exchange)
+
+
+class Tap:
+    """A proxy from one address to another that records.
+
+    listen, target: (host, port); port 0 listens on a free one. name: of the frame files. say: called with one line for
+    each thing that a user should know. Use it as `async with Tap(...) as tap`; .address is where it listens. The files
+    are flushed every second, so that what is older is there whatever happens to the process, and whole after the end.
+    Raises OSError when it cannot listen or write.
+    """
+
+    def __init__(self, listen: tuple[str, int], target: tuple[str, int], name: str,
+                 say: Callable[[str], None] = lambda line: None) -> None:
+        self.listen, self.target, self.name, self.say = listen, target, name, say
+        self.address = listen
+        self.connections = 0
+        self.failed: OSError | None = None  # why nothing more is recorded
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._recordings: set[Recording] = set()
+
+    async def __aenter__(self) -> Tap:
+        self._server = await asyncio.start_server(self._accept, *self.listen, limit=_BLOCK)
+        self.address = self._server.sockets[0].getsockname()[:2]
+        try:
+            self.writer = FrameWriter(self.name)
+        except BaseException:
+            self._server.close()
+            raise
+        self._flusher = asyncio.create_task(self._flush())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        for task in (self._flusher, *self._tasks):
+            task.cancel()
+        await asyncio.gather(self._flusher, *self._tasks, return_exceptions=True)
+        for recording in list(self._recordings):
+            self._end(recording)
+        self._guard(self.writer.close)
+
+    async def _flush(self) -> None:
+        """Every second, what came since."""
+        written = 0
+        while True:
+            await asyncio.sleep(1)
+            if self.writer.frames != written and self.failed is None:
+                written = self.writer.frames
+                self._guard(self.writer.flush)
+
+    def _guard(self, write: Callable[[], None]) -> None:
+        """Write to the record; a full disk ends the record, not the connections."""
+        try:
+            write()
+        except OSError as error:
+            if self.failed is None:
+                self.failed = error
+                self.say(f"{self.name}: {error.strerror or error}: nothing more is recorded")
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._relay(reader, writer)
+        except asyncio.CancelledError:  # the tap ends
+            pass
+        finally:
+            writer.transport.abort()
+            self._tasks.discard(task)
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, from its acceptance to its end."""
+        number, self.connections = self.connections, self.connections + 1
+        try:
+            connect = asyncio.open_connection(*self.target, limit=_BLOCK)
+            broker, to_broker = await asyncio.wait_for(connect, _CONNECT)
+        except (OSError, TimeoutError) as error:
+            code = getattr(error, "errno", None)
+            reason = os.strerror(code) if code else str(error) or f"no answer within {_CONNECT} s"
+            self.say(f"{Address(*self.target)}: {reason}")
+            return
+        client = str(Address(*writer.get_extra_info("peername")[:2]))
+        recording = Recording(Connection(self.name, number, client, str(Address(*self.target))), self.writer)
+        self._recordings.add(recording)
+        pumps = [
+            asyncio.create_task(self._pump(reader, to_broker, recording, "request")),
+            asyncio.create_task(self._pump(broker, writer, recording, "response")),
+        ]
+        try:
+            await asyncio.gather(*pumps)  # the first that fails ends both
+            for side in (writer, to_broker):
+                side.close()
+                await side.wait_closed()
+        except OSError:
+            pass
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            to_broker.transport.abort()
+            self._end(recording)
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, recording: Recording,
+                    direction: Direction) -> None:
+        """Pass on what comes until it ends, no faster than it is taken."""
+        while data := await reader.read(_BLOCK):
+            writer.write(data)
+            self._record(recording, direction, data)
+            await writer.drain()
+        with suppress(OSError):
+            writer.write_eof()
+
+    def _record(self, recording: Recording, direction: Direction, data: bytes) -> None:
+        if self.failed is not None:
+            return
+        self._guard(lambda: recording.feed(direction, data))
+        if sum(one.held for one in self._recordings) > _MOST_HELD:
+            self._guard(lambda: recording.give_up("more unfinished frames than memory is for: not recorded"))
+
+    def _end(self, recording: Recording) -> None:
+        self._recordings.discard(recording)
+        if self.failed is None:
+            self._guard(recording.close)

@@ -1,0 +1,394 @@
+"""The tap: bytes pass unchanged and at once, frames are recorded, secrets are not; whatever ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire.capture import read_capture
+from kwire.capture.exchange import Exchange, Lost
+from kwire.capture.tap import Tap
+from tests.capture.making import hello, metadata, produce, read, told, welcome
+
+ROOT = Path(__file__).parents[2]
+Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def tapped(out: Path, broker: Peer, client: Peer, say: Callable[[str], None] = print) -> None:
+    """A client that talks to a broker through a tap; no task and no socket stays behind."""
+
+    async def run() -> None:
+        server = await asyncio.start_server(broker, "127.0.0.1", 0)
+        async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(out), say) as tap:
+            reader, writer = await asyncio.open_connection(*tap.address)
+            try:
+                await asyncio.wait_for(client(reader, writer), 30)
+            finally:
+                writer.transport.abort()
+            for _ in range(200):
+                if not tap._recordings:
+                    break
+                await asyncio.sleep(0.01)
+        server.close()
+        await asyncio.sleep(0.05)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not [task for task in left if "broker" not in repr(task)]
+
+    asyncio.run(run())
+
+
+async def say_all(writer: asyncio.StreamWriter, *parts: bytes) -> None:
+    for part in parts:
+        writer.write(part)
+        await writer.drain()
+
+
+def answering(*answers: bytes) -> Peer:
+    """A broker that answers each frame with the next of these."""
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            await say_all(writer, kwire.pack_frame(answer))
+        await reader.read()
+        writer.close()
+
+    return broker
+
+
+def asking(*requests: bytes) -> Peer:
+    """A client that sends each frame once the one before is answered."""
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for request in requests:
+            await say_all(writer, kwire.pack_frame(request))
+            await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+    return client
+
+
+def lines(out: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in gzip.decompress(Path(f"{out}.jsonl.gz").read_bytes()).splitlines()]
+
+
+def unpacked(out: Path) -> bytes:
+    return gzip.decompress(Path(f"{out}.bin.gz").read_bytes())
+
+
+def test_what_it_records_is_a_frame_file(tmp_path: Path) -> None:
+    pairs = [(hello(), welcome()), *(metadata(number, number * 20) for number in range(1, 20))]
+    out = tmp_path / "tapped"
+    tapped(out, answering(*(answer for _, answer in pairs)), asking(*(request for request, _ in pairs)))
+    exchanges, lost = read(Path(f"{out}.jsonl.gz"))
+    assert not lost and [(one.request.data, one.response.data) for one in exchanges if one.response] == pairs
+    assert {one.connection.software for one in exchanges} == {"made 1.0"}
+    assert exchanges[0].connection.address == "127.0.0.1"
+    assert abs((exchanges[0].request.time or 0) / 1e6 - time.time()) < 60
+    data = unpacked(out)
+    for row in lines(out):  # as the wire's own tools read it
+        assert {"seq", "us", "conn", "port", "dir", "corr", "api_key", "api_version", "off", "len", "hex"} <= set(row)
+        assert data[row["off"] + 4 : row["off"] + row["len"]].hex() == row["hex"]  # type: ignore
+
+
+def test_any_bytes_pass_unchanged_in_both_directions(tmp_path: Path) -> None:
+    """Random bytes both ways, with ends one after the other; the record says that it is no Kafka."""
+    chance = random.Random(5)
+    there, back = (b"\x90" + chance.randbytes(3_000_000) for _ in range(2))
+    got: dict[str, bytes] = {}
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got["there"] = await reader.read(-1)
+        await say_all(writer, back)
+        writer.close()
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await say_all(writer, there)
+        writer.write_eof()
+        got["back"] = await reader.read(-1)
+
+    tapped(tmp_path / "t", broker, client)
+    assert got == {"there": there, "back": back}
+    exchanges, (lost,) = read(tmp_path / "t.jsonl.gz")
+    assert not exchanges and lost.reason.startswith("not Kafka's protocol: 90")
+    assert unpacked(tmp_path / "t") == b""
+
+
+def test_a_byte_is_not_kept_until_its_frame_is_whole(tmp_path: Path) -> None:
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while byte := await reader.read(1):
+            await say_all(writer, byte)
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for place in range(20):
+            await say_all(writer, hello()[place : place + 1])
+            assert await reader.readexactly(1) == hello()[place : place + 1]
+
+    tapped(tmp_path / "t", broker, client)
+
+
+def test_tls_passes_unread(tmp_path: Path) -> None:
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await say_all(writer, b"\x16\x03\x01\x02\x00\x01" + bytes(600))
+        assert await reader.read(100) == b"\x16\x03\x03ok"
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(606)
+        await say_all(writer, b"\x16\x03\x03ok")
+
+    tapped(tmp_path / "t", broker, client)
+    assert [(one.reason, one.connection.address) for one in read(tmp_path / "t.jsonl.gz")[1]] == [  # type: ignore
+        ("TLS: not readable", "127.0.0.1")]
+
+
+SECRETS = (b"\0user\0p4ssw0rd", b"salted-p4ssw0rd", b"keystore-p4ssw0rd", b"hm4c")
+
+
+def scram() -> tuple[bytes, bytes]:
+    kind = messages.AlterUserScramCredentialsRequest
+    row = kind.ScramCredentialUpsertion(name="u", mechanism=1, iterations=1, salt=b"s", salted_password=SECRETS[1])
+    return (kwire.encode_request(kind(upsertions=[row]), 0, correlation_id=3, client_id="me"),
+            kwire.encode_response(messages.AlterUserScramCredentialsResponse(), 0, correlation_id=3))
+
+
+def configs() -> tuple[bytes, bytes]:
+    kind = messages.IncrementalAlterConfigsRequest
+    row = kind.AlterableConfig(name="listener.name.x.ssl.keystore.password", value=SECRETS[2].decode())
+    request = kind(resources=[kind.AlterConfigsResource(configs=[row])])
+    return (kwire.encode_request(request, 1, correlation_id=4, client_id="me"),
+            kwire.encode_response(messages.IncrementalAlterConfigsResponse(), 1, correlation_id=4))
+
+
+def test_no_secret_is_in_the_record_and_every_byte_reaches_the_broker(tmp_path: Path) -> None:
+    """Raw tokens behind SaslHandshake v0, SaslAuthenticate, credentials, passwords in settings, delegation tokens."""
+    seen = []
+    raw, authenticate = SECRETS[0], messages.SaslAuthenticateRequest(auth_bytes=SECRETS[0])
+    requests, answers = zip(
+        (hello(), welcome()),
+        (kwire.encode_request(messages.SaslHandshakeRequest(mechanism="PLAIN"), 0, correlation_id=1),
+         kwire.encode_response(messages.SaslHandshakeResponse(), 0, correlation_id=1)),
+        (raw, b""),
+        (kwire.encode_request(authenticate, 2, correlation_id=2, client_id="me"),
+         kwire.encode_response(messages.SaslAuthenticateResponse(auth_bytes=SECRETS[3]), 2, correlation_id=2)),
+        scram(), configs(),
+        (kwire.encode_request(messages.CreateDelegationTokenRequest(), 3, correlation_id=5, client_id="me"),
+         kwire.encode_response(messages.CreateDelegationTokenResponse(hmac=SECRETS[3]), 3, correlation_id=5)),
+        (kwire.encode_request(authenticate, 2, correlation_id=6)[:-1], b"\0\0\0\6"), strict=True,
+    )  # fmt: skip
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            seen.append(await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big")))
+            await say_all(writer, kwire.pack_frame(answer))
+
+    tapped(tmp_path / "t", broker, asking(*requests))
+    assert seen == list(requests)
+    written = unpacked(tmp_path / "t") + json.dumps(lines(tmp_path / "t")).encode()
+    for secret in (*SECRETS, b"p4ssw0rd"):
+        assert secret not in written and secret.hex().encode() not in written
+    exchanges, lost = read(tmp_path / "t.jsonl.gz")
+    assert [one.api for one in exchanges] == ["ApiVersions", "SaslHandshake", "SaslAuthenticate",
+                                              "AlterUserScramCredentials", "IncrementalAlterConfigs",
+                                              "CreateDelegationToken"]  # fmt: skip
+    assert "2 raw SASL tokens (PLAIN)" in lost[0].reason and lost[0].bytes == len(raw)
+    assert any("cannot be read" in one.reason for one in lost)
+
+
+def test_a_broker_that_refuses_closes_the_client(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            port = gone.getsockname()[1]
+        async with Tap(("127.0.0.1", 0), ("127.0.0.1", port), str(tmp_path / "t"), said.append) as tap:
+            reader, writer = await asyncio.open_connection(*tap.address)
+            with pytest.raises(OSError):
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+                raise ConnectionResetError
+            writer.close()
+        assert said == [f"127.0.0.1:{port}: Connection refused"]
+
+    asyncio.run(run())
+
+
+def test_back_pressure_reaches_the_sender(tmp_path: Path) -> None:
+    """A broker that reads nothing: the client cannot send without end, and the tap holds little."""
+    reading = asyncio.Event()
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reading.wait()
+        await reader.read(-1)
+        writer.close()
+
+    sent = 0
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        block = b"\x90" * 65536
+        try:
+            while sent < 1 << 28:
+                writer.write(block)
+                await asyncio.wait_for(writer.drain(), 1)
+                sent += len(block)
+        except TimeoutError:
+            pass
+        reading.set()
+
+    tapped(tmp_path / "t", broker, client)
+    assert sent < 1 << 26
+
+
+def test_a_full_disk_ends_the_record_and_not_the_connection(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            await say_all(writer, data)
+
+    async def run() -> None:
+        server = await asyncio.start_server(broker, "127.0.0.1", 0)
+        async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(tmp_path / "t"), said.append) as tap:
+            tap.writer._bytes.fileobj.close()
+            tap.writer._bytes.fileobj = open("/dev/full", "wb")  # noqa: SIM115
+            reader, writer = await asyncio.open_connection(*tap.address)
+            for number in range(3):
+                await say_all(writer, hello(number))
+                assert await asyncio.wait_for(reader.readexactly(len(hello(number))), 10) == hello(number)
+                tap._guard(tap.writer.flush)
+            assert tap.failed is not None
+            writer.close()
+        server.close()
+
+    asyncio.run(run())
+    assert len(said) == 1 and "No space left on device: nothing more is recorded" in said[0]
+
+
+def kwire_tap(out: Path, target: int) -> tuple[subprocess.Popen[str], int]:
+    """(the process, the port where it listens) of `kwire tap`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire", "tap", "--listen", "127.0.0.1:0", "--target", f"127.0.0.1:{target}",
+         "--out", str(out)], stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert line.startswith("kwire tap: listening on 127.0.0.1:"), line
+    return process, int(line.split(" for ")[0].rpartition(":")[2])
+
+
+class Broker(threading.Thread):
+    """Answers ApiVersions, then Metadata by correlation id, on every connection."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+
+    def run(self) -> None:
+        while True:
+            try:
+                peer, _ = self.server.accept()
+            except OSError:
+                return
+            with peer, peer.makefile("rb") as file:
+                while head := file.read(4):
+                    frame = file.read(int.from_bytes(head, "big"))
+                    number = int.from_bytes(frame[4:8], "big")
+                    answer = welcome(number) if frame[1] == 18 else metadata(number)[1]
+                    peer.sendall(kwire.pack_frame(answer))
+
+
+def converse(port: int, count: int) -> None:
+    """One connection through the tap with so many exchanges."""
+    with socket.create_connection(("127.0.0.1", port), 10) as client, client.makefile("rb") as file:
+        for number in range(count):
+            client.sendall(kwire.pack_frame(metadata(number)[0] if number else hello()))
+            file.read(int.from_bytes(file.read(4), "big"))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_ends_with_a_whole_record(tmp_path: Path, how: signal.Signals) -> None:
+    broker = Broker()
+    broker.start()
+    process, port = kwire_tap(tmp_path / "t", broker.port)
+    converse(port, 50)
+    with socket.create_connection(("127.0.0.1", port), 10) as waiting:  # a connection that is open when it ends
+        waiting.sendall(kwire.pack_frame(hello()))
+        waiting.recv(10)
+        process.send_signal(how)
+        _, said = process.communicate(timeout=20)
+        assert process.returncode == 0 and said.endswith("102 frames of 2 connections in " + f"{tmp_path}/t.jsonl.gz\n")
+    broker.server.close()
+    exchanges, lost = read(tmp_path / "t.jsonl.gz")
+    assert not lost and [one.outcome for one in exchanges] == ["answered"] * 51
+
+
+def test_the_command_leaves_a_readable_prefix_when_it_is_killed(tmp_path: Path) -> None:
+    broker = Broker()
+    broker.start()
+    process, port = kwire_tap(tmp_path / "t", broker.port)
+    converse(port, 30)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:  # until its second has passed
+        events = list(read_capture(tmp_path / "t.jsonl.gz")) if os.path.getsize(tmp_path / "t.jsonl.gz") > 20 else []
+        if sum(isinstance(one, Exchange) for one in events) == 30:
+            break
+        time.sleep(0.1)
+    process.kill()
+    process.communicate(timeout=20)
+    broker.server.close()
+    exchanges, lost = read(tmp_path / "t.jsonl.gz")
+    assert told(exchanges)[1:] == [("Metadata", 9, n, "answered") for n in range(1, 30)]
+    assert lost and all("ends inside its gzip stream" in one.reason for one in lost)
+
+
+def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    def run(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run([sys.executable, "-m", "kwire", "tap", *arguments], cwd=ROOT, capture_output=True,
+                              text=True, timeout=60)
+        return done.returncode, done.stderr
+
+    (tmp_path / "t.bin.gz").write_bytes(b"")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        used = f"127.0.0.1:{taken.getsockname()[1]}"
+        for code, word, arguments in [
+            (2, "--listen", ("--target", "h:1", "--out", "x")),
+            (2, "no broker's address", ("--listen", "h", "--target", "h:1", "--out", "x")),
+            (1, used.split(":")[1], ("--listen", used, "--target", "h:1", "--out", str(tmp_path / "x"))),
+            (1, "t.bin.gz: File exists", ("--listen", "127.0.0.1:0", "--target", "h:1", "--out", str(tmp_path / "t"))),
+        ]:  # fmt: skip
+            found = run(*arguments)
+            assert found[0] == code and word in found[1] and found[1].count("\n") == 1, found
+
+
+def test_one_way_requests_and_pipelines(tmp_path: Path) -> None:
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(4):
+            await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        await say_all(writer, kwire.pack_frame(welcome()) + kwire.pack_frame(metadata(3)[1]))
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        parts = (hello(), produce(1, 0), metadata(3)[0], produce(4, 1))
+        await say_all(writer, b"".join(map(kwire.pack_frame, parts)))
+        for _ in range(2):
+            await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+
+    tapped(tmp_path / "t", broker, client)
+    events = list(read_capture(tmp_path / "t.jsonl.gz"))
+    assert not [one for one in events if isinstance(one, Lost)]
+    assert sorted(told(one for one in events if isinstance(one, Exchange))) == [
+        ("ApiVersions", 3, 0, "answered"), ("Metadata", 9, 3, "answered"), ("Produce", 7, 1, "one-way"),
+        ("Produce", 7, 4, "unanswered")]  # fmt: skip
