@@ -81,6 +81,10 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
     for segment in read_segments(name, unread):
         yield from reassembly.take(segment)
     yield from reassembly.close()
+    if unread.foreign and not unread.read:
+        raise kwire.DecodeError(f"link type {min(unread.foreign)} is none that kwire reads", what=name)
+    for link, count in unread.foreign.items():
+        yield Lost(name, f"packets of link type {link}, which is none that kwire reads", count=count)
     if unread.damaged:
         yield Lost(name, "packets that cannot be read", count=unread.damaged)
     if unread.fragments:

@@ -6,8 +6,9 @@ import gzip
 import socket
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
 import kwire
@@ -45,6 +46,8 @@ class Unread:
 
     damaged: int = 0
     fragments: int = 0
+    foreign: Counter[int] = field(default_factory=Counter)  # by the link type that kwire does not read
+    read: int = 0
     end: str | None = None
 
 
@@ -68,7 +71,9 @@ def read_segments(path: str, unread: Unread) -> Iterator[Segment]:
         for time, link, packet in _packets(dpkt, file, path, unread):
             layer = link_layers.get(link)
             if layer is None:
-                raise kwire.DecodeError(f"link type {link} is none that kwire reads", what=path)
+                unread.foreign[link] += 1
+                continue
+            unread.read += 1
             try:
                 segment = _segment(dpkt, time, layer(packet), unread)
             except wrong:
@@ -123,7 +128,7 @@ def _packets(dpkt: Any, file: IO[bytes], path: str, unread: Unread) -> Iterator[
         raise
     except dpkt.NeedData:
         unread.end = f"the file ends inside a packet, at byte {bounded.position}"
-    except (dpkt.Error, struct.error, ValueError, EOFError, zlib.error, gzip.BadGzipFile, OverflowError) as error:
+    except (dpkt.Error, struct.error, ValueError, ArithmeticError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         unread.end = f"the file cannot be read behind byte {bounded.position}: {' '.join(str(error).split())}"
 
 
@@ -139,6 +144,8 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
             order = "<" if mark == b"\x4d\x3c\x2b\x1a" else ">"
             interfaces.clear()
             (size,) = struct.unpack(order + "I", head[4:])
+            if size < 28:
+                raise ValueError(f"a section header of {size} bytes")
             _exactly(dpkt, file, size - 12)
             continue
         kind, size = struct.unpack(order + "II", head)
@@ -152,10 +159,14 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
             number, high, low, captured, _ = struct.unpack_from(order + "IIIII", body)
             if kind == _OLD_PACKET:
                 (number,) = struct.unpack_from(order + "H", body)
+            if number >= len(interfaces):
+                raise ValueError(f"a packet of interface {number}, which is not described")
             link, ticks, offset, _ = interfaces[number]
             time = ((high << 32 | low) * 1_000_000) // ticks + offset * 1_000_000
             yield time, link, body[20 : 20 + captured]
         elif kind == _SIMPLE:
+            if not interfaces:
+                raise ValueError("a packet of interface 0, which is not described")
             link, _, _, snap = interfaces[0]
             (size,) = struct.unpack_from(order + "I", body)
             yield 0, link, body[4 : 4 + min(size, snap or size)]

@@ -1,0 +1,213 @@
+"""Damaged and hostile captures: a value or one clear KwireError, in bounded memory and time, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire.capture import Connection, Exchange, FrameWriter, audit, read_capture
+from kwire.capture.exchange import Frame
+from tests.capture.making import ACK, PUSH, Talk, hello, metadata, produce, told, welcome, write_pcap
+from tests.capture.test_streams import blocks, long_talk
+
+ROOT = Path(__file__).parents[2]
+EDGES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+
+
+@cache
+def sources(folder: Path) -> list[tuple[str, bytes]]:
+    """(name of the file, bytes) of what is damaged."""
+    talk = long_talk(40, client=("2001:db8::7", 51234), server=("2001:db8::1", 9092))
+    sasl = Talk().open().exchange(hello(), welcome())
+    sasl.exchange(kwire.encode_request(messages.SaslHandshakeRequest(mechanism="PLAIN"), 0, correlation_id=1),
+                  kwire.encode_response(messages.SaslHandshakeResponse(), 0, correlation_id=1))
+    sasl.exchange(b"\0user\0secret", b"").exchange(produce(2, 0), None).exchange(*metadata(3)).close()
+    found = [
+        ("a.pcap", write_pcap(folder / "a", talk.bytes()).read_bytes()),
+        ("a.pcap", write_pcap(folder / "a", sasl.bytes("cooked v2"), "cooked v2").read_bytes()),
+        ("a.pcap", write_pcap(folder / "a", sasl.bytes("two vlans")[4:], "two vlans").read_bytes()),
+        ("a.pcap", write_pcap(folder / "a", [one[:120] for one in talk.bytes("null")], "null").read_bytes()),
+    ]
+    parts = [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),
+             (1, struct.pack("<HHIHHB3xHH", 101, 0, 0, 9, 1, 9, 0, 0))]
+    for one in sasl.bytes("raw"):
+        parts.append((6, struct.pack("<IIIII", 0, 1, 1, len(one), len(one)) + one))
+    found.append(("a.pcapng", blocks("<", parts)))
+    return found
+
+
+@cache
+def frame_files(folder: Path) -> tuple[bytes, bytes]:
+    """The lines and the bytes of a pair, unpacked."""
+    connection = Connection("", 0, "10.0.0.7:1", "b:9092")
+    with FrameWriter(str(folder / "made")) as writer:
+        for number in range(6):
+            for direction, data in zip(("request", "response"), metadata(number), strict=True):
+                writer.write(connection, Frame(direction, data, number), None)  # type: ignore[arg-type]
+    return tuple(gzip.decompress((folder / f"made.{kind}.gz").read_bytes()) for kind in ("jsonl", "bin"))  # type: ignore
+
+
+def damage(data: bytearray, chance: random.Random) -> bytearray:
+    """One change somewhere."""
+    at, how = chance.randrange(len(data) or 1), chance.randrange(7)
+    if how == 0 and data:
+        data[at] ^= 1 << chance.randrange(8)
+    elif how == 1 and data:
+        data[at] = chance.randrange(256)
+    elif how == 2:
+        data[at:at] = chance.randbytes(chance.randint(1, 20))
+    elif how == 3:
+        del data[at : at + chance.randint(1, 200)]
+    elif how == 4 and len(data) > at + 4:
+        struct.pack_into(chance.choice("<>") + "I", data, at, chance.choice(EDGES))
+    elif how == 5:
+        part = data[at : at + chance.randint(1, 300)]
+        place = chance.randrange(len(data) or 1)
+        data[place:place] = part
+    else:
+        del data[at:]
+    return data
+
+
+def exercise(path: Path) -> None:
+    """Read and audit; KwireErrors are what may come."""
+    with suppress(kwire.KwireError):
+        for event in read_capture(path):
+            if isinstance(event, Exchange):
+                with suppress(kwire.KwireError):
+                    event.to_json()
+            else:
+                assert event.reason and "\n" not in event.reason
+    with suppress(kwire.KwireError):
+        json.dumps(audit(path, "4.4").to_json())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damaged_packets(tmp_path: Path, seed: int) -> None:
+    for number in range(60):
+        chance = random.Random(seed << 32 | number)
+        name, data = chance.choice(sources(tmp_path))
+        changed = bytearray(data)
+        for _ in range(chance.choice((1, 1, 2, 5, 30))):
+            changed = damage(changed, chance)
+        (tmp_path / name).write_bytes(gzip.compress(changed, 1) if chance.random() < 0.2 else changed)
+        exercise(tmp_path / name)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_frame_files(tmp_path: Path, seed: int) -> None:
+    for number in range(120):
+        chance = random.Random(seed << 32 | number)
+        files = [bytearray(data) for data in frame_files(tmp_path)]
+        for _ in range(chance.choice((1, 2, 6))):
+            which = chance.randrange(2)
+            files[which] = damage(files[which], chance)
+        for kind, data in zip(("jsonl", "bin"), files, strict=True):
+            packed = bytearray(gzip.compress(data, 1))
+            if chance.random() < 0.3:
+                packed = damage(packed, chance)
+            (tmp_path / f"a.{kind}.gz").write_bytes(packed)
+        exercise(tmp_path / "a.jsonl.gz")
+
+
+@pytest.mark.parametrize("row", [
+    b"{", b"[]", b"null", b"{}", b'{"conn": 1}', b'{"conn": [], "dir": "c2s", "off": 0, "len": 4}',
+    b'{"conn": 1, "dir": "up", "off": 0, "len": 40}', b'{"conn": 1, "dir": "c2s", "off": -1, "len": 40}',
+    b'{"conn": 1, "dir": "c2s", "off": 0, "len": 3}', b'{"conn": 1, "dir": "c2s", "off": 0, "len": 4e9}',
+    b'{"conn": true, "dir": "c2s", "off": 0, "len": 40}', b'{"conn": 1, "dir": "c2s", "off": 0, "len": 1099511627776}',
+    b'{"conn": 1, "dir": "c2s", "off": 0, "len": 5}', b"\xff\xfe", b"[" * 100_000, b'{"conn": 1, "len": NaN}',
+])  # fmt: skip
+def test_a_line_that_is_none_is_named(tmp_path: Path, row: bytes) -> None:
+    (tmp_path / "a.jsonl").write_bytes(row + b"\n")
+    (tmp_path / "a.bin").write_bytes(bytes(100))
+    with pytest.raises(kwire.KwireError, match=r"a\.jsonl, line 1|line 1 of .*a\.jsonl"):
+        list(read_capture(tmp_path / "a.jsonl"))
+
+
+def test_lines_without_their_bytes(tmp_path: Path) -> None:
+    lines, data = frame_files(tmp_path)
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    (tmp_path / "a.bin").write_bytes(data[:-3])
+    events = list(read_capture(tmp_path / "a.bin"))
+    assert [one[3] for one in told(one for one in events if isinstance(one, Exchange))] == ["answered"] * 5 + ["lost"]
+    (tmp_path / "a.bin").unlink()
+    with pytest.raises(FileNotFoundError) as error:
+        list(read_capture(tmp_path / "a.jsonl"))
+    assert str(error.value.filename).endswith("a.bin.gz")
+
+
+def zeros(path: Path, head: bytes = b"", size: int = 1280 << 20) -> Path:
+    """A gzip file of head and then size zeros: one MB that unpacks to 1.25 GiB."""
+    path.write_bytes(gzip.compress(head) + gzip.compress(bytes(1 << 24)) * (size >> 24))
+    return path
+
+
+LIMITED = """
+import resource, sys
+from kwire.capture import read_capture
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+import kwire
+try:
+    print("read", sum(1 for event in read_capture(sys.argv[1])))
+except kwire.KwireError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def limited(path: Path) -> str:
+    """What reading gives in a process that may have 1 GiB of address space."""
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(path)], cwd=ROOT, capture_output=True, text=True,
+                          timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_lines_that_never_end(tmp_path: Path) -> None:
+    zeros(tmp_path / "a.jsonl.gz")
+    (tmp_path / "a.bin.gz").write_bytes(gzip.compress(b""))
+    assert limited(tmp_path / "a.jsonl.gz").startswith("LimitError")
+
+
+def test_bytes_that_never_end(tmp_path: Path) -> None:
+    row = {"conn": 1, "dir": "c2s", "off": (1280 << 20) + 8, "len": 90 << 20}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    zeros(tmp_path / "a.bin.gz")
+    assert limited(tmp_path / "a.jsonl").startswith("read")
+
+
+def test_packets_that_never_end(tmp_path: Path) -> None:
+    """A pcap of 200 million empty packets takes its time: here one packet that asks for 4 GiB, and one block."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
+    assert "packet is too large" in limited_reason(tmp_path, "a.pcap", head + struct.pack("<IIII", 1, 1, 2**32 - 1, 60))
+    section = blocks("<", [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))])
+    assert "packet is too large" in limited_reason(tmp_path, "a.pcapng", section + struct.pack("<II", 6, 2**32 - 4))
+    assert "block of 8 bytes" in limited_reason(tmp_path, "b.pcapng", section + struct.pack("<II", 6, 8))
+
+
+def limited_reason(folder: Path, name: str, data: bytes) -> str:
+    path = folder / name
+    path.write_bytes(data)
+    events = list(read_capture(path))
+    limited(path)
+    return " ".join(event.reason for event in events)  # type: ignore[union-attr]
+
+
+def test_a_frame_of_2_gib_and_a_million_small_connections(tmp_path: Path) -> None:
+    talk = Talk().open().say(True, b"\x7f\xff\xff\xff" + bytes(5000)).say(True, bytes(100_000))
+    packets = talk.bytes()
+    for number in range(20_000):
+        client = (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}", 1000 + number % 60000)
+        packets.append(Talk(client=client).packet((True, number, 1, PUSH | ACK, b"\0\0\0\x20" + bytes(12))))
+    path = write_pcap(tmp_path / "a.pcap", packets)
+    assert limited(path).startswith("read")
