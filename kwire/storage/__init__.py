@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.checkpoints import read_leader_epochs as read_leader_epochs
     from kwire.storage.checkpoints import read_partition_metadata as read_partition_metadata
     from kwire.storage.checkpoints import read_producer_snapshot as read_producer_snapshot
+    from kwire.storage.cuts import ByteRange as ByteRange
     from kwire.storage.directory import LogDirectory as LogDirectory
     from kwire.storage.directory import Partition as Partition
     from kwire.storage.discovery import SegmentFile as SegmentFile
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.indexes import TimeIndex as TimeIndex
     from kwire.storage.indexes import TransactionIndex as TransactionIndex
     from kwire.storage.scan import BatchHeader as BatchHeader
-    from kwire.storage.scan import ByteRange as ByteRange
     from kwire.storage.scan import Window as Window
     from kwire.storage.scan import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
@@ -34,7 +34,7 @@ _HOME = {
     "SegmentFile": "kwire.storage.discovery",
     "discover": "kwire.storage.discovery",
     "BatchHeader": "kwire.storage.scan",
-    "ByteRange": "kwire.storage.scan",
+    "ByteRange": "kwire.storage.cuts",
     "Window": "kwire.storage.scan",
     "resync": "kwire.storage.scan",
     "Transactions": "kwire.storage.transactions",

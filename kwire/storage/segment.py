@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kwire.storage import indexes, scan
+from kwire.storage import cuts, indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
 from kwire.storage.pieces import FIELDS, Range, SegmentBatches, column_pieces, gather_all
 from kwire.storage.source import located, open_source, plain
@@ -116,9 +116,9 @@ class LogSegment:
         data = self._beside(".txnindex")
         return None if data is None else indexes.TransactionIndex(data)
 
-    def cut(self, partition_bytes: int) -> list[scan.ByteRange]:
+    def cut(self, partition_bytes: int) -> list[cuts.ByteRange]:
         """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
-        return scan.cut(self.source, partition_bytes, self.index)
+        return cuts.cut(self.source, partition_bytes, self.index)
 
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[scan.BatchHeader]:
         """The headers of the batches in bytes [start, end), nothing decoded; start is a batch boundary.
