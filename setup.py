@@ -61,7 +61,8 @@ setup(
             Extension(
                 f"kwire_c.{name}",
                 [f"kwire_c/{name}.pyx", *sources],
-                depends=glob("kwire_c/core/*.h") + glob("kwire_c/*.pxd"),
+                # the .pyx as well: the source distribution has what stands here, and .pyx only because of this
+                depends=[f"kwire_c/{name}.pyx", *glob("kwire_c/core/*"), *glob("kwire_c/*.pxd")],
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
                 define_macros=macros,

@@ -9,9 +9,14 @@
 
 #include "crc32c_constants.h"
 
-#define SSE42 __attribute__((target("sse4.2")))
-#define CLMUL __attribute__((target("sse4.2,pclmul")))
-#define WIDE __attribute__((target("sse4.2,pclmul,avx512f,avx512vl,avx512dq,vpclmulqdq")))
+#ifdef __clang__ /* to clang the instruction is a feature of its own, to gcc it comes with SSE 4.2 */
+#define CRC "sse4.2,crc32"
+#else
+#define CRC "sse4.2"
+#endif
+#define SSE42 __attribute__((target(CRC)))
+#define CLMUL __attribute__((target(CRC ",pclmul")))
+#define WIDE __attribute__((target(CRC ",pclmul,avx512f,avx512vl,avx512dq,vpclmulqdq")))
 #define ALIGN_FROM 4096
 #define INLINE static inline __attribute__((always_inline))
 
