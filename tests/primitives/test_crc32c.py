@@ -169,12 +169,14 @@ def test_the_lock_is_given_up_for_large_data() -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.checkout
 def test_the_constants_are_fresh() -> None:
     script = CORE / "crc32c_constants.py"
     text = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True).stdout
     assert text == (CORE / "crc32c_constants.h").read_text(), f"run: python {script.name} > crc32c_constants.h"
 
 
+@pytest.mark.checkout
 def test_the_c_alone(tmp_path: Path) -> None:
     """The C without Python, against the definition, with the sanitisers awake."""
     program = str(tmp_path / "check")
@@ -189,6 +191,7 @@ def test_the_c_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.checkout
 def test_arm(tmp_path: Path) -> None:
     """The ARM variants, cross-compiled, under the emulator."""
     emulator = shutil.which("qemu-aarch64-static")

@@ -1,0 +1,91 @@
+"""Builds, inspects and tries wheels, all of them or those asked for: python -m wheelhouse [cp311-x86_64 ...]."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from wheelhouse import build, inspection, interpreters, manifest, trial
+from wheelhouse.commands import RecipeError
+from wheelhouse.targets import TARGETS, Target
+
+
+def say(name: str, text: str) -> None:
+    """One line of progress."""
+    print(f"{time.strftime('%H:%M:%S')} {name}: {text}", flush=True)
+
+
+def make(target: Target, tree: Path, work: Path) -> tuple[Path, dict[str, Any]]:
+    """Builds, inspects and tries one wheel inside a folder; its path, and what the manifest is to say of it."""
+    interpreter = interpreters.find(target)
+    wheel = build.wheel(tree, interpreter, work)
+    say(target.name, f"built, {wheel.stat().st_size} bytes")
+    inspection.inspect(wheel, target, built_in=work)
+    python = trial.try_alone(wheel, interpreter, work)
+    say(target.name, "inspected; runs README's first example of the core with cramjam alone")
+    tests = trial.try_tests(wheel, python, work)
+    say(target.name, tests)
+    facts = {"python": target.version, "machine": target.machine, "emulated": not target.native, "tests": tests}
+    if target.native:
+        trial.try_spark(wheel, python, work)
+        say(target.name, "runs README's first example, of Spark")
+    return wheel, facts
+
+
+def make_all(targets: list[Target], work: Path, into: Path) -> dict[str, str]:
+    """Makes the source distribution and these wheels, as many at a time as there are processors; they replace what
+    stands in the folder. Returns why a target has no wheel, by its name."""
+    archive = build.source_distribution(work)
+    tree = build.unpacked(archive, work / "source")
+    for old in (*into.glob("*.whl"), *into.glob("kwire-*.tar.gz")):
+        old.unlink()
+    shutil.copy(archive, into)
+    facts: dict[str, dict[str, Any]] = {}
+    failures: dict[str, str] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        source = pool.submit(trial.try_source, archive, work / "from-source")
+        made = {target.name: pool.submit(make, target, tree, work / target.name) for target in targets}
+        for name, future in {archive.name: source, **made}.items():
+            try:
+                wheel, facts_of_one = future.result()
+            except RecipeError as error:
+                failures[name] = str(error)
+                say(name, f"FAILED: {error}")
+            else:
+                facts[wheel.name] = facts_of_one
+                shutil.copy(wheel, into)
+    manifest.write(into, facts, failures)
+    return failures
+
+
+def commit_time() -> str:
+    """When the last commit was made, in seconds since 1970: the same sources give the same bytes."""
+    asked = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=build.ROOT, capture_output=True, text=True)
+    return asked.stdout.strip() or str(int(time.time()))
+
+
+def main() -> int:
+    """Makes wheels into the folder told; 1 if one of them is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m wheelhouse", description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=" ".join(target.name for target in TARGETS))
+    parser.add_argument("--into", type=Path, default=build.ROOT / "wheelhouse", help="where they land")
+    chosen = parser.parse_args()
+    unknown = set(chosen.targets) - {target.name for target in TARGETS}
+    if unknown:
+        parser.error(f"no such target: {' '.join(sorted(unknown))}; there are {' '.join(t.name for t in TARGETS)}")
+    os.environ.setdefault("SOURCE_DATE_EPOCH", commit_time())
+    with tempfile.TemporaryDirectory(prefix="wheels-") as work:
+        return 1 if make_all(wanted, Path(work), chosen.into.resolve()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

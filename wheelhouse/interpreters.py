@@ -1,0 +1,105 @@
+"""The CPython of each target, from the path or from Debian: its headers, and fresh environments to try a wheel in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheelhouse import debian
+from wheelhouse.commands import RecipeError, environment, run
+from wheelhouse.targets import DEBIAN_ARCHITECTURES, SUITES, Target
+
+ASK = (
+    "import json, sys, sysconfig; print(json.dumps(['%d.%d' % sys.version_info[:2], sys.executable, "
+    "sysconfig.get_path('include'), sysconfig.get_config_h_filename()]))"
+)
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A CPython: what it is run by, where it stands, and which files its headers are."""
+
+    target: Target
+    command: tuple[str, ...]  # for another processor an emulator, for another C library its loader, stand before it
+    headers: Path
+    configuration: Path  # the pyconfig.h of its processor
+
+    def copy_headers(self, folder: Path) -> Path:
+        """All headers in one folder, with no way out of it to the machine's own."""
+        shutil.copytree(self.headers, folder)
+        shutil.copyfile(self.configuration, folder / "pyconfig.h")
+        return folder
+
+    def new_environment(self, folder: Path) -> Path:
+        """Makes a virtual environment without pip; the path of its python."""
+        if len(self.command) == 1:
+            run([*self.command, "-m", "venv", "--without-pip", folder])
+            return folder / "bin" / "python"
+        python = folder / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        (folder / "lib" / f"python{self.target.version}" / "site-packages").mkdir(parents=True)
+        home = Path(self.command[-1]).parent
+        (folder / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
+        *before, command = self.command
+        python.write_text("#!/bin/sh\nexec " + " ".join(before) + f' "$0" {command} "$@"\n')
+        python.chmod(0o755)
+        return python
+
+
+def find(target: Target) -> Interpreter:
+    """The CPython of a target. RecipeError says what to install where there is none."""
+    found = on_path(target) if target.native else None
+    if found is None and target.version in SUITES:
+        found = from_debian(target)
+    if found is None:
+        raise RecipeError(
+            f"CPython {target.version} for {target.machine} is missing: put python{target.version} with its headers on "
+            f"the path (pyenv install {target.version})"
+        )
+    return found
+
+
+def on_path(target: Target) -> Interpreter | None:
+    """python3.X on the path, if it runs and has its headers."""
+    chosen = {"PYENV_VERSION": target.version}  # a shim of pyenv runs only what is chosen
+    try:
+        asked = subprocess.run(
+            [f"python{target.version}", "-c", ASK], env=environment(chosen), capture_output=True, text=True
+        )
+    except OSError:
+        return None
+    if asked.returncode:
+        return None
+    version, command, headers, configuration = json.loads(asked.stdout)
+    if version != target.version or not Path(headers, "Python.h").exists() or not Path(configuration).exists():
+        return None
+    return Interpreter(target, (command,), Path(headers), Path(configuration))
+
+
+def from_debian(target: Target) -> Interpreter:
+    """python3.X of the Debian suite that has it, with the C library that it wants."""
+    name = f"python{target.version}"
+    architecture = DEBIAN_ARCHITECTURES[target.machine]
+    root = debian.unpack(SUITES[target.version], architecture, [name, f"lib{name}-dev", "libstdc++6"])
+    headers = root / "usr" / "include"
+    before = loader(root, target) if target.native else [emulator(target), "-L", str(root), "-0"]
+    return Interpreter(
+        target, (*before, str(root / "usr" / "bin" / name)), headers / name,
+        headers / target.triplet / name / "pyconfig.h",
+    )  # fmt: skip
+
+
+def loader(root: Path, target: Target) -> list[str]:
+    """The dynamic loader of an unpacked Debian, told where its libraries are; a name for the program is to follow."""
+    libraries = root / "usr" / "lib" / target.triplet
+    return [str(next(libraries.glob("ld-linux-*.so.*"))), "--library-path", str(libraries), "--argv0"]
+
+
+def emulator(target: Target) -> str:
+    """QEMU's emulator of a processor's programs: this machine's own, else Debian's, unpacked."""
+    name = f"qemu-{target.machine}-static"
+    host = next(DEBIAN_ARCHITECTURES[machine] for machine in DEBIAN_ARCHITECTURES if Target("", machine).native)
+    return shutil.which(name) or str(debian.unpack("bookworm", host, ["qemu-user-static"]) / "usr" / "bin" / name)

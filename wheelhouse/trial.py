@@ -1,0 +1,97 @@
+"""A wheel tried as shipped: installed into a fresh environment, the tests beside it and no checkout in sight."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from wheelhouse.build import ROOT
+from wheelhouse.commands import RecipeError, module, need, run
+from wheelhouse.interpreters import Interpreter
+
+FOLDERS = ("codecs", "messages", "primitives", "records")  # the core, with all vectors
+NEEDED_BY_TESTS = ["pytest>=8", "pytest-timeout", "hypothesis", "numpy"]
+EXAMPLE_PRINTS = "42 1700000000000 b'key' b'value'"
+
+ALONE = """
+import importlib.metadata, kwire, kwire_c, sys
+from kwire_c.crc32c import variants
+for package in (kwire, kwire_c):
+    assert package.__file__.startswith(sys.prefix), package.__file__
+print(*sorted(found.name for found in importlib.metadata.distributions()), variants()[0])
+"""
+
+
+def try_alone(wheel: Path, interpreter: Interpreter, folder: Path) -> Path:
+    """Installs a wheel into a fresh environment in folder and runs README's first example of the core; its python.
+
+    RecipeError if more came with it than cramjam, or the processor's own crc32c is not in use on ARM.
+    """
+    python = interpreter.new_environment(folder / "environment")
+    install(python, wheel)
+    said = run([python, "-c", ALONE], folder).split()
+    if said[:-1] != ["cramjam", "kwire"]:
+        raise RecipeError(f"{wheel.name} brings {said[:-1]}")
+    if interpreter.target.machine == "aarch64" and said[-1] != "armv8-crc-pmull":
+        raise RecipeError(f"{wheel.name} takes its crc32c from {said[-1]}")
+    printed = run([python, "-c", core_example()], folder)
+    if EXAMPLE_PRINTS not in printed:
+        raise RecipeError(f"{wheel.name}: README's example prints {printed}")
+    return python
+
+
+def try_tests(wheel: Path, python: Path, folder: Path) -> str:
+    """Runs the core's tests from folder, which is no checkout, on an environment with the wheel; pytest's summary."""
+    install(python, f"kwire[arrow,fast] @ {wheel.as_uri()}", *NEEDED_BY_TESTS)
+    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    shutil.copy(ROOT / "pyproject.toml", folder)  # for pytest's settings
+    told = run(
+        [python, "-m", "pytest", "-q", "-m", "not soak and not java and not checkout", "--timeout=3600", "-p",
+         "no:cacheprovider", *(f"tests/{name}" for name in FOLDERS)],
+        folder,
+    )  # fmt: skip
+    summary = told.strip().splitlines()[-1]
+    if "passed" not in summary or "skipped" in summary:
+        raise RecipeError(f"{wheel.name}: {summary}")
+    return summary
+
+
+def try_spark(wheel: Path, python: Path, folder: Path) -> None:
+    """Runs README's first example, Spark over a folder of segments, on an environment with the wheel."""
+    install(python, f"kwire[spark,cli] @ {wheel.as_uri()}")
+    commands, examples = blocks("console")[0], blocks("python")[0]
+    (folder / "example.py").write_text(f"{examples}\nspark.stop()\n")
+    unpack = commands.splitlines()[0].removeprefix("$ ")
+    run(["sh", "-c", unpack], folder)
+    printed = run([python, "example.py"], folder, PYSPARK_PYTHON=str(python), SPARK_LOCAL_IP="127.0.0.1")
+    if "|alpha-gzip|" not in printed:
+        raise RecipeError(f"{wheel.name}: README's example of Spark prints {printed[-3000:]}")
+
+
+def try_source(archive: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Installs the source distribution with this machine's own compiler, as pip does it; the archive, and no facts."""
+    need("cc", "gcc")
+    module("twine", "check", "--strict", archive)
+    environment = folder / "environment"
+    run([sys.executable, "-m", "venv", "--without-pip", environment])
+    install(environment / "bin" / "python", archive)
+    run([environment / "bin" / "python", "-c", core_example()], folder)
+    return archive, {}
+
+
+def install(python: Path, *wanted: str | Path) -> None:
+    """Installs into an environment, with the pip of the Python that runs this recipe, run by that environment's own."""
+    module("pip", "--python", python, "install", "-q", "--no-warn-script-location", *wanted)
+
+
+def blocks(language: str) -> list[str]:
+    """README's blocks of code in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+def core_example() -> str:
+    """README's first example that needs nothing but the wheel."""
+    return next(block for block in blocks("python") if "pyspark" not in block and "import kwire\n" in block)
