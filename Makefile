@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: bench build check coverage demo lint mutations soak spark40 test
+.PHONY: bench build check coverage demo lint mutations soak spark40 test wheels
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -49,6 +49,10 @@ coverage: build
 bench: build
 	$(BIN)/python -m pip install -q -e '.[bench]'
 	$(BIN)/python -m benchmarks.run
+
+# Wheels of every Python and processor, built, inspected and tried as shipped, into wheelhouse/: half an hour.
+wheels: build
+	$(BIN)/python -m wheelhouse
 
 # The Spark tests on the oldest Spark that kwire works with, beside the environment's own packages.
 spark40: build

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from wheelhouse import build, inspection, interpreters, manifest, trial
-from wheelhouse.commands import RecipeError
+from wheelhouse.commands import NotHereError, RecipeError
 from wheelhouse.targets import TARGETS, Target
 
 
@@ -41,16 +40,18 @@ def make(target: Target, tree: Path, work: Path) -> tuple[Path, dict[str, Any]]:
     return wheel, facts
 
 
-def make_all(targets: list[Target], work: Path, into: Path) -> dict[str, str]:
-    """Makes the source distribution and these wheels, as many at a time as there are processors; they replace what
-    stands in the folder. Returns why a target has no wheel, by its name."""
+def make_all(targets: list[Target], work: Path, into: Path) -> dict[str, RecipeError]:
+    """Makes the source distribution and these wheels, a few at a time; they replace what stands in the folder.
+
+    Returns why a target has no wheel, by its name.
+    """
     archive = build.source_distribution(work)
     tree = build.unpacked(archive, work / "source")
     for old in (*into.glob("*.whl"), *into.glob("kwire-*.tar.gz")):
         old.unlink()
     shutil.copy(archive, into)
     facts: dict[str, dict[str, Any]] = {}
-    failures: dict[str, str] = {}
+    failures: dict[str, RecipeError] = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         source = pool.submit(trial.try_source, archive, work / "from-source")
         made = {target.name: pool.submit(make, target, tree, work / target.name) for target in targets}
@@ -58,12 +59,12 @@ def make_all(targets: list[Target], work: Path, into: Path) -> dict[str, str]:
             try:
                 wheel, facts_of_one = future.result()
             except RecipeError as error:
-                failures[name] = str(error)
-                say(name, f"FAILED: {error}")
+                failures[name] = error
+                say(name, f"no wheel: {error}")
             else:
                 facts[wheel.name] = facts_of_one
                 shutil.copy(wheel, into)
-    manifest.write(into, facts, failures)
+    manifest.write(into, facts, {name: str(error) for name, error in failures.items()})
     return failures
 
 
@@ -82,9 +83,11 @@ def main() -> int:
     unknown = set(chosen.targets) - {target.name for target in TARGETS}
     if unknown:
         parser.error(f"no such target: {' '.join(sorted(unknown))}; there are {' '.join(t.name for t in TARGETS)}")
+    wanted = [target for target in TARGETS if not chosen.targets or target.name in chosen.targets]
     os.environ.setdefault("SOURCE_DATE_EPOCH", commit_time())
     with tempfile.TemporaryDirectory(prefix="wheels-") as work:
-        return 1 if make_all(wanted, Path(work), chosen.into.resolve()) else 0
+        failures = make_all(wanted, Path(work), chosen.into.resolve())
+    return int(any(name in chosen.targets or not isinstance(error, NotHereError) for name, error in failures.items()))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ class RecipeError(Exception):
     """A wheel cannot be made or is not right; the text says why, and what to install where something is missing."""
 
 
+class NotHereError(RecipeError):
+    """A target whose CPython this machine has no way to get; its wheel is left out unless it was asked for by name."""
+
+
 def need(command: str, package: str) -> str:
     """The path of a command, or RecipeError that names the Debian package that brings it."""
     found = shutil.which(command)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from wheelhouse import debian
-from wheelhouse.commands import RecipeError, environment, run
+from wheelhouse.commands import NotHereError, environment, run
 from wheelhouse.targets import DEBIAN_ARCHITECTURES, SUITES, Target
 
 ASK = (
@@ -50,12 +51,12 @@ class Interpreter:
 
 
 def find(target: Target) -> Interpreter:
-    """The CPython of a target. RecipeError says what to install where there is none."""
+    """The CPython of a target. NotHereError says what to install where there is none."""
     found = on_path(target) if target.native else None
     if found is None and target.version in SUITES:
         found = from_debian(target)
     if found is None:
-        raise RecipeError(
+        raise NotHereError(
             f"CPython {target.version} for {target.machine} is missing: put python{target.version} with its headers on "
             f"the path (pyenv install {target.version})"
         )
@@ -63,20 +64,18 @@ def find(target: Target) -> Interpreter:
 
 
 def on_path(target: Target) -> Interpreter | None:
-    """python3.X on the path, if it runs and has its headers."""
-    chosen = {"PYENV_VERSION": target.version}  # a shim of pyenv runs only what is chosen
-    try:
-        asked = subprocess.run(
-            [f"python{target.version}", "-c", ASK], env=environment(chosen), capture_output=True, text=True
-        )
-    except OSError:
-        return None
-    if asked.returncode:
-        return None
-    version, command, headers, configuration = json.loads(asked.stdout)
-    if version != target.version or not Path(headers, "Python.h").exists() or not Path(configuration).exists():
-        return None
-    return Interpreter(target, (command,), Path(headers), Path(configuration))
+    """The Python that runs this recipe or python3.X on the path, if it is of this version and has its headers."""
+    chosen = environment({"PYENV_VERSION": target.version})  # a shim of pyenv runs only what is chosen
+    for command in (sys.executable, f"python{target.version}"):
+        try:
+            asked = subprocess.run([command, "-c", ASK], env=chosen, capture_output=True, text=True)
+        except OSError:
+            continue
+        if asked.returncode == 0:
+            version, path, headers, configuration = json.loads(asked.stdout)
+            if version == target.version and Path(headers, "Python.h").exists() and Path(configuration).exists():
+                return Interpreter(target, (path,), Path(headers), Path(configuration))
+    return None
 
 
 def from_debian(target: Target) -> Interpreter:

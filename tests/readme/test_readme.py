@@ -20,6 +20,7 @@ ELSEWHERE = {
     "pip install 'kwire[spark,cli]'": "the make file installs the checkout with these extras",
     "make demo": "tests/demo",
     "make test": "CI",
+    "make wheels": "tests/wheels, by one of them",
     "pip install --target kwire-env kwire": "tests/spark/test_cluster.py",
     "tar -czf kwire-env.tar.gz -C kwire-env .": "tests/spark/test_cluster.py",
     "spark-submit --archives kwire-env.tar.gz#kwire-env --conf spark.executorEnv.PYTHONPATH=kwire-env job.py":

@@ -1,0 +1,120 @@
+"""One wheel by the recipe, for this Python: inspected, tried in a fresh environment; and what inspection must find."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from wheelhouse import build, inspection, interpreters, manifest, trial
+from wheelhouse.commands import RecipeError, need
+from wheelhouse.targets import TARGETS, Target
+
+HERE = Target("{}.{}".format(*sys.version_info[:2]), platform.machine())
+OTHER = Target(HERE.version, "aarch64" if HERE.machine == "x86_64" else "x86_64")
+Contents = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the Python that runs the tests."""
+    work = tmp_path_factory.mktemp("wheel")
+    tree = build.unpacked(build.source_distribution(work), work / "source")
+    return build.wheel(tree, interpreters.find(HERE), work / HERE.name)
+
+
+@pytest.fixture(scope="module")
+def contents(wheel: Path) -> Contents:
+    with ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+
+
+def test_a_wheel(wheel: Path, tmp_path: Path) -> None:
+    """As it should be, it runs README's first example of the core in a fresh environment, with cramjam alone."""
+    inspection.inspect(wheel, HERE, built_in=wheel.parents[2])
+    trial.try_alone(wheel, interpreters.find(HERE), tmp_path)
+
+
+def test_not_of_another_processor_or_python(wheel: Path, contents: Contents) -> None:
+    assert inspection.label(wheel, HERE) == inspection.files(set(contents), HERE) == []
+    assert inspection.label(wheel, OTHER)
+    assert "kwire_c/records" + OTHER.suffix + " is missing" in inspection.files(set(contents), OTHER)
+    code = contents["kwire_c/records" + HERE.suffix]
+    assert inspection.machine_code(code, HERE) == []
+    assert "processor" in inspection.machine_code(code, OTHER)[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["kwire_c/core/batch.c", "kwire_c/core/batch.h", "kwire_c/records.pyx", "kwire_c/records.pxd", "tests/a.py"]
+)
+def test_what_should_not_be_in_it(contents: Contents, name: str) -> None:
+    assert inspection.files({*contents, name}, HERE) == [f"{name} should not be in it"]
+
+
+@pytest.mark.parametrize("name", ["kwire/py.typed", "kwire_c/py.typed", "kwire/messages.pyi", "kwire/pages/site.py"])
+def test_what_should_be_in_it(contents: Contents, name: str) -> None:
+    assert f"{name} is missing" in inspection.files(set(contents) - {name}, HERE)
+
+
+def test_metadata(contents: Contents) -> None:
+    name = next(name for name in contents if name.endswith("/METADATA"))
+    more = contents[name].replace(b"Requires-Dist: cramjam", b"Requires-Dist: numpy\nRequires-Dist: cramjam", 1)
+    assert inspection.metadata(contents) == []
+    assert inspection.metadata({**contents, name: more}) == ["it brings ['numpy', 'cramjam'], not ['cramjam']"]
+    without = {name: content for name, content in contents.items() if not name.endswith("licenses/NOTICE")}
+    assert inspection.metadata(without) == ["NOTICE is missing"]
+
+
+def test_debug_information_foreign_libraries_and_new_symbols_are_found(tmp_path: Path) -> None:
+    (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
+    calls = "int f(thrd_t thread) { return thrd_detach(thread) + other(); }"
+    (tmp_path / "a.c").write_text(f"#include <threads.h>\nint other(void);\n{calls}\n")
+    command = [need("cc", "gcc"), "-g", "-shared", "-fPIC", "-L."]
+    subprocess.run([*command, "other.c", "-o", "libother.so"], cwd=tmp_path, check=True)
+    subprocess.run([*command, "a.c", "-lother", "-Wl,-rpath,/opt", "-o", "a.so"], cwd=tmp_path, check=True)
+    faults = inspection.machine_code((tmp_path / "a.so").read_bytes(), HERE)
+    assert {"has the section .debug_info", "has the section .symtab", "links to libother.so"} <= set(faults)
+    assert "looks for libraries in a folder of its own" in faults
+    assert any(fault.startswith("wants GLIBC_2.") for fault in faults)
+
+
+def test_the_manifest(tmp_path: Path) -> None:
+    (tmp_path / "a.whl").write_bytes(b"a")
+    (tmp_path / "b.tar.gz").write_bytes(b"bb")
+    manifest.write(tmp_path, {"a.whl": {"tests": "1 passed"}}, {"cp312-x86_64": "no such Python"})
+    told = json.loads((tmp_path / "manifest.json").read_text())
+    assert [(row["file"], row["size"], row.get("tests")) for row in told["files"]] == [
+        ("a.whl", 1, "1 passed"), ("b.tar.gz", 2, None)
+    ]  # fmt: skip
+    assert told["left_out"] == {"cp312-x86_64": "no such Python"}
+    subprocess.run([need("sha256sum", "coreutils"), "--check", "--strict", "SHA256SUMS"], cwd=tmp_path, check=True)
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RecipeError, match=r"apt-get is missing: apt-get install -y apt"):
+        need("apt-get", "apt")
+    with pytest.raises(RecipeError, match=r"CPython 3\.12 .* pyenv install 3\.12"):
+        interpreters.find(Target("3.12", "aarch64"))
+
+
+@pytest.mark.quick
+def test_the_targets() -> None:
+    names = {target.name for target in TARGETS}
+    assert {f"cp3{minor}-{platform.machine()}" for minor in (11, 12, 13, 14)} <= names
+    assert {f"cp3{minor}-{machine}" for minor in (11, 13, 14) for machine in ("x86_64", "aarch64")} <= names
+
+
+@pytest.mark.quick
+def test_the_workflows() -> None:
+    """Against the schema of GitHub's workflows."""
+    workflows = sorted((build.ROOT / ".github" / "workflows").glob("*.yml"))
+    assert [path.name for path in workflows] == ["ci.yml", "wheels.yml"]
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
+    done = subprocess.run([*command, *map(str, workflows)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
