@@ -13,7 +13,7 @@ from wheelhouse.commands import RecipeError, module, need, run
 from wheelhouse.interpreters import Interpreter
 
 FOLDERS = ("codecs", "messages", "primitives", "records")  # the core, with all vectors
-NEEDED_BY_TESTS = ["pytest>=8", "pytest-timeout", "hypothesis", "numpy"]
+NEEDED_BY_TESTS = ["pytest>=8", "pytest-timeout", "hypothesis", "numpy", "polars", "duckdb"]
 EXAMPLE_PRINTS = "42 1700000000000 b'key' b'value'"
 
 ALONE = """

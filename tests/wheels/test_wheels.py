@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -99,8 +100,19 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RecipeError, match=r"apt-get is missing: apt-get install -y apt"):
         need("apt-get", "apt")
-    with pytest.raises(RecipeError, match=r"CPython 3\.12 .* pyenv install 3\.12"):
+    with pytest.raises(RecipeError, match=r"CPython 3\.12 .*pyenv install 3\.12"):
         interpreters.find(Target("3.12", "aarch64"))
+
+
+@pytest.mark.quick
+def test_a_trial_installs_what_the_tests_of_the_core_import() -> None:
+    brought = {re.split(r"[^\w]", wanted)[0] for wanted in trial.NEEDED_BY_TESTS}
+    known = {"kwire", "kwire_c", "tests", "cramjam", "pyarrow", "isal", "zstandard", "lz4", *sys.stdlib_module_names}
+    imports = re.compile(r"^\s*(?:import|from) (\w+)", re.M)
+    for folder in trial.FOLDERS:
+        for path in (build.ROOT / "tests" / folder).glob("*.py"):
+            lacking = set(imports.findall(path.read_text())) - known - brought
+            assert not lacking, f"{path.name} imports {lacking}: write it into NEEDED_BY_TESTS of wheelhouse/trial.py"
 
 
 @pytest.mark.quick
