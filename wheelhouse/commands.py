@@ -34,7 +34,7 @@ def environment(changes: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PATH": path, **changes}
 
 
-def run(command: Sequence[str | Path], cwd: Path | None = None, **changes: str) -> str:
+def run(command: Sequence[str | Path], cwd: Path | None = None, /, **changes: str) -> str:
     """Runs a command with these environment variables; its output. RecipeError with all it said if it fails."""
     words = [str(word) for word in command]
     done = subprocess.run(

@@ -89,14 +89,13 @@ def machine_code(content: bytes, target: Target) -> list[str]:
     elf = ELFFile(BytesIO(content))
     faults = [] if elf["e_machine"] == ELF_MACHINES[target.machine] else [f"its processor is {elf['e_machine']}"]
     faults += [f"has the section {s.name}" for s in elf.iter_sections() if s.name.startswith((".debug", ".symtab"))]
-    dynamic = elf.get_section_by_name(".dynamic")
-    for tag in dynamic.iter_tags():
+    for tag in elf.get_section_by_name(".dynamic").iter_tags():
         if tag.entry.d_tag == "DT_NEEDED" and tag.needed not in LIBRARIES:
             faults.append(f"links to {tag.needed}")
         if tag.entry.d_tag in ("DT_RPATH", "DT_RUNPATH"):
             faults.append("looks for libraries in a folder of its own")
-    needed = elf.get_section_by_name(".gnu.version_r")
-    for _, versions in needed.iter_versions() if needed else ():
+    needs = elf.get_section_by_name(".gnu.version_r")
+    for _, versions in needs.iter_versions() if needs else ():
         for version in versions:
             number = version.name.removeprefix("GLIBC_")
             if tuple(map(int, number.split("."))) > tuple(map(int, OLDEST_GLIBC.split("."))):
