@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: bench build check coverage demo lint mutations soak spark40 test wheels
+.PHONY: bench build check coverage demo fuzz lint mutations soak spark40 test wheels
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -30,6 +30,10 @@ check: build
 
 test: lint
 	$(BIN)/python -m pytest -q -m "not soak"
+
+# Half an hour of each fuzzer, two at a time; what is new is kept in tests/data/fuzz.
+fuzz: build
+	$(BIN)/python -m tests.fuzz --seconds 1800 --keep
 
 # Ten million mutations under the sanitisers, logged with their seeds in build/mutations.jsonl; goes on where it was ended.
 mutations: build

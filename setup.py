@@ -1,8 +1,9 @@
 """The C extensions. Everything else stands in pyproject.toml.
 
 Switches (environment): KWIRE_DEBUG=1 keeps symbols and -O0, KWIRE_SANITIZE=1 adds ASan and UBSan,
-KWIRE_COVERAGE=1 adds Cython line tracing and gcov, KWIRE_PLANT=1 plants an out-of-bounds read for the
-test that shows the sanitisers awake. KWIRE_ONLY=records,columns builds these extensions alone.
+KWIRE_FUZZ=1 (with CC=clang) ASan and libFuzzer's counters, KWIRE_COVERAGE=1 Cython line tracing and gcov,
+KWIRE_PLANT=1 plants an out-of-bounds read for the tests that show the sanitisers awake.
+KWIRE_ONLY=records,columns builds these extensions alone.
 """
 
 import os
@@ -52,6 +53,9 @@ if switch("COVERAGE"):
     compile_args, link_args = ["-O0", "-g", "-std=c11", "--coverage"], ["--coverage"]
     macros.append(("CYTHON_TRACE_NOGIL", "1"))
     directives["linetrace"] = True
+if switch("FUZZ"):
+    counters = "-fsanitize=fuzzer-no-link,address"
+    compile_args, link_args = ["-O1", "-g", "-w", "-std=c11", "-fno-omit-frame-pointer", "-fno-wrapv", counters], []
 if switch("PLANT"):
     macros.append(("KWIRE_PLANT", "1"))
 

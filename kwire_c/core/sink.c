@@ -118,8 +118,8 @@ int kw_sink_take(const kw_sink *from, kw_sink *to, const int64_t *rows, int64_t 
             }
             if (status == KW_DONE) status = kw_sink_list(to);
         } else {
-            int32_t at = ends(from, row);
-            status = kw_sink_bytes(to, from->values.data + at, (size_t)(ends(from, row + 1) - at));
+            int32_t at = ends(from, row), size = ends(from, row + 1) - at;
+            status = kw_sink_bytes(to, size ? from->values.data + at : NULL, (size_t)size); /* no bytes yet: NULL */
         }
     }
     return status;

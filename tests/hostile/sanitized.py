@@ -14,6 +14,10 @@ from pathlib import Path
 from tests.upstream import places
 
 ROOT = Path(__file__).resolve().parents[2]
+KINDS = {
+    "sanitized": {"KWIRE_SANITIZE": "1"},
+    "fuzzed": {"KWIRE_FUZZ": "1", "CC": "clang", "LDSHARED": "clang -shared"},  # for tests/fuzz/face.py
+}
 PLANTED = "records,reader"  # the extensions that read the heads of records, and messages
 
 
@@ -39,9 +43,12 @@ def _content() -> bytes:
     return b"\0".join(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() for path in files) + version
 
 
-def extensions(plant: bool = False) -> Path:
-    """A folder with the package kwire_c, sanitised; with plant an out-of-bounds read stands in it. Kept by content."""
-    name = "planted" if plant else "sanitized"
+def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
+    """A folder with the package kwire_c, built in one of KINDS; with plant an out-of-bounds read stands in it.
+
+    Kept by content.
+    """
+    name = f"planted-{kind}" if plant else kind
     target = places.cache() / f"{name}-{places.digest(_content(), sys.version.encode())}"
     with open(places.cache() / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -50,25 +57,25 @@ def extensions(plant: bool = False) -> Path:
                 shutil.rmtree(old)
             fresh = Path(tempfile.mkdtemp(dir=places.cache(), prefix=f"{name}."))
             try:
-                _build(fresh, plant)
+                _build(fresh, kind, plant)
                 fresh.rename(target)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
     return target
 
 
-def _build(fresh: Path, plant: bool) -> None:
-    switches = {"KWIRE_SANITIZE": "1"}
+def _build(fresh: Path, kind: str, plant: bool) -> None:
+    switches = KINDS[kind]
     if plant:
-        shutil.copytree(extensions(), fresh, dirs_exist_ok=True)
-        switches |= {"KWIRE_PLANT": "1", "KWIRE_ONLY": PLANTED}
+        shutil.copytree(extensions(kind), fresh, dirs_exist_ok=True)
+        switches = switches | {"KWIRE_PLANT": "1", "KWIRE_ONLY": PLANTED}
     with tempfile.TemporaryDirectory() as scratch:
         command = [sys.executable, "setup.py", "-q", "build_ext", "-f", "-j2", "--build-lib", str(fresh)]
         built = subprocess.run(
             [*command, "--build-temp", scratch], cwd=ROOT, env=os.environ | switches, capture_output=True, text=True
         )
     if built.returncode:
-        raise RuntimeError(f"the sanitised build failed:\n{built.stderr[-4000:]}")
+        raise RuntimeError(f"the {kind} build failed:\n{built.stderr[-4000:]}")
     for path in (ROOT / "kwire_c").glob("*.py"):
         shutil.copy(path, fresh / "kwire_c")
 

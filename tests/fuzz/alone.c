@@ -1,0 +1,21 @@
+/* A main for a target without libFuzzer: the inputs come from files of (4 bytes little-endian length, bytes). */
+#include "target.h"
+
+int main(int count, char **names) {
+    size_t inputs = 0;
+    for (int i = 1; i < count; i++) {
+        FILE *file = fopen(names[i], "rb");
+        uint32_t size;
+        MUST(file);
+        while (fread(&size, 4, 1, file) == 1) {
+            uint8_t *data = malloc(size + !size);
+            MUST(fread(data, 1, size, file) == size);
+            LLVMFuzzerTestOneInput(data, size);
+            free(data);
+            inputs++;
+        }
+        fclose(file);
+    }
+    printf("%zu inputs\n", inputs);
+    return 0;
+}

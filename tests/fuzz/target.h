@@ -1,0 +1,33 @@
+/* What every target needs: checks that stop the fuzzer, and a use for what is read. */
+#ifndef TARGET_H
+#define TARGET_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(condition)                                                        \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
+            abort();                                                           \
+        }                                                                      \
+    } while (0)
+
+static volatile uint32_t sink; /* what is read is used, so that no read is optimised away */
+
+static inline void touch(const uint8_t *at, int64_t size) {
+    if (size > 0) sink += at[0] + at[size - 1];
+}
+
+/* A copy that ends where it ends, so that a read behind it is seen. */
+static inline uint8_t *exact(const uint8_t *data, size_t size) {
+    uint8_t *copy = malloc(size + !size);
+    if (size) memcpy(copy, data, size);
+    return copy;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#endif
