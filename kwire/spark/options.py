@@ -11,8 +11,8 @@ from typing import Any
 EARLIEST = -2
 LATEST = -1
 
-KINDS = ("records",)
-PLANNED_KINDS = ("capture", "metadata", "offsets", "transactions")
+KINDS = ("records", "capture")
+PLANNED_KINDS = ("metadata", "offsets", "transactions")
 MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
 DEFAULT_MAX_BATCH_BYTES = 64 << 20
 DEFAULT_PARTITION_BYTES = 128 << 20
@@ -23,6 +23,9 @@ NAMES = (
     "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
 )
 
+# what a capture takes too
+_OF_EVERY_KIND = ("path", "paths", "kind", "mode", "storageoptions")
+
 # (topic, partition) -> offset; "" stands for what a word such as "latest" says of every partition
 Bound = int | dict[tuple[str, int], int]
 
@@ -31,12 +34,13 @@ Bound = int | dict[tuple[str, int], int]
 class Options:
     """What a user asked for; offsets and timestamps are inclusive at the start, exclusive at the end.
 
-    paths: as typed; topics and partitions: None for all; starting, ending: EARLIEST, LATEST or a map of
+    paths: as typed; kind: one of KINDS; topics and partitions: None for all; starting, ending: EARLIEST, LATEST or a map of
     (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in bytes;
     storage_options: keywords of the fsspec file system, for URLs.
     """
 
     paths: tuple[str, ...]
+    kind: str = "records"
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
     starting: Bound = EARLIEST
@@ -76,9 +80,11 @@ def parse(given: Mapping[str, str]) -> Options:
     _check_names(options)
     kind = options.get("kind", "records").lower()
     if kind in PLANNED_KINDS:
-        raise ValueError(f'option kind: "{kind}" is not there yet; this version of kwire reads kind "records"')
+        raise ValueError(f'option kind: "{kind}" is not there yet; this version of kwire reads {" and ".join(KINDS)}')
     if kind not in KINDS:
         raise ValueError(f'option kind: "{kind}" is none of {", ".join(KINDS + PLANNED_KINDS)}')
+    if kind == "capture":
+        _only_for_records(options)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
         raise ValueError(f'option mode: "{options["mode"]}" is none of {", ".join(MODES)}')
@@ -87,6 +93,7 @@ def parse(given: Mapping[str, str]) -> Options:
     trigger = options.get("maxbytespertrigger")
     return Options(
         paths=_paths(options),
+        kind=kind,
         topics=topics,
         partitions=None if partitions is None else tuple(_integer("partition", value, 0) for value in partitions),
         starting=_offsets("startingOffsets", options.get("startingoffsets", "earliest")),
@@ -112,6 +119,12 @@ def _check_names(options: Mapping[str, str]) -> None:
             near = get_close_matches(name, known, n=1, cutoff=0.8)
             if near:
                 raise ValueError(f'option "{name}" is unknown; did you mean "{known[near[0]]}"?')
+
+
+def _only_for_records(options: Mapping[str, str]) -> None:
+    for name in NAMES:
+        if name.lower() in options and name.lower() not in _OF_EVERY_KIND:
+            raise ValueError(f'option {name}: it is for kind "records", not for "capture"')
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from kwire.spark.options import Options, parse
 from kwire.spark.shape import check_source_schema, source_schema
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from kwire.spark.reader import SegmentReader
     from kwire.spark.stream import SegmentStreamReader
 
 
@@ -26,15 +25,27 @@ class KwireDataSource(DataSource):
         return "kwire"
 
     def schema(self) -> StructType:
-        """Return the columns of Spark's own Kafka source, with headers and _corrupt_record where they are asked for."""
+        """Return the columns of Spark's own Kafka source, with headers and _corrupt_record where they are asked for.
+
+        Those of captures are kwire.spark.capture.COLUMNS.
+        """
         wanted = self._parsed()
+        if wanted.kind == "capture":
+            from kwire.spark.capture import capture_schema
+
+            return capture_schema(wanted.mode == "PERMISSIVE")
         return source_schema(wanted.include_headers, wanted.mode == "PERMISSIVE")
 
-    def reader(self, schema: StructType) -> SegmentReader:
+    def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query; schema: the columns wanted."""
+        wanted = self._parsed()
+        if wanted.kind == "capture":
+            from kwire.spark.capture import CaptureReader, check_capture_schema
+
+            check_capture_schema(schema)
+            return CaptureReader(wanted, schema)
         from kwire.spark.reader import SegmentReader
 
-        wanted = self._parsed()
         check_source_schema(schema)
         return SegmentReader(wanted, schema)
 
@@ -43,6 +54,8 @@ class KwireDataSource(DataSource):
         from kwire.spark.stream import SegmentStreamReader
 
         wanted = self._parsed()
+        if wanted.kind != "records":
+            raise ValueError(f'option kind: a stream reads "records", not "{wanted.kind}"')
         check_source_schema(schema)
         return SegmentStreamReader(wanted, schema)
 
