@@ -183,7 +183,8 @@ def _facts(event: Exchange) -> dict[str, Any]:
     return {
         "capture": ends.capture, "connection": ends.number, "client": ends.client, "server": ends.server,
         "client_id": event.client_id, "software": ends.software, "timestamp": request.time, "api_key": event.api_key,
-        "api_name": event.api, "version": event.version, "correlation_id": event.correlation_id, "outcome": event.outcome,
+        "api_name": event.api, "version": event.version, "correlation_id": event.correlation_id,
+        "outcome": event.outcome,
         "request_bytes": len(request.data) + request.missing,
         "response_timestamp": response and response.time,
         "response_bytes": response and len(response.data) + response.missing,

@@ -34,9 +34,9 @@ Bound = int | dict[tuple[str, int], int]
 class Options:
     """What a user asked for; offsets and timestamps are inclusive at the start, exclusive at the end.
 
-    paths: as typed; kind: one of KINDS; topics and partitions: None for all; starting, ending: EARLIEST, LATEST or a map of
-    (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in bytes;
-    storage_options: keywords of the fsspec file system, for URLs.
+    paths: as typed; kind: one of KINDS; topics, partitions: None for all; starting, ending: EARLIEST, LATEST or a map
+    of (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in
+    bytes; storage_options: keywords of the fsspec file system, for URLs.
     """
 
     paths: tuple[str, ...]

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "make demo": "tests/demo",
     "make test": "CI",
     "make wheels": "tests/wheels, by one of them",
+    "kwire tap --listen 0.0.0.0:19092 --target broker:9092 --out tapped": "tests/capture/test_tap.py, test_broker.py",
     "pip install --target kwire-env kwire": "tests/spark/test_cluster.py",
     "tar -czf kwire-env.tar.gz -C kwire-env .": "tests/spark/test_cluster.py",
     "spark-submit --archives kwire-env.tar.gz#kwire-env --conf spark.executorEnv.PYTHONPATH=kwire-env job.py":
@@ -70,6 +71,7 @@ def test_commands_then_python(place: Path) -> None:
     assert "2000 ['offset', 'timestamp', 'key', 'value', 'headers']" in out
     assert "records are committed" in out
     assert "True {'topics': [{'" in out
+    assert "False 24 {'answered': 112, 'unanswered': 6}" in out
 
 
 @pytest.mark.quick

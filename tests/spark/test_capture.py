@@ -17,7 +17,10 @@ from tests.upstream.places import DATA
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COLUMNS = ["capture", "connection", "client", "server", "client_id", "software", "timestamp", "response_timestamp", "api_key", "api_name", "version", "correlation_id", "outcome", "request_bytes", "response_bytes", "request", "response"]
+COLUMNS = [
+    "capture", "connection", "client", "server", "client_id", "software", "timestamp", "response_timestamp", "api_key",
+    "api_name", "version", "correlation_id", "outcome", "request_bytes", "response_bytes", "request", "response",
+]  # fmt: skip
 
 
 def made(path: Path, broken: bool = False) -> Path:
