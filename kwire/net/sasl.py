@@ -126,12 +126,11 @@ class Credentials:
             client = ScramClient([self.mechanism], self.user, "")
             client.password = self._password.encode()  # as it is: Kafka does without SASLprep
             client.set_server_first((yield client.get_client_first().encode()).decode())
-            if not LEAST_ITERATIONS <= (rounds := client.iterations) <= MOST_ITERATIONS:
+            if not LEAST_ITERATIONS <= (rounds := int(client.iterations)) <= MOST_ITERATIONS:
                 raise Refused(f"the broker asks for {rounds} rounds, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
             client.set_server_final((yield client.get_client_final().encode()).decode())
         except ScramException as error:
-            told = self._quoted(str(error.server_error or ""))
-            raise Refused(f"{error.args[0]}{f' ({told})' if told else ''}") from None
+            raise Refused(self._quoted(str(error))) from None
         except (ValueError, IndexError, KeyError) as error:
             raise Refused(f"the broker's message is none of SCRAM ({type(error).__name__})") from None
 

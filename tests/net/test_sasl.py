@@ -1,0 +1,293 @@
+"""Authentication against brokers that are none: every mechanism, both framings, refusals, and servers that lie."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import pickle
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scramp import ScramException, ScramMechanism
+
+import kwire
+from kwire import messages
+from kwire.codec.frames import FrameReader
+from kwire.net import AuthenticationError, BrokerConnectionError, Cluster, connect, sasl
+from tests.net.fake import Broker, cluster_answer, of_release, run
+
+pytestmark = pytest.mark.quick
+
+METADATA = messages.MetadataRequest(topics=[])
+USER, PASSWORD = "alice", "sesame, open = this"
+OLD = "0.11.0"  # SaslHandshake v0, tokens without header
+NEW = "4.4"
+
+
+class Login:
+    """The server's side of one exchange: tokens in, (token out, error) back; done once it is through."""
+
+    def __init__(self, mechanism: str, *, iterations: int = 4096, change: Callable[[str], str] = str) -> None:
+        self.mechanism, self.change, self.done = mechanism, change, False
+        self.step = 0
+        if mechanism.startswith("SCRAM"):
+            known = ScramMechanism(mechanism)
+            auth = known.make_auth_info(PASSWORD, iteration_count=iterations)
+            self.scram = known.make_server(lambda user: auth if user == USER else None)
+
+    def take(self, token: bytes) -> tuple[bytes, str | None]:
+        self.step += 1
+        if self.mechanism == "PLAIN":
+            self.done = token == f"\0{USER}\0{PASSWORD}".encode()
+            return b"", None if self.done else f"no such user, or {token!r} is wrong"
+        if self.mechanism == "OAUTHBEARER":
+            if token == b"\x01":
+                return b"", "invalid token"
+            self.done = token.startswith(b"n,,\x01auth=Bearer good.one.\x01")
+            return (b"", None) if self.done else (b'{"status":"invalid_token"}', None)
+        try:
+            if self.step == 1:
+                self.scram.set_client_first(token.decode())
+                return self.change(self.scram.get_server_first()).encode(), None
+            self.scram.set_client_final(token.decode())
+            self.done = True
+        except ScramException:
+            return b"", "Authentication failed during authentication due to invalid credentials"
+        return self.change(self.scram.get_server_final()).encode(), None
+
+
+class Guarded(Broker):
+    """Answers nothing but ApiVersions before a login."""
+
+    def __init__(self, release: str, mechanism: str, lifetime: int = 0, **login: Any) -> None:
+        super().__init__(of_release(release), old=release < "2.4")
+        self.raw, self.mechanism, self.lifetime, self.options = release == OLD, mechanism, lifetime, login
+        self.logins = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames, login = FrameReader(), Login(self.mechanism, **self.options)
+        tokens = False
+
+        def reply(request: Any, message: Any, version: int | None = None) -> None:
+            version = request.version if version is None else version
+            frame = kwire.encode_response(message, version, correlation_id=request.correlation_id)
+            writer.write(kwire.pack_frame(frame))
+
+        while data := await reader.read(1 << 16):
+            for frame in frames.feed(data):
+                if tokens and not login.done:
+                    token, error = login.take(frame)
+                    if error:
+                        return
+                    self.logins += login.done
+                    writer.write(kwire.pack_frame(token))
+                    continue
+                request = kwire.decode_request(frame)
+                self.requests.append(request)
+                if request.name == "ApiVersions":
+                    message = self.negotiate(request)
+                    reply(request, message, 0 if message.error_code else request.version)
+                elif request.name == "SaslHandshake":
+                    there = request.message.mechanism == self.mechanism
+                    login = Login(self.mechanism, **self.options)
+                    tokens = self.raw and there
+                    answer = messages.SaslHandshakeResponse(error_code=0 if there else 33, mechanisms=[self.mechanism])
+                    reply(request, answer)
+                elif request.name == "SaslAuthenticate":
+                    token, error = login.take(request.message.auth_bytes)
+                    self.logins += login.done
+                    answer = messages.SaslAuthenticateResponse(
+                        error_code=58 if error else 0, error_message=error, auth_bytes=token,
+                        session_lifetime_ms=self.lifetime,
+                    )  # fmt: skip
+                    reply(request, answer)
+                    if error:
+                        await writer.drain()
+                        return
+                elif not login.done:
+                    return
+                else:
+                    reply(request, cluster_answer(self)(request))
+
+
+MECHANISMS = [(name, (name, USER, PASSWORD)) for name in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")] + [
+    ("OAUTHBEARER", lambda: "good.one.")
+]
+
+
+@pytest.mark.parametrize("release", [OLD, "1.0", "2.8", NEW])
+@pytest.mark.parametrize(("mechanism", "how"), MECHANISMS, ids=[row[0] for row in MECHANISMS])
+def test_every_mechanism(release: str, mechanism: str, how: Any) -> None:
+    async def work() -> None:
+        async with Guarded(release, mechanism) as broker:
+            async with connect(broker.address, sasl=how) as connection:
+                assert (await connection.send(METADATA)).brokers
+                asked = [(r.name, r.version) for r in broker.requests if r.name.startswith("Sasl")]
+                if release == OLD:
+                    assert asked == [("SaslHandshake", 0)]
+                else:
+                    newest = connection.versions["SaslAuthenticate"][1]
+                    assert asked[:2] == [("SaslHandshake", 1), ("SaslAuthenticate", newest)]
+            async with Cluster(broker.address, sasl=how) as cluster:
+                assert await cluster.send(METADATA)
+
+    run(work())
+
+
+WRONG = [(name, (name, USER, "secret-guess")) for name in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")] + [
+    ("OAUTHBEARER", lambda: "secret-guess")
+]
+
+
+@pytest.mark.parametrize("release", [OLD, NEW])
+@pytest.mark.parametrize(("mechanism", "how"), WRONG, ids=[row[0] for row in WRONG])
+def test_a_wrong_password(release: str, mechanism: str, how: Any, caplog: Any) -> None:
+    """The broker of this test quotes the password; the error does not."""
+
+    async def work() -> None:
+        async with Guarded(release, mechanism) as broker:
+            connection = connect(broker.address, sasl=how, timeout=2)
+            with pytest.raises(AuthenticationError) as caught:
+                await connection.open()
+            told = str(caught.value)
+            assert told.startswith(f"{broker.address}: {mechanism} authentication") and "\n" not in told
+            everything = "".join(traceback.format_exception(caught.value)) + repr(caught.value.__dict__)
+            everything += repr(connection) + repr(connection._sasl) + caplog.text
+            assert "secret-guess" not in everything
+            assert "secret-guess" not in repr(pickle.dumps(caught.value))
+
+    run(work())
+
+
+def test_a_mechanism_that_the_broker_lacks_or_that_there_is_not() -> None:
+    async def work() -> None:
+        async with Guarded(NEW, "PLAIN") as broker:
+            with pytest.raises(AuthenticationError, match="UNSUPPORTED_SASL_MECHANISM; the broker has PLAIN"):
+                async with connect(broker.address, sasl=("SCRAM-SHA-256", USER, PASSWORD)):
+                    pass
+
+    run(work())
+    with pytest.raises(AuthenticationError, match="no SASL mechanism 'GSSAPI'"):
+        connect("b:1", sasl=("GSSAPI", USER, PASSWORD))
+    for wrong in (("PLAIN", USER), ("OAUTHBEARER", USER, PASSWORD), 5):
+        with pytest.raises(AuthenticationError):
+            connect("b:1", sasl=wrong)
+
+
+def lie(what: str) -> Callable[[str], str]:
+    def change(message: str) -> str:
+        if what == "signature" and message.startswith("v="):
+            return "v=" + "A" * (len(message) - 3) + "="
+        if what == "iterations" and "i=" in message:
+            return message.partition("i=")[0] + "i=2000000000"
+        if what == "few iterations" and "i=" in message:
+            return message.partition("i=")[0] + "i=1"
+        if what == "long number" and "i=" in message:
+            return message.partition("i=")[0] + "i=" + "9" * 9000
+        if what == "nonce" and message.startswith("r="):
+            return "r=else" + message[2:]
+        if what == "error" and message.startswith("v="):
+            return "e=other-error"
+        if what == "nothing":
+            return ""
+        return "no scram \0" if what == "noise" else message
+
+    return change
+
+
+@pytest.mark.parametrize("release", [OLD, NEW])
+@pytest.mark.parametrize(
+    "what", ["signature", "iterations", "few iterations", "long number", "nonce", "error", "nothing", "noise"]
+)
+def test_a_server_that_lies_is_found_out(what: str, release: str) -> None:
+    async def work() -> None:
+        async with Guarded(release, "SCRAM-SHA-256", change=lie(what)) as broker:
+            with pytest.raises(AuthenticationError, match=r"SCRAM-SHA-256 authentication of user 'alice' failed: ."):
+                async with connect(broker.address, sasl=("SCRAM-SHA-256", USER, PASSWORD)):
+                    pass
+
+    run(work())
+
+
+def test_authenticates_again_before_the_session_ends() -> None:
+    async def work() -> None:
+        broker, how = Guarded(NEW, "SCRAM-SHA-512", lifetime=300), ("SCRAM-SHA-512", USER, PASSWORD)
+        async with broker, connect(broker.address, sasl=how) as connection:
+            while broker.logins < 4:
+                await connection.send(METADATA)
+                await asyncio.sleep(0.01)
+            assert broker.connections == 1
+            names = [r.name for r in broker.requests]
+            for at, name in enumerate(names):  # nothing in between
+                if name == "SaslHandshake":
+                    assert names[at + 1 : at + 3] == ["SaslAuthenticate", "SaslAuthenticate"]
+
+    run(work())
+
+
+def test_a_password_that_changes_ends_the_session() -> None:
+    async def work() -> None:
+        broker, how = Guarded(NEW, "PLAIN", lifetime=200), ("PLAIN", USER, PASSWORD)
+        async with broker, connect(broker.address, sasl=how) as connection:
+            broker.mechanism = "SCRAM-SHA-256"
+            while connection.is_open:
+                await asyncio.sleep(0.01)
+            with pytest.raises(AuthenticationError, match="UNSUPPORTED_SASL_MECHANISM"):
+                await connection.send(METADATA)
+
+    run(work())
+
+
+def test_tokens_of_awaitables_extensions_and_callbacks_that_fail() -> None:
+    async def token() -> tuple[str, dict[str, str]]:
+        return "good.one.", {"traceparent": "1"}
+
+    async def fails() -> str:
+        raise RuntimeError("secret-guess")
+
+    async def work() -> None:
+        async with Guarded(NEW, "OAUTHBEARER") as broker:
+            async with connect(broker.address, sasl=token) as connection:
+                await connection.send(METADATA)
+            sent = next(r for r in broker.requests if r.name == "SaslAuthenticate").message.auth_bytes
+            assert sent == b"n,,\x01auth=Bearer good.one.\x01traceparent=1\x01\x01"
+            for callback, told in ((fails, "RuntimeError"), (lambda: "", "no bearer token"), (lambda: 5, "TypeError")):
+                with pytest.raises(AuthenticationError, match=told) as caught:
+                    async with connect(broker.address, sasl=callback):
+                        pass
+                assert "secret-guess" not in str(caught.value)
+
+    run(work())
+
+
+def test_a_broker_that_hangs_up_or_is_silent_while_authenticating() -> None:
+    async def work() -> None:
+        async with Broker(of_release(NEW)) as broker:
+            with pytest.raises(BrokerConnectionError, match=r"no answer within 0\.3 s"):
+                async with connect(broker.address, sasl=("PLAIN", USER, PASSWORD), timeout=0.3):
+                    pass
+            broker.answer = lambda _: broker.drop()
+            with pytest.raises(AuthenticationError, match="closed the connection: wrong credentials"):
+                async with connect(broker.address, sasl=("PLAIN", USER, PASSWORD), timeout=5):
+                    pass
+
+    run(work())
+
+
+def test_kafka_takes_passwords_as_they_are() -> None:
+    """No SASLprep: what it forbids or maps is sent as UTF-8."""
+    name, password = "SCRAM-SHA-256", "ª\u00adｐ"
+    dialogue = sasl.Credentials(name, USER, password)._scram()
+    known = ScramMechanism(name)
+    salt = known.make_auth_info("x", iteration_count=4096)[0]
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
+    key = hmac.digest(salted, b"Client Key", "sha256")
+    info = (salt, hashlib.sha256(key).digest(), hmac.digest(salted, b"Server Key", "sha256"), 4096)
+    peer = known.make_server(lambda _: info)
+    peer.set_client_first(next(dialogue).decode())
+    peer.set_client_final(dialogue.send(peer.get_server_first().encode()).decode())
+    with pytest.raises(StopIteration):
+        dialogue.send(peer.get_server_final().encode())
