@@ -31,6 +31,7 @@ EXTENSIONS = {
     "values": [],
     "writer": [],
     "arrow": [],
+    "casts": [],
     "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],
     "gather": ["kwire_c/core/batch.c"],
     "scan": ["kwire_c/core/scan.c"],

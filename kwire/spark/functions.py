@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import kwire
 from kwire.spark.payloads import located, payload_of, row_batches
 from kwire.spark.shape import CORRUPT, check_fields, fields_schema
+from kwire.spark.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +46,7 @@ class RecordDecoder:
 
     def __call__(self, items: Iterable[Any]) -> Iterator[Any]:
         """Decode the payloads of one partition, lazily."""
+        settle()
         payloads = map(payload_of, items)
         if self.output == "arrow":
             return (batch for batch, _ in row_batches(payloads, self.fields, self.permissive, self.control,
@@ -124,6 +126,7 @@ class _ColumnDecoder:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
+        settle()
         wanted = self.decoder
         for batch in batches:
             payloads = _buffers(batch.column(batch.schema.get_field_index(self.payload)), self.payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -105,6 +106,10 @@ def row_batches(
                 yield rows.slice(at, size), None if numbers is None else numbers.slice(at, size)
 
 
+def _int64(numbers: list[int]) -> pa.Array:
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(array("q", numbers))])
+
+
 class _Maker:
     def __init__(self, fields: tuple[str, ...], schema: pa.Schema, permissive: bool, control: bool,
                  max_batch_bytes: int, numbered: bool) -> None:
@@ -119,15 +124,15 @@ class _Maker:
         source = pa.array(columns["source"]) if len(self.asked) > len(self.fields) and "source" in self.asked else None
         arrays = []
         for name, field in zip(self.fields, self.schema, strict=False):
-            array = as_spark_array(columns[name], field.type)
+            made = as_spark_array(columns[name], field.type)
             if name == "batch_position":
                 import pyarrow.compute as pc
 
-                array = pc.add(array, pa.array([piece.shift for piece in pieces], pa.int64()).take(source))
-            arrays.append(array)
+                made = pc.add(made, _int64([piece.shift for piece in pieces]).take(source))
+            arrays.append(made)
         if self.permissive:
             arrays.append(pa.nulls(len(columns), pa.string()))
-        numbers = pa.array([piece.number for piece in pieces], pa.int64()).take(source) if self.numbered else None
+        numbers = _int64([piece.number for piece in pieces]).take(source) if self.numbered else None
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers
 
     def one_by_one(self, group: list[_Piece]) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:

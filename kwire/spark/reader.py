@@ -13,7 +13,8 @@ import kwire
 from kwire.spark.options import Options
 from kwire.spark.plan import Pushed, SegmentRange, opened, ranges
 from kwire.spark.pushdown import PushFilters
-from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, without_empty_lists
+from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
+from kwire.spark.worker import settle
 from kwire.storage.scan import Scanner
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
     """
     if not isinstance(task, SegmentRange):  # what Spark makes of an empty list of tasks
         return
+    settle()
     shaper = _Shaper(task, arrow_schema(schema))
     file, bounds = task.file, task.bounds
     segment = opened(file, options)
@@ -140,7 +142,5 @@ class _Shaper:
     def _constant(self, field: pa.Field, count: int) -> pa.Array:
         made = self.repeated.get(field.name)
         if made is None or len(made) < count:
-            value = self.values[field.name]
-            made = pa.nulls(count, field.type) if value is None else pa.repeat(pa.scalar(value, field.type), count)
-            self.repeated[field.name] = made
+            made = self.repeated[field.name] = repeated(self.values[field.name], field.type, count)
         return made.slice(0, count) if len(made) > count else made

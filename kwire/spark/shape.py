@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as spark
+
+from kwire_c.casts import microseconds, widened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,25 +116,29 @@ def as_spark_array(column: Any, kind: pa.DataType) -> pa.Array:
     """
     import pyarrow as pa
 
-    array = pa.array(column)
-    if array.type == kind:
-        return array
+    # not by pyarrow's own cast: it imports pyarrow.compute, which costs each new worker more than the decoding
     if pa.types.is_timestamp(kind):
-        return _microseconds(array, kind)
-    return array.cast(kind)
+        column = microseconds(column)
+    elif column.name == "timestamp_type" and pa.types.is_int32(kind):
+        column = widened(column)
+    made = pa.array(column)
+    return made if made.type == kind else made.cast(kind)
 
 
-def _microseconds(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def repeated(value: str | int | None, kind: pa.DataType, count: int) -> pa.Array:
+    """Return an Arrow array with a text, an int32 or null again and again.
+
+    pyarrow.scalar is not in it, as that imports pandas, which costs each new worker half a second.
+    """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    try:
-        return array.cast(kind)
-    except pa.ArrowInvalid:
-        milliseconds = array.view(pa.int64())
-        largest = (2**63 - 1) // 1000
-        fits = pc.and_(pc.less_equal(milliseconds, largest), pc.greater_equal(milliseconds, -largest))
-        return pc.if_else(fits, milliseconds, None).view(array.type).cast(kind)
+    if value is None:
+        return pa.nulls(count, kind)
+    if isinstance(value, int):
+        return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(array("i", [value]) * count)])
+    text = value.encode()
+    ends = array("i", range(0, (count + 1) * len(text), len(text))) if text else array("i", [0]) * (count + 1)
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(ends), pa.py_buffer(text * count)])
 
 
 def without_empty_lists(array: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from kwire.spark.options import Options, parse
 from kwire.spark.shape import check_source_schema, source_schema
+from kwire.spark.worker import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,6 +61,7 @@ class KwireDataSource(DataSource):
         return SegmentStreamReader(wanted, schema)
 
     def _parsed(self) -> Options:
+        settle()  # the processes that plan are forked and kept, too
         return parse(dict(self.options.items()))
 
 

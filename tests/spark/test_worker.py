@@ -1,0 +1,81 @@
+"""What a Python worker of Spark pays for besides decoding: imports, garbage collection."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import kwire
+from kwire.spark import decode_records
+from kwire.spark.shape import as_spark_array, repeated
+from tests.spark.logs import START, batch, segment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+READ = """
+import sys
+from kwire.spark import decode_records
+from kwire.spark.options import parse
+from kwire.spark.plan import Pushed, ranges
+from kwire.spark.reader import read_range
+from kwire.spark.shape import DEFAULT_COLUMNS, SOURCE_COLUMNS, source_schema
+
+wanted = parse({"path": sys.argv[1]})
+[task] = ranges(wanted, Pushed())
+rows = [batch.num_rows for batch in read_range(task, wanted, source_schema(False, True))]
+data = open(task.file.path, "rb").read()
+rows += [batch.num_rows for batch in decode_records(output="arrow")([data])]
+print(sum(rows), *({"pandas", "pyarrow.compute", "numpy.ma", "fsspec", "cramjam"} & set(sys.modules)))
+"""
+
+
+def test_reading_imports_no_library_that_it_can_do_without(tmp_path: Path) -> None:
+    segment(tmp_path / "t-0", 0, batch(0, 5))
+    told = subprocess.run([sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["10"]
+
+
+def _frozen(rows: Iterator[Any]) -> Iterator[tuple[int, int]]:
+    yield sum(1 for _ in rows), gc.get_freeze_count()
+
+
+def test_workers_do_not_collect_modules_after_every_task(spark: SparkSession) -> None:
+    payloads = spark.sparkContext.parallelize([batch(0, 3)], 1)
+    [(rows, frozen)] = payloads.mapPartitions(decode_records()).mapPartitions(_frozen).collect()
+    assert rows == 3 and frozen > 10_000
+    list(decode_records()([batch(0, 3)]))
+    assert gc.get_freeze_count() == 0, "this process is no worker: it is left alone"
+
+
+@pytest.mark.parametrize(("value", "kind"), [
+    ("orders", pa.string()), ("größer", pa.string()), ("", pa.string()), (7, pa.int32()), (-1, pa.int32()),
+    (None, pa.string()), (None, pa.int32()),
+])
+def test_a_value_repeated(value: Any, kind: pa.DataType) -> None:
+    found = repeated(value, kind, 3)
+    found.validate(full=True)
+    assert found.equals(pa.array([value] * 3, kind))
+    assert repeated(value, kind, 0).to_pylist() == []
+
+
+def test_types_of_spark() -> None:
+    times = [START, -1, 2**63 // 1000, -(2**63) // 1000, 2**63 - 1, -(2**63), 0, 5, -1000, (2**63 - 1) // 1000]
+    data = b"".join(kwire.build_batch([(time, None, b"v")]) for time in times)
+    columns = kwire.columns(data, ["timestamp", "timestamp_type"])
+    found = as_spark_array(columns["timestamp"], pa.timestamp("us", "UTC"))
+    found.validate(full=True)
+    assert found.cast(pa.int64()).to_pylist() == [
+        time * 1000 if -(2**63) <= time * 1000 < 2**63 else None for time in times]
+    assert found.null_count == 3
+    kinds = as_spark_array(columns["timestamp_type"], pa.int32())
+    assert kinds.type == pa.int32() and kinds.to_pylist() == [0] * len(times)
+    legacy = kwire.build_batch([(-1, b"k", b"v")], magic=0)
+    assert as_spark_array(kwire.columns(legacy, ["timestamp_type"])["timestamp_type"], pa.int32()).to_pylist() == [-1]
