@@ -149,12 +149,12 @@ class Channel:
                 for frame in self._frames.feed(data):
                     self._take(frame)
             self.fail(self._error(self._ended()))
+        except BrokerConnectionError as error:
+            self.fail(error)
         except OSError as error:
             self.fail(self._error(f"the connection is lost: {_said(error)}"))
         except (LimitError, DecodeError) as error:
             self.fail(self._not_kafka(head, error))
-        except BrokerConnectionError as error:
-            self.fail(error)
         finally:
             self.fail(self._error("the connection was given up"))  # unless there is a reason already
 

@@ -91,7 +91,7 @@ _ALL = (
     _feature("zstd", "KIP-110", Produce=7, Fetch=10),
     _feature("sasl-reauthentication", "KIP-368", SaslAuthenticate=1),
     _feature("elect-preferred-leaders", "KIP-183", ElectLeaders=0),
-    _feature("static-membership", "KIP-345", JoinGroup=5, SyncGroup=3, Heartbeat=3, LeaveGroup=3, OffsetCommit=7),
+    _feature("static-membership", "KIP-345", JoinGroup=5, SyncGroup=3, Heartbeat=3, OffsetCommit=7),
     _feature("fetch-from-followers", "KIP-392", Fetch=11),
     _feature("incremental-alter-configs", "KIP-339", IncrementalAlterConfigs=0),
     _feature("elect-unclean-leaders", "KIP-460", ElectLeaders=1),

@@ -35,6 +35,8 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
     except ssl.SSLError as error:
         told = (error.reason or str(error)).replace("_", " ").lower()
         raise BrokerConnectionError(f"the ssl.* stores cannot be used: {told} (is ssl.key.password right?)") from None
+    except BrokerConnectionError:
+        raise
     except OSError as error:
         raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
     if (properties.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":

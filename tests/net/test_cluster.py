@@ -1,0 +1,179 @@
+"""Clusters of brokers that are none: what they have in common, what they can do, and who gets a message."""
+
+from __future__ import annotations
+
+import asyncio
+import doctest
+import socket
+from typing import Any
+
+import pytest
+
+from kwire import UnsupportedVersionError, messages, schema
+from kwire.net import FEATURES, BrokerConnectionError, BrokerTimeoutError, Cluster, Feature, features
+from kwire.net.offer import release_table
+from tests.net.fake import HOST, Server, cluster, cluster_answer, of_release, run
+
+pytestmark = pytest.mark.quick
+
+METADATA = messages.MetadataRequest(topics=[])
+
+
+class Started:
+    """Brokers that know each other, for `async with`."""
+
+    def __init__(self, *releases: str) -> None:
+        self.brokers = cluster(*(of_release(release) for release in releases))
+
+    async def __aenter__(self) -> Any:
+        for broker in self.brokers:
+            await broker.__aenter__()
+        return self.brokers
+
+    async def __aexit__(self, *_: object) -> None:
+        for broker in self.brokers:
+            await broker.__aexit__()
+
+
+def asked(broker: Any) -> list[str]:
+    return [request.name for request in broker.requests]
+
+
+def test_kip_35s_example() -> None:
+    done = doctest.testmod(features)
+    assert done.attempted >= 4 and not done.failed
+
+
+def test_versions_are_the_intersection_and_follow_a_renegotiation() -> None:
+    async def work() -> None:
+        async with Started("4.4", "2.8", "3.9") as brokers, Cluster(brokers[0].address) as cluster:
+            assert cluster.brokers == [(i, HOST, broker.port, None) for i, broker in enumerate(brokers, 1)]
+            assert cluster.versions["Fetch"] == (4, 12)
+            assert "LeaderAndIsr" not in cluster.versions and "ShareFetch" not in cluster.versions
+            assert cluster.can("transactions") and not cluster.can("consumer-groups")
+            assert cluster.can(Feature("mine", needs={"Fetch": (12, 15)}, since="KIP-0"))
+            assert not cluster.can(Feature("mine", needs={"Fetch": (13, 15)}))
+            assert not cluster.can(Feature("mine", needs={"Fetch": (4, 11), "ShareFetch": (0, 9)}))
+            brokers[1].ranges = of_release("4.4")  # upgraded
+            brokers[1].drop()
+            while cluster.connection(2).is_open:
+                await asyncio.sleep(0.01)
+            await cluster.send(METADATA, to=2)
+            assert cluster.versions["Fetch"] == (4, 17)
+            with pytest.raises(KeyError, match="share-groups"):
+                cluster.can("magic")
+
+    run(work())
+
+
+def test_sends_to_a_node_the_controller_or_any() -> None:
+    async def work() -> None:
+        async with Started("4.4", "4.4") as brokers:
+            for broker in brokers:
+                broker.answer = cluster_answer(*brokers, controller=2)
+            async with Cluster(f"{brokers[0].address},{brokers[1].address}") as cluster:
+                for broker in brokers:
+                    broker.requests.clear()
+                await cluster.send(METADATA, to=1)
+                assert (asked(brokers[0]), asked(brokers[1])) == (["Metadata"], [])
+                await cluster.send(METADATA, to="controller")
+                assert (len(brokers[0].requests), len(brokers[1].requests)) == (1, 1)
+                for _ in range(4):
+                    await cluster.send(METADATA)
+                assert (len(brokers[0].requests), len(brokers[1].requests)) == (3, 3)
+                with pytest.raises(BrokerConnectionError, match="no broker 7 in the cluster: there are 1, 2"):
+                    await cluster.send(METADATA, to=7)
+                with pytest.raises(ValueError, match="to is a node id"):
+                    await cluster.send(METADATA, to="nobody")
+
+    run(work())
+
+
+def test_old_brokers_do_not_tell_who_their_controller_is() -> None:
+    async def work() -> None:
+        async with Started("0.10.0") as brokers:
+            brokers[0].ranges["Metadata"] = (0, 0)
+            async with Cluster(brokers[0].address) as cluster:
+                with pytest.raises(UnsupportedVersionError, match="Metadata version 1"):
+                    await cluster.send(METADATA, to="controller")
+
+    run(work())
+
+
+def test_finds_the_brokers_that_came_when_one_has_gone() -> None:
+    async def work() -> None:
+        async with Started("4.4", "4.4", "4.4") as brokers:
+            for broker in brokers:
+                broker.answer = cluster_answer(*brokers[:2])
+            async with Cluster(brokers[0].address) as cluster:
+                for broker in brokers:
+                    broker.answer = cluster_answer(brokers[0], brokers[2], controller=2)
+                await brokers[1].__aexit__()
+                while cluster.connection(2).is_open:
+                    await asyncio.sleep(0.01)
+                with pytest.raises(BrokerConnectionError, match="refused"):
+                    await cluster.send(METADATA, to=2)
+                await cluster.send(METADATA, to=2)  # which is another one now
+                assert cluster.brokers[1].port == brokers[2].port
+                assert asked(brokers[2]) == ["ApiVersions", "Metadata"]
+
+    run(work())
+
+
+def test_bootstrap_servers_are_tried_in_turn() -> None:
+    with socket.create_server((HOST, 0)) as closed:
+        dead = f"{HOST}:{closed.getsockname()[1]}"
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async def work() -> None:
+        async with Started("4.4") as brokers, Server(silent) as mute:
+            async with Cluster(f"{dead},{brokers[0].address}") as cluster:
+                assert len(cluster.brokers) == 1 and asked(brokers[0]) == ["ApiVersions", "Metadata"]
+            with pytest.raises(BrokerConnectionError, match=f"{dead}.*refused.*{mute.address}"):
+                async with Cluster(f"{dead},{mute.address}", timeout=2, probe_timeout=0.2):
+                    pass
+            with pytest.raises(BrokerTimeoutError):
+                async with Cluster(f"{mute.address},{mute.address}", timeout=0.3, probe_timeout=0.2):
+                    pass
+            brokers[0].answer = lambda _: messages.MetadataResponse()
+            with pytest.raises(BrokerConnectionError, match="names no brokers"):
+                async with Cluster(brokers[0].address):
+                    pass
+
+    run(work())
+
+
+def test_a_broker_that_cannot_be_reached() -> None:
+    async def work() -> None:
+        async with Started("4.4", "4.4") as brokers:
+            await brokers[1].__aexit__()
+            with pytest.raises(BrokerConnectionError, match=f"{brokers[1].address}: connection refused"):
+                async with Cluster(brokers[0].address):
+                    pass
+            async with Cluster(brokers[0].address, partial=True) as cluster:
+                assert list(cluster.unreachable) == [2] and list(cluster.offers) == [1]
+                await cluster.send(METADATA)
+                await cluster.send(METADATA)
+
+    run(work())
+
+
+def test_built_in_features_came_when_their_kips_did() -> None:
+    first = {}
+    for name, feature in FEATURES.items():
+        assert feature.since and feature.since.startswith("KIP-") and feature.name == name
+        for release in schema.releases(old=True):
+            for kind in ("zkBroker", "broker"):
+                table = {key: (span.low, span.high) for key, span in release_table(release, kind).items()}
+                if name not in first and feature.usable(table):
+                    first[name] = release
+    came = {
+        "timestamps": "0.10.0", "offsets-for-times": "0.10.1", "create-topics": "0.10.1", "headers": "0.11.0",
+        "transactions": "0.11.0", "describe-configs": "0.11.0", "zstd": "2.1", "static-membership": "2.3",
+        "fetch-from-followers": "2.3", "incremental-alter-configs": "2.3", "scram-users": "2.7", "topic-ids": "3.1",
+        "feature-downgrades": "3.3", "consumer-groups": "3.8", "transactions-v2": "4.0", "share-groups": "4.1",
+    }  # fmt: skip
+    assert {name: first.get(name) for name in came} == came
+    assert set(FEATURES) - set(first) == {"client-telemetry"}  # only brokers with a plugin offer it

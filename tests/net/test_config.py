@@ -1,0 +1,161 @@
+"""Client properties in Kafka's own names, and the TLS and SASL they stand for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+from cryptography.hazmat.primitives.serialization import load_pem_private_key as load_key
+
+from kwire import messages
+from kwire.cli import main
+from kwire.net import AuthenticationError, BrokerConnectionError, connect, keywords_of, read_config
+from kwire.net.config import jaas_options
+from tests.net.fake import HOST, Broker, cluster_answer, of_release, run, serving
+from tests.net.test_sasl import PASSWORD, USER, Guarded
+
+pytestmark = pytest.mark.quick
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def test_jaas() -> None:
+    text = f'{PLAIN} required\n  username="al\\"ice"\n  password="a b;c=d\\\\" other=5;'
+    assert jaas_options(text) == {"username": 'al"ice', "password": "a b;c=d\\", "other": "5"}
+    assert jaas_options(f"{PLAIN} required username=me password=you;") == {"username": "me", "password": "you"}
+    for wrong in ("", "required;", f'{PLAIN} username="secret-guess";', f'{PLAIN} required password="secret-guess'):
+        with pytest.raises(AuthenticationError) as caught:
+            jaas_options(wrong)
+        assert "secret-guess" not in str(caught.value)
+
+
+def test_properties_that_do_not_work_out() -> None:
+    sasl = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
+    for properties, told in (
+        ({"security.protocol": "TLS"}, "none of PLAINTEXT, SSL"),
+        ({"request.timeout.ms": "soon"}, "request.timeout.ms"),
+        ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.mechanism GSSAPI"),
+        (sasl, "sasl.jaas.config is missing"),
+        ({**sasl, "sasl.jaas.config": f"{PLAIN} required username=u;"}, "no password"),
+        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "no TLS version 'SSLv3'"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere.pem"}, "/nowhere.pem: No such file"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "belong together"),
+        ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "cannot be used"),
+    ):
+        with pytest.raises(BrokerConnectionError, match=told):
+            keywords_of(properties)
+    assert keywords_of({"client.id": "me", "request.timeout.ms": "1500", "acks": "all"}) == {
+        "client_id": "me", "timeout": 1.5,
+    }  # fmt: skip
+
+
+def test_stores_other_than_pem_are_named(tmp_path: Path) -> None:
+    store = tmp_path / "trust.jks"
+    store.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    for kind in ({}, {"ssl.truststore.type": "JKS"}):
+        with pytest.raises(BrokerConnectionError, match=r"trust\.jks: kwire reads PEM stores only"):
+            keywords_of({"security.protocol": "SSL", "ssl.truststore.location": str(store), **kind})
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def broker_with(authority: trustme.CA, name: str = HOST, wants_client: bool = False) -> Broker:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert(name).configure_cert(context)
+    if wants_client:
+        authority.configure_trust(context)
+        context.verify_mode = ssl.CERT_REQUIRED
+    broker = Broker(of_release("4.4"), tls=context)
+    broker.answer = cluster_answer(broker)
+    return broker
+
+
+def opened(broker: Broker, properties: dict[str, str]) -> None:
+    async def work() -> None:
+        async with broker, connect(broker.address, timeout=3, **keywords_of(properties)) as connection:
+            await connection.send(messages.MetadataRequest(topics=[]))
+        await asyncio.sleep(0.05)
+
+    run(work())
+
+
+def test_trust(authority: trustme.CA, tmp_path: Path) -> None:
+    pem = authority.cert_pem.bytes().decode()
+    file = tmp_path / "trust.pem"
+    file.write_text(pem)
+    tls = {"security.protocol": "SSL"}
+    opened(broker_with(authority), {**tls, "ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem})
+    trusting = {**tls, "ssl.truststore.type": "PEM", "ssl.truststore.location": str(file)}
+    opened(broker_with(authority), {**trusting, "ssl.enabled.protocols": "TLSv1.2,TLSv1.3"})
+    with pytest.raises(BrokerConnectionError, match="TLS: the certificate is not trusted"):
+        opened(broker_with(trustme.CA()), trusting)
+    with pytest.raises(BrokerConnectionError, match=r"not trusted: .*not valid for '127"):
+        opened(broker_with(authority, "other.example"), trusting)
+    opened(broker_with(authority, "other.example"), {**trusting, "ssl.endpoint.identification.algorithm": ""})
+
+
+@pytest.mark.parametrize("form", ["file", "properties", "encrypted"])
+def test_a_certificate_of_the_client(authority: trustme.CA, tmp_path: Path, form: str) -> None:
+    mine = authority.issue_cert("client.example")
+    key, chain = mine.private_key_pem.bytes(), b"".join(part.bytes() for part in mine.cert_chain_pems)
+    how = {"security.protocol": "SSL", "ssl.truststore.certificates": authority.cert_pem.bytes().decode()}
+    if form == "file":
+        (tmp_path / "key.pem").write_bytes(key + chain)
+        how |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(tmp_path / "key.pem")}
+    else:
+        if form == "encrypted":
+            secret = BestAvailableEncryption(b"secret-guess")
+            key = load_key(key, None).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, secret)
+            with pytest.raises(BrokerConnectionError, match=r"ssl\.key\.password"):
+                keywords_of(
+                    {**how, "ssl.keystore.key": key.decode(), "ssl.keystore.certificate.chain": chain.decode()}
+                )
+            how["ssl.key.password"] = "secret-guess"
+        how |= {"ssl.keystore.key": key.decode(), "ssl.keystore.certificate.chain": chain.decode()}
+    opened(broker_with(authority, wants_client=True), how)
+    assert not list(Path("/tmp").glob("kwire-*pem*"))
+
+
+def test_the_command_takes_a_file(capsys: Any, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    login = f'{SCRAM} required \\\n  username="{USER}" \\\n  password="{PASSWORD}";'
+    how = "# who\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config="
+    file.write_text(f"{how}{login}\n")
+    assert repr(read_config(file)) == "{'sasl': Credentials('SCRAM-SHA-256', 'alice', password=...)}"
+    broker = Guarded("4.4", "SCRAM-SHA-256")
+    with serving(broker):
+        command = ["versions", "--bootstrap-server", broker.address, "--command-config", str(file)]
+        assert main(command) == 0
+        assert "Fetch(1): 4 to 18" in capsys.readouterr().out
+        file.write_text(file.read_text().replace(PASSWORD, "secret-guess"))
+        assert main(command) == 1
+        said = capsys.readouterr()
+        assert said.out == "" and said.err.count("\n") == 1 and "authentication of user 'alice' failed" in said.err
+        assert broker.address in said.err and "secret-guess" not in said.err
+        file.write_text("a=\\u12")
+        assert main(command) == 1
+        assert "client.properties: a broken" in capsys.readouterr().err
+
+
+def test_unsecured_tokens() -> None:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    login = f'{module} required unsecuredLoginStringClaim_sub="alice";'
+    made = keywords_of(
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": login}
+    )["sasl"]
+    header, claims, signature = made._callback().split(".")
+    assert signature == "" and json.loads(base64.urlsafe_b64decode(header + "==")) == {"alg": "none"}
+    assert json.loads(base64.urlsafe_b64decode(claims + "=="))["sub"] == "alice"
+
+
