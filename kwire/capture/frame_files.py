@@ -21,6 +21,7 @@ MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
 _BLOCK = 1 << 16
 _MOST_CONNECTIONS = 50_000
+_MOST_TEXT = 500  # characters of a text in a line
 _DIRECTIONS: dict[str, Direction] = {"c2s": "request", "s2c": "response"}
 _NAMES: dict[Direction | None, str] = {direction: name for name, direction in _DIRECTIONS.items()}
 
@@ -174,12 +175,18 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
         raise kwire.DecodeError(f"dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}: no frame",
                                 what=f"{text}, line {number}")
     row["dir"] = row.get("dir") if isinstance(row.get("dir"), str) else None
-    for name in ("client", "server"):
-        if not isinstance(row.get(name), str):
-            row[name] = None
+    if not isinstance(row["conn"], int) or abs(row["conn"]) >= 1 << 62:
+        row["conn"] = str(row["conn"])[:_MOST_TEXT]
+    for name in ("client", "server", "lost"):
+        row[name] = _text(row[name]) if isinstance(row.get(name), str) else None
     if not isinstance(row.get("time"), int) or abs(row["time"]) >= 1 << 62:
         row["time"] = None
     return row
+
+
+def _text(value: str) -> str:
+    """A text of a line, as one line that any encoding and any terminal takes."""
+    return " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
 
 
 def _kinds(kind: Any) -> tuple[type, ...]:
@@ -189,8 +196,8 @@ def _kinds(kind: Any) -> tuple[type, ...]:
 def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
     if row["len"] == 0:  # a note: what was seen there is not in the record
         size = row.get("lost_bytes")
-        pairing.lose(str(row.get("lost", "a frame that was not recorded")), _DIRECTIONS.get(row["dir"]),
-                     size if isinstance(size, int) else None, row["time"])
+        pairing.lose(row["lost"] or "a frame that was not recorded", _DIRECTIONS.get(row["dir"]),
+                     size if type(size) is int and 0 <= size < 1 << 62 else None, row["time"])
         return
     direction = _DIRECTIONS[row["dir"]]
     if row["off"] < frames.position:

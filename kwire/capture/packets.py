@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple
 import kwire
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
+_LATEST = 1 << 62  # microseconds
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x34\xcd\xb2\xa1")
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP = b"\x1f\x8b"
@@ -100,10 +101,9 @@ class _Bounded:
 
 
 def _open(path: str) -> IO[bytes]:
-    file = open(path, "rb")  # noqa: SIM115 (closed by the caller)
-    packed = file.read(2) == _GZIP
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
+    with open(path, "rb") as file:
+        packed = file.read(2) == _GZIP
+    return gzip.open(path) if packed else open(path, "rb")  # type: ignore[return-value]
 
 
 def _packets(dpkt: Any, file: IO[bytes], path: str, unread: Unread) -> Iterator[tuple[int, int, bytes]]:
@@ -163,7 +163,7 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
                 raise ValueError(f"a packet of interface {number}, which is not described")
             link, ticks, offset, _ = interfaces[number]
             time = ((high << 32 | low) * 1_000_000) // ticks + offset * 1_000_000
-            yield time, link, body[20 : 20 + captured]
+            yield max(-_LATEST, min(time, _LATEST)), link, body[20 : 20 + captured]
         elif kind == _SIMPLE:
             if not interfaces:
                 raise ValueError("a packet of interface 0, which is not described")

@@ -131,7 +131,7 @@ class _Tracked:
         self.connection.client, self.connection.server = client, server
         self.conversation = Conversation(self.connection)
         unknown = [name for name, flow in self.flows.items() if not flow.syn]
-        if len(unknown) == 2:
+        if len(unknown) == 2 and any(flow.late for flow in self.flows.values()):
             self.conversation.pairing.lose("the capture begins in the middle of this connection")
         elif unknown and self.flows[unknown[0]].late:
             why = "the capture lacks where this direction of the connection begins"
@@ -301,7 +301,10 @@ class Reassembly:
             yield from tracked.conversation.take_events()
 
     def _relieve(self) -> None:
-        largest = max(self._tracked.values(), key=lambda tracked: tracked.held)
-        self._held -= largest.held
-        largest.give_up(f"more than {_MOST_HELD >> 20} MiB of all connections are in memory: given up")
-        self._held += largest.held
+        """Give up the connections that hold most, until a quarter is free again."""
+        for tracked in sorted(self._tracked.values(), key=lambda tracked: -tracked.held):
+            if self._held <= _MOST_HELD * 3 // 4:
+                break
+            self._held -= tracked.held
+            tracked.give_up(f"more than {_MOST_HELD >> 20} MiB of all connections are in memory: given up")
+            self._held += tracked.held

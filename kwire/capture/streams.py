@@ -11,6 +11,7 @@ from kwire.capture.pairing import Pairing
 
 MAX_FRAME = 100 << 20
 _PROOF_LIMIT = 16 << 20  # bytes of the largest frame that is waited for to prove where frames begin
+_MOST_UNDECIDED = 256  # segments that may begin a frame, for which more bytes or requests will tell
 _MOST_WAITING = 64 << 20  # bytes of frames that wait for their counterpart
 _VERSIONS = {row.key: row.versions for row in schema.apis()}
 
@@ -139,6 +140,7 @@ class Cutter:
                 return
             if verdict is None and len(self._buffer) - start <= _PROOF_LIMIT:
                 undecided.append(start)
+        del undecided[:-_MOST_UNDECIDED]
         keep = undecided[0] if undecided else len(self._buffer)
         self._skipped += keep
         del self._buffer[:keep]

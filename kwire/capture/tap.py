@@ -91,6 +91,7 @@ class Tap:
         self.failed: OSError | None = None  # why nothing more is recorded
         self._tasks: set[asyncio.Task[None]] = set()
         self._recordings: set[Recording] = set()
+        self._held = 0
 
     async def __aenter__(self) -> Tap:
         self._server = await asyncio.start_server(self._accept, *self.listen, limit=_BLOCK)
@@ -186,11 +187,14 @@ class Tap:
     def _record(self, recording: Recording, direction: Direction, data: bytes) -> None:
         if self.failed is not None:
             return
+        self._held -= recording.held
         self._guard(lambda: recording.feed(direction, data))
-        if sum(one.held for one in self._recordings) > _MOST_HELD:
+        if self._held + recording.held > _MOST_HELD:
             self._guard(lambda: recording.give_up("more unfinished frames than memory is for: not recorded"))
+        self._held += recording.held
 
     def _end(self, recording: Recording) -> None:
         self._recordings.discard(recording)
+        self._held -= recording.held
         if self.failed is None:
             self._guard(recording.close)

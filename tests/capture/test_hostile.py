@@ -18,6 +18,7 @@ import kwire
 from kwire import messages
 from kwire.capture import Connection, Exchange, FrameWriter, audit, read_capture
 from kwire.capture.exchange import Frame
+from kwire.pages.audit import audit_page
 from tests.capture.making import ACK, PUSH, Talk, hello, metadata, produce, told, welcome, write_pcap
 from tests.capture.test_streams import blocks, long_talk
 
@@ -133,6 +134,39 @@ def test_a_line_that_is_none_is_named(tmp_path: Path, row: bytes) -> None:
     (tmp_path / "a.bin").write_bytes(bytes(100))
     with pytest.raises(kwire.KwireError, match=r"a\.jsonl, line 1|line 1 of .*a\.jsonl"):
         list(read_capture(tmp_path / "a.jsonl"))
+
+
+def test_lines_with_odd_values_are_read(tmp_path: Path) -> None:
+    """Addresses, times and notes of any kind: nothing that a table, JSON or a column of int64 could not hold."""
+    request = kwire.pack_frame(metadata(0)[0])
+    odd = [
+        {"conn": 1 << 70, "client": "\ud800\n:1", "server": ["x"], "time": 1 << 80},
+        {"conn": "x" * 9999, "client": "c" * 9999, "server": "\x1b[2J:9092", "time": "now"},
+        {"conn": -1, "client": 7, "server": None, "time": True},
+    ]
+    rows = [{"dir": "c2s", "off": place * len(request), "len": len(request), **row} for place, row in enumerate(odd)]
+    rows += [{"conn": 3, "dir": None, "off": 0, "len": 0, "lost": "a\nb\udfff", "lost_bytes": 1 << 90}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "a.bin").write_bytes(request * 3)
+    events = list(read_capture(tmp_path / "a.jsonl"))
+    assert len(events) == 4
+    for event in events:
+        ends = event.connection
+        assert ends is not None and -(1 << 62) < ends.number < 1 << 62
+        for text in (ends.client, ends.server):
+            assert text is None or (len(text) <= 500 and "\n" not in text and text.encode())
+    assert "a b?" in audit_page(audit(tmp_path / "a.jsonl", "4.4").to_json())
+
+
+def test_segments_that_could_begin_frames_without_end(tmp_path: Path) -> None:
+    """Requests with a gap, then 40,000 small segments each of which might be an answer: no quadratic time."""
+    talk = Talk().open().exchange(hello(), welcome()).say(True, b"x" * 50).say(True, b"y" * 50)
+    del talk.packets[7]
+    for number in range(40_000):
+        talk._add(False, PUSH | ACK, (1 << 20).to_bytes(4, "big") + (1 << 30 | number).to_bytes(4, "big"))
+    del talk.packets[9]
+    assert read_capture(write_pcap(tmp_path / "a.pcap", talk.bytes()))
+    assert limited(tmp_path / "a.pcap").startswith("read")
 
 
 def test_lines_without_their_bytes(tmp_path: Path) -> None:

@@ -174,6 +174,13 @@ def test_a_reset_ends_what_waits(tmp_path: Path) -> None:
         [("ApiVersions", 3, 0, "answered"), ("Metadata", 9, 1, "unanswered")], [])
 
 
+def test_the_end_of_a_connection_begun_before_is_no_loss(tmp_path: Path) -> None:
+    talk = long_talk()
+    before = len(talk.packets)
+    for packets in (talk.close().packets[before:], [talk.packets[before], (False, 9, 9, RST | ACK, b"")]):
+        assert read(write_pcap(tmp_path / "a.pcap", map(talk.packet, packets))) == ([], [])
+
+
 def test_one_direction_only(tmp_path: Path) -> None:
     """Captured where the answers take another way: who asks what is told, no answer is made up."""
     talk = long_talk()

@@ -374,6 +374,34 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
             assert found[0] == code and word in found[1] and found[1].count("\n") == 1, found
 
 
+def test_unfinished_frames_of_many_connections_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes pass, the record says what it left out, and nothing is counted as held at the end."""
+    monkeypatch.setattr("kwire.capture.tap._MOST_HELD", 100_000)
+    got = bytearray()
+
+    async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            got.extend(data)
+
+    async def run() -> None:
+        server = await asyncio.start_server(broker, "127.0.0.1", 0)
+        async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(tmp_path / "t")) as tap:
+            for _ in range(5):
+                _, writer = await asyncio.open_connection(*tap.address)
+                await say_all(writer, kwire.pack_frame(hello()), (1 << 20).to_bytes(4, "big"), bytes(40_000))
+            while len(got) < 5 * (40_008 + len(hello())):
+                await asyncio.sleep(0.01)
+            assert tap._held <= 100_000
+        assert tap._held == 0
+        server.close()
+
+    asyncio.run(run())
+    _, lost = read(tmp_path / "t.jsonl.gz")
+    assert sum("not recorded" in one.reason for one in lost) == 3
+
+
 def test_one_way_requests_and_pipelines(tmp_path: Path) -> None:
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for _ in range(4):
