@@ -39,6 +39,7 @@ BARS = [
       for theirs in ("crc32c (PyPI)", "google-crc32c", JAVA, RUST, GO)),
     *(Bar(work.name, "message-decode", "kwire", KIO, least)
       for work, least in zip(M, (4, 4, 2, 4, 2, 1.5), strict=True)),
+    Bar("M1", "message-columns", "kwire columns_of", "kwire object loop", 5),
     *(Bar(name, "message-decode", "kwire", RUST, 0.5) for name in ("M1", "M2", "M4")),
     *(Bar(work.name, "message-encode", "kwire", theirs, least)
       for work, least in zip(M, (50, 50, 10, 10, 10, 10), strict=True) for theirs in (KIO, KAFKA_PYTHON)),

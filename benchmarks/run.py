@@ -165,7 +165,7 @@ def plot(results: list[Result], path: Path) -> None:
 
 
 def plan(chosen: list[str]) -> list[tuple[Work, str]]:
-    """What to measure: workloads by name (W1, W2, W3, W4, M) or "crc32c"; all by default."""
+    """What to measure: workloads by name (W1, W2, W3, W4, M), "columns_of" or "crc32c"; all by default."""
     every: dict[str, list[tuple[Work, str]]] = {
         "W1": [(W1, "decode")],
         "W2": [(W2, "decode")],
@@ -173,6 +173,7 @@ def plan(chosen: list[str]) -> list[tuple[Work, str]]:
         "W4": [(W1, "encode"), (W2, "encode")],
         "crc32c": [(W1, "crc32c-16k"), (W1, "crc32c-1m")],
         "M": [(work, f"message-{way}") for work in M for way in ("decode", "encode")],
+        "columns_of": [(M[0], "message-columns")],
     }
     found: list[tuple[Work, str]] = []
     for name in chosen or list(every):
@@ -182,7 +183,7 @@ def plan(chosen: list[str]) -> list[tuple[Work, str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", help="W1 W2 W3 W4 crc32c M, or one of W3 by its full name")
+    parser.add_argument("workloads", nargs="*", help="W1 W2 W3 W4 crc32c M columns_of, or one of W3 by its full name")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time a contestant works in a round")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
@@ -193,7 +194,7 @@ def main() -> None:
     makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS, messages.kio, messages.kafka_python]
     if told.only:
         makers = [make for make in makers if any(make.__name__.startswith(name) for name in told.only)]
-    contestants: list[Contestant] = [*python.kwires(), messages.kwire_messages(), *gather(makers, console)]
+    contestants: list[Contestant] = [*python.kwires(), *messages.kwires(), *gather(makers, console)]
     results: list[Result] = []
     try:
         with tempfile.TemporaryDirectory() as folder:

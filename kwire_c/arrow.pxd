@@ -6,6 +6,7 @@ cdef class Node:
     cdef readonly str name
     cdef readonly bytes format
     cdef readonly int64_t length
+    cdef readonly int64_t offset
     cdef readonly int64_t null_count
     cdef readonly list children
     cdef readonly Node dictionary

@@ -4,6 +4,7 @@ class Node:
     name: str
     format: bytes
     length: int
+    offset: int
     null_count: int
     children: list[Node]
     dictionary: Node | None

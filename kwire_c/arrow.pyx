@@ -139,6 +139,7 @@ cdef int _fill_array(Node node, ArrowArray *array) except -1:
     memset(array, 0, sizeof(ArrowArray))
     array.length = node.length
     array.null_count = node.null_count
+    array.offset = node.offset
     array.n_buffers = node.n_buffers
     array.buffers = node.buffers
     Py_INCREF(node)

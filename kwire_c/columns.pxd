@@ -101,6 +101,8 @@ cdef extern from "columns.h" nogil:
                                              uint32_t at, const kw_window *window, kw_batch_status *status,
                                              uint32_t *where)
     void kw_columns_free(kw_columns *columns)
+    int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish)
+    void kw_buffer_free(kw_buffer *buffer)
     kw_run_status kw_columns_run(kw_columns *columns, kw_run *run)
 
 
@@ -113,6 +115,8 @@ cdef kw_append_status columns_append_batch(kw_columns *columns, const kw_batch *
                                            uint32_t at, const kw_window *window, kw_batch_status *status,
                                            uint32_t *where) noexcept nogil
 cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil
+cdef int buffer_grow(kw_buffer *buffer, size_t need, size_t wish) noexcept nogil
+cdef void buffer_free(kw_buffer *buffer) noexcept nogil
 
 
 cdef class Chunk:

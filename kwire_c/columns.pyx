@@ -65,6 +65,14 @@ cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil:
     return kw_columns_run(columns, run)
 
 
+cdef int buffer_grow(kw_buffer *buffer, size_t need, size_t wish) noexcept nogil:
+    return kw_buffer_grow(buffer, need, wish)
+
+
+cdef void buffer_free(kw_buffer *buffer) noexcept nogil:
+    kw_buffer_free(buffer)
+
+
 cdef class Chunk:
     """Buffers of as many rows as 32-bit offsets can address."""
 

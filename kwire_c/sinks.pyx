@@ -1,58 +1,71 @@
 """Messages as Arrow columns: routes through plans, and the columns they end in."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free
 
 
 import sys
 
-from kwire_c.arrow import export_array, export_schema, export_stream
 from kwire_c.decode import decode
 from kwire_c.failure import LimitError
 
 from kwire_c.arrow cimport Node, make_node
+from kwire_c.columns cimport buffer_free, buffer_grow, kw_buffer
 from kwire_c.instance cimport KW_PLACE, KW_SLOT, Span, fallback
-from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_BOOL, KW_BYTES, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT,
-                           KW_UUID, Message, find, kw_cursor, kw_cursor_set, kw_field, kw_op, kw_plan, kw_width)
+from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_COMPACT, KW_RECORDS,
+                           KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_field, kw_op, kw_plan, kw_width)
 
 cdef extern from "sink.h" nogil:
-    ctypedef struct kw_store:
-        uint8_t *data
-        size_t used, size
-
     ctypedef struct kw_sink:
         const kw_field *field
         uint8_t kind, default_null
-        int64_t rows, nulls
-        kw_store values, offsets, valid
-        kw_sink **children
         uint16_t n_children
+        int64_t rows, nulls, most
+        kw_buffer values, offsets, valid
+        kw_sink **children
+
+    ctypedef struct kw_pick:
+        kw_sink *sink
+        uint32_t at
+        uint8_t kind
+
+    ctypedef struct kw_step:
+        const kw_op *op
+        kw_sink *sink
+        kw_route *below
+        kw_pick *picks
+        uint16_t n_picks
+        uint8_t passes, last_length
+        uint32_t last_size
 
     ctypedef struct kw_route:
         const kw_plan *plan
-        kw_sink **sinks
+        kw_step *steps
         kw_sink **tag_sinks
-        kw_route **below
-        uint8_t *looked
+        uint16_t n_steps
 
     enum: KW_DONE, KW_BY_OBJECT, KW_NO_MEMORY, KW_TOO_LARGE
+    int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish) noexcept
+    void (*kw_sink_give)(kw_buffer *buffer) noexcept
     int kw_sink_fixed(kw_sink *s, const uint8_t *native)
     int kw_sink_bytes(kw_sink *s, const uint8_t *data, size_t size)
     int kw_sink_start(kw_sink *s)
     int kw_sink_list(kw_sink *s)
     int kw_sink_struct(kw_sink *s)
     int kw_sink_null(kw_sink *s)
-    int kw_sink_take(const kw_sink *src, kw_sink *to, const int64_t *rows, int64_t count)
+    int kw_sink_repeat(const kw_sink *src, int64_t row, kw_sink *to, int64_t times)
     void kw_sink_free(kw_sink *s)
-    int kw_route_walk(kw_cursor *c, const kw_route *route)
+    int kw_route_walk(const uint8_t *data, size_t size, const kw_route *route)
+
+kw_sink_grow, kw_sink_give = buffer_grow, buffer_free
 
 FORMATS = (b"b", b"c", b"s", b"S", b"i", b"I", b"l", b"g", b"w:16", b"u", b"z")  # by kind, up to bytes
 
 
-cdef struct Mark:
+cdef struct Mark:  # where a sink stood before the message that is being added
+    kw_sink *sink
     int64_t rows, nulls
     size_t values, offsets, valid
 
@@ -65,80 +78,98 @@ cdef int check(int status) except -1:
     return 0
 
 
+cdef void *some_room(size_t count, size_t size) except NULL:
+    """Cleared memory."""
+    cdef void *made = calloc(count + 1, size)
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
 cdef class Gatherer:
     """The sinks of one message and version, and the routes that fill them."""
     cdef Message message
     cdef int version
     cdef kw_sink *top
     cdef kw_route *route
+    cdef int64_t most
     cdef list routes       # addresses, to be freed
-    cdef list sinks        # addresses, to be marked
+    cdef list sinks        # addresses
     cdef Mark *marks
-    cdef readonly list bad
+    cdef int n_marks
 
-    def __cinit__(self, message, version, wanted):
+    def __cinit__(self, message, version, wanted, int64_t most=INT32_MAX):
+        """wanted: None for every field, else {name: None or the same below}; most: where a column is full."""
         cdef const kw_plan *plan
         self.message = find(message)
         plan = self.message.at(version)
-        self.version, self.routes, self.sinks, self.bad = plan.version, [], [], []
+        self.version, self.most, self.routes, self.sinks = plan.version, most, [], []
         self.top = self.make_sink(NULL, KW_STRUCT, False)
         self.route = self.make_route(plan, self.top, wanted, "")
         check(kw_sink_start(self.top))
-        self.marks = <Mark *>PyMem_Calloc(len(self.sinks), sizeof(Mark))
-        if self.marks == NULL:
-            raise MemoryError
+        self.marks = <Mark *>some_room(len(self.sinks), sizeof(Mark))
+        for address in self.sinks:
+            self.marks[self.n_marks].sink = <kw_sink *><size_t>address
+            self.n_marks += 1
 
     def __dealloc__(self):
         cdef kw_route *route
+        cdef int i
         kw_sink_free(self.top)
-        PyMem_Free(self.marks)
+        free(self.marks)
         for address in self.routes or ():
             route = <kw_route *><size_t>address
-            free(route.sinks)
+            for i in range(route.n_steps):
+                free(route.steps[i].picks)
+            free(route.steps)
             free(route.tag_sinks)
-            free(route.below)
-            free(route.looked)
             free(route)
 
     cdef kw_sink *make_sink(self, const kw_field *field, int kind, bint default_null) except NULL:
-        cdef kw_sink *sink = <kw_sink *>calloc(1, sizeof(kw_sink))
-        if sink == NULL:
-            raise MemoryError
-        sink.field, sink.kind, sink.default_null = field, kind, default_null
+        cdef kw_sink *sink = <kw_sink *>some_room(1, sizeof(kw_sink))
+        sink.field, sink.kind, sink.default_null, sink.most = field, kind, default_null, self.most
         self.sinks.append(<size_t>sink)
         return sink
 
     cdef kw_route *make_route(self, const kw_plan *plan, kw_sink *owner, object wanted, str path) except NULL:
         """wanted: None for every field, else {name: None or the same below}; owner: NULL where nobody looks."""
-        cdef kw_route *route = <kw_route *>calloc(1, sizeof(kw_route))
+        cdef kw_route *route = <kw_route *>some_room(1, sizeof(kw_route))
         cdef const kw_op *op
+        cdef kw_step *step = NULL
+        cdef kw_pick *pick
+        cdef kw_sink *sink
         cdef int i
-        if route == NULL:
-            raise MemoryError
         self.routes.append(<size_t>route)
         route.plan = plan
-        route.sinks = <kw_sink **>calloc(plan.n_ops + 1, sizeof(void *))
-        route.tag_sinks = <kw_sink **>calloc(plan.n_tags + 1, sizeof(void *))
-        route.below = <kw_route **>calloc(plan.n_ops + 1, sizeof(void *))
-        route.looked = <uint8_t *>calloc(plan.n_ops + 1, 1)
-        if route.sinks == NULL or route.tag_sinks == NULL or route.below == NULL or route.looked == NULL:
-            raise MemoryError
-        made, names, first = [], set(), 0
+        route.steps = <kw_step *>some_room(plan.n_ops, sizeof(kw_step))
+        route.tag_sinks = <kw_sink **>some_room(plan.n_tags, sizeof(void *))
+        made, names, at = [], set(), 0
         for i in range(plan.n_ops):
             op = &plan.ops[i]
+            if op.code >= KW_STRING:
+                step = &route.steps[route.n_steps]
+                step.op = op
+                route.n_steps += 1
             if op.code == KW_RUN:
-                first = i
+                step.picks, at = <kw_pick *>some_room(op.count, sizeof(kw_pick)), 0
                 continue
-            name = str(<object>op.field.name)
+            name, sink = str(<object>op.field.name), NULL
             names.add(name)
             if owner != NULL and (wanted is None or name in wanted):
-                route.sinks[i] = self.field_sink(op)
-                made.append((<size_t>op.field, <size_t>route.sinks[i]))
-            if op.code < KW_STRING and (route.sinks[i] != NULL or op.code == KW_BOOL):
-                route.looked[first] = 1
-            if op.sub != NULL:
-                route.below[i] = self.below(op, route.sinks[i], None if wanted is None else wanted.get(name),
-                                            f"{path}{name}.")
+                sink = self.field_sink(op)
+                made.append((<size_t>op.field, <size_t>sink))
+            if op.code >= KW_STRING:
+                step.sink = sink
+                step.passes = sink == NULL and op.code >= KW_ARRAY_UUID and op.flags & KW_COMPACT
+                step.last_length = step.last_size = 1  # an empty array
+                if op.sub != NULL:
+                    step.below = self.below(op, sink, None if wanted is None else wanted.get(name), f"{path}{name}.")
+                continue
+            if sink != NULL or op.code == KW_BOOL:
+                pick = &step.picks[step.n_picks]
+                pick.sink, pick.at, pick.kind = sink, at, op.code
+                step.n_picks += 1
+            at += kw_width[op.code]
         for i in range(plan.n_tags):
             op = &plan.tags[i]
             name = str(<object>op.field.name)
@@ -152,9 +183,7 @@ cdef class Gatherer:
             if name not in names:
                 raise ValueError(f"{self.message.name} v{self.version} has no field {path}{name}")
         if owner != NULL:
-            owner.children = <kw_sink **>calloc(len(made) + 1, sizeof(void *))
-            if owner.children == NULL:
-                raise MemoryError
+            owner.children = <kw_sink **>some_room(len(made), sizeof(void *))
             for _, address in sorted(made):  # in the order of the schema
                 owner.children[owner.n_children] = <kw_sink *><size_t>address
                 owner.n_children += 1
@@ -170,51 +199,45 @@ cdef class Gatherer:
         cdef int kind = KW_BYTES if field.kind == KW_RECORDS else field.kind
         cdef kw_sink *sink = self.make_sink(field, kind, field.fallback == <void *>None)
         if kind == KW_ARRAY:
-            sink.children = <kw_sink **>calloc(1, sizeof(void *))
-            if sink.children == NULL:
-                raise MemoryError
+            sink.children = <kw_sink **>some_room(1, sizeof(void *))
             sink.children[0] = self.make_sink(field, field.elem, False)
             sink.n_children = 1
         return sink
 
-    cdef int remember(self) except -1:
+    cdef void remember(self) noexcept:
+        cdef Mark *mark
         cdef kw_sink *sink
-        cdef Mark *mark = self.marks
-        for address in self.sinks:
-            sink = <kw_sink *><size_t>address
-            mark.rows, mark.nulls, mark.values = sink.rows, sink.nulls, sink.values.used
-            mark.offsets, mark.valid = sink.offsets.used, sink.valid.used
-            mark += 1
-        return 0
+        cdef int i
+        for i in range(self.n_marks):
+            mark, sink = &self.marks[i], self.marks[i].sink
+            mark.rows, mark.nulls, mark.values = sink.rows, sink.nulls, sink.values.size
+            mark.offsets, mark.valid = sink.offsets.size, sink.valid.size
 
-    cdef int restore(self) except -1:
+    cdef void restore(self) noexcept:
+        cdef Mark *mark
         cdef kw_sink *sink
-        cdef Mark *mark = self.marks
-        for address in self.sinks:
-            sink = <kw_sink *><size_t>address
-            sink.rows, sink.nulls, sink.values.used = mark.rows, mark.nulls, mark.values
-            sink.offsets.used, sink.valid.used = mark.offsets, mark.valid
-            mark += 1
-        return 0
+        cdef int i
+        for i in range(self.n_marks):
+            mark, sink = &self.marks[i], self.marks[i].sink
+            sink.rows, sink.nulls, sink.values.size = mark.rows, mark.nulls, mark.values
+            sink.offsets.size, sink.valid.size = mark.offsets, mark.valid
 
     def add(self, payload, bint lenient):
-        """Appends the message in a payload. Raises DecodeError, having appended nothing."""
+        """Appends the message in a payload. DecodeError, LimitError (a column is full): it appended nothing."""
         cdef Py_buffer buffer
-        cdef kw_cursor c
         cdef int status
         self.remember()
         PyObject_GetBuffer(payload, &buffer, PyBUF_SIMPLE)
         try:
             with nogil:
-                kw_cursor_set(&c, <const uint8_t *>buffer.buf, buffer.len)
-                status = kw_route_walk(&c, self.route)
+                status = kw_route_walk(<const uint8_t *>buffer.buf, buffer.len, self.route)
                 if status == KW_DONE:
-                    status = kw_sink_struct(self.top) if c.at == c.end else KW_BY_OBJECT
+                    status = kw_sink_struct(self.top)
         finally:
             PyBuffer_Release(&buffer)
-        check(status)
-        if status == KW_BY_OBJECT:
+        if status != KW_DONE:
             self.restore()
+            check(status)
             message = decode(self.message.name, self.version, payload, lenient=lenient)
             try:
                 add_struct(self.top, <char *><PyObject *>message)
@@ -229,23 +252,25 @@ cdef class Gatherer:
 
     def node(self):
         """The whole messages as one struct column."""
-        return struct_node("message", self.top, self)
+        return sink_node("message", self.top, self)
 
-    def flat(self, tuple paths):
-        """(rows, nodes) of flattened paths: one row an element of the deepest array that they pass."""
+    def flat(self, tuple paths, int64_t first, int64_t last):
+        """[(rows, nodes)] of flattened paths, of some of the messages: one row an element of the deepest array.
+
+        In more than one part where a column would be too large else.
+        """
         chains = [self.chain(path) for path in paths]
         longest = max([chain[0] for chain in chains], key=len)
         for path, (arrays, _) in zip(paths, chains):
             if longest[:len(arrays)] != arrays:
                 raise ValueError(f"{path} stands beside, not above, the rows of the other paths")
-        rows = (<kw_sink *><size_t>longest[len(longest) - 1]).children[0].rows if longest else self.top.rows
-        nodes = []
-        for path, (arrays, address) in zip(paths, chains):
-            if len(arrays) == len(longest):
-                nodes.append(sink_node(path, <kw_sink *><size_t>address, self))
-            else:
-                nodes.append(repeated(path, <kw_sink *><size_t>address, longest[len(arrays):], rows))
-        return rows, nodes
+        try:
+            return [flat_part(self, paths, chains, longest, first, last)]
+        except LimitError:
+            if last - first < 2:
+                raise
+        middle = (first + last) // 2
+        return self.flat(paths, first, middle) + self.flat(paths, middle, last)
 
     cdef object chain(self, str path):
         """(addresses of the arrays that a path passes, address of its last sink)."""
@@ -274,43 +299,47 @@ cdef class Taken:
 
 
 cdef kw_sink *same_shape(const kw_sink *like) except NULL:
-    cdef kw_sink *made = <kw_sink *>calloc(1, sizeof(kw_sink))
+    cdef kw_sink *made = <kw_sink *>some_room(1, sizeof(kw_sink))
     cdef int i
-    if made == NULL:
-        raise MemoryError
-    made.field, made.kind = like.field, like.kind
-    made.children = <kw_sink **>calloc(like.n_children + 1, sizeof(void *))
-    if made.children == NULL:
-        raise MemoryError
+    made.field, made.kind, made.most = like.field, like.kind, like.most
+    made.children = <kw_sink **>some_room(like.n_children, sizeof(void *))
     for i in range(like.n_children):
         made.children[i] = same_shape(like.children[i])
         made.n_children = i + 1
     return made
 
 
-cdef Node repeated(str name, kw_sink *sink, list arrays, int64_t rows):
-    """A column of an outer level, each of its values beside all rows below it."""
-    cdef int64_t *index = <int64_t *>malloc(8 * (rows + 1))
+cdef (int64_t, int64_t) below(list arrays, int64_t first, int64_t last) noexcept:
+    """The elements that these rows have in the innermost of some arrays."""
     cdef const int32_t *ends
-    cdef int64_t outer, at, first, last
+    for address in arrays:
+        ends = <const int32_t *>(<kw_sink *><size_t>address).offsets.data
+        first, last = ends[first], ends[last]
+    return first, last
+
+
+cdef tuple flat_part(Gatherer self, tuple paths, list chains, list longest, int64_t first, int64_t last):
+    cdef int64_t outer, end, least, most
+    least, most = below(longest, first, last)
+    nodes = []
+    for path, (arrays, address) in zip(paths, chains):
+        if len(arrays) == len(longest):
+            nodes.append(sink_part(path, <kw_sink *><size_t>address, self, least, most))
+        else:
+            outer, end = below(arrays, first, last)
+            nodes.append(repeated(path, <kw_sink *><size_t>address, longest[len(arrays):], outer, end))
+    return most - least, nodes
+
+
+cdef Node repeated(str name, kw_sink *sink, list arrays, int64_t outer, int64_t end):
+    """A column of an outer level, each of its values beside all rows below it."""
+    cdef int64_t first, last
     cdef Taken owner = Taken.__new__(Taken)
-    if index == NULL:
-        raise MemoryError
-    try:
-        owner.sink = same_shape(sink)
-        check(kw_sink_start(owner.sink))
-        at = 0
-        for outer in range(sink.rows):
-            first, last = outer, outer + 1
-            for address in arrays:
-                ends = <const int32_t *>(<kw_sink *><size_t>address).offsets.data
-                first, last = ends[first], ends[last]
-            for _ in range(last - first):
-                index[at] = outer
-                at += 1
-        check(kw_sink_take(sink, owner.sink, index, at))
-    finally:
-        free(index)
+    owner.sink = same_shape(sink)
+    check(kw_sink_start(owner.sink))
+    for outer in range(outer, end):
+        first, last = below(arrays, outer, outer + 1)
+        check(kw_sink_repeat(sink, outer, owner.sink, last - first))
     return sink_node(name, owner.sink, owner)
 
 
@@ -332,16 +361,22 @@ cdef const void *some(const void *data) noexcept:
     return data if data != NULL else <const void *><const char *>_nothing
 
 
-cdef Node struct_node(str name, kw_sink *sink, object owner):
-    return sink_node(name, sink, owner)
-
-
 cdef Node sink_node(str name, kw_sink *sink, object owner):
     """The Arrow array of a sink."""
+    return sink_part(name, sink, owner, 0, sink.rows)
+
+
+cdef Node sink_part(str name, kw_sink *sink, object owner, int64_t first, int64_t last):
+    """The Arrow array of some rows of a sink."""
     cdef const void *buffers[3]
     cdef Node node
     cdef int n = 2
+    cdef int64_t nulls = sink.nulls, row
     cdef int i
+    if nulls and last - first != sink.rows:
+        nulls = 0
+        for row in range(first, last):
+            nulls += not sink.valid.data[row]
     children, format = [], None
     validity = packed(sink.valid.data, sink.rows) if sink.nulls else None
     if sink.kind == KW_STRUCT:
@@ -362,7 +397,8 @@ cdef Node sink_node(str name, kw_sink *sink, object owner):
     if bools is not None:
         buffers[1] = <const void *><const char *>bools
     buffers[0] = NULL if validity is None else <const void *><const char *>validity
-    node = make_node(name, format, sink.rows, sink.nulls, (owner, validity, bools), children)
+    node = make_node(name, format, last - first, nulls, (owner, validity, bools), children)
+    node.offset = first
     node.set_buffers(buffers, n)
     return node
 
@@ -412,74 +448,6 @@ cdef int add_bytes(kw_sink *sink, object value) except -1:
         value = (<Span>value).seen()
     data = value.encode() if isinstance(value, str) else bytes(value)
     return check(kw_sink_bytes(sink, <const uint8_t *><const char *>data, len(data)))
-
-
-class MessageColumn:
-    """One column of MessageColumns: an Arrow array in one chunk, for whatever takes the Arrow PyCapsule interface."""
-
-    def __init__(self, node):
-        self._node = node
-
-    @property
-    def name(self):
-        """Its name."""
-        return self._node.name
-
-    def __len__(self):
-        return self._node.length
-
-    @property
-    def null_count(self):
-        """Rows that are null."""
-        return self._node.null_count
-
-    def __arrow_c_schema__(self):
-        return export_schema(self._node)
-
-    def __arrow_c_array__(self, requested_schema=None):
-        return export_array(self._node)
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        return export_stream(self._node, [self._node])
-
-
-class MessageColumns:
-    """Messages as Arrow columns: pyarrow.table(columns) and polars.DataFrame(columns) take it as it is.
-
-    names; len(): rows; columns["topics.name"]: a MessageColumn; bad: BadMessage of each payload that gave no rows.
-    """
-
-    def __init__(self, rows, nodes, bad):
-        self.names, self.bad = tuple(node.name for node in nodes), bad
-        self._rows, self._nodes = rows, nodes
-
-    def __len__(self):
-        return self._rows
-
-    def __iter__(self):
-        return iter(self.names)
-
-    def __contains__(self, name):
-        return name in self.names
-
-    def __getitem__(self, name):
-        for node in self._nodes:
-            if node.name == name:
-                return MessageColumn(node)
-        raise KeyError(name)
-
-    def __arrow_c_schema__(self):
-        return export_schema(self._table())
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        node = self._table()
-        return export_stream(node, [node])
-
-    def _table(self):
-        return table_node(self._rows, self._nodes)
-
-    def __repr__(self):
-        return f"<MessageColumns {', '.join(self.names)}: {self._rows} rows>"
 
 
 def table_node(rows, list nodes):

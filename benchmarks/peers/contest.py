@@ -33,7 +33,8 @@ class Slice:
 
 
 class Contestant(Protocol):
-    """Something that does a kind of work: decode, encode, crc32c-16k, crc32c-1m, message-decode, message-encode."""
+    """Something that does a kind of work: decode, encode, crc32c-16k, crc32c-1m, message-decode, message-encode,
+    message-columns."""
 
     name: str
     works: tuple[str, ...]

@@ -11,6 +11,8 @@ import kwire
 from benchmarks.messages import INNER, MessageWorkload
 from benchmarks.peers.contest import Absent, InProcess
 
+PARTITION_FIELDS = ("partition_index", "leader_id", "error_code")
+MANY = 10_000  # payloads to columns
 Pass = Callable[[], tuple[int, int]]
 
 
@@ -49,6 +51,40 @@ def kwire_messages() -> InProcess:
         return encoder(lambda: kwire.encode(message, version))
 
     return InProcess("kwire", message_decode=decode, message_encode=encode)
+
+
+def columns_of() -> InProcess:
+    """kwire.columns_of: three fields of every partition in many metadata responses."""
+
+    def prepare(work: Any) -> Pass:
+        paths = [f"topics.partitions.{name}" for name in PARTITION_FIELDS]
+        payloads = [work.data()] * MANY
+        return lambda: (MANY, len(kwire.columns_of(work.message, work.version, payloads, paths)))
+
+    return InProcess("kwire columns_of", message_columns=prepare)
+
+
+def object_loop() -> InProcess:
+    """The same fields by kwire.decode of each, read in a loop."""
+
+    def prepare(work: Any) -> Pass:
+        name, version, payloads = work.message, work.version, [work.data()] * MANY
+
+        def one() -> tuple[int, int]:
+            for payload in payloads:
+                for topic in kwire.decode(name, version, payload).topics:
+                    for partition in topic.partitions:
+                        _ = partition.partition_index, partition.leader_id, partition.error_code
+            return MANY, 0
+
+        return one
+
+    return InProcess("kwire object loop", message_columns=prepare)
+
+
+def kwires() -> list[InProcess]:
+    """kwire's own ways."""
+    return [kwire_messages(), columns_of(), object_loop()]
 
 
 KIO = {

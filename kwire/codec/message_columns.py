@@ -2,16 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import kwire.messages  # gives the engine its facts
-from kwire_c.failure import KwireError
-from kwire_c.sinks import Gatherer, MessageColumn, MessageColumns
+from kwire_c.arrow import export_array, export_schema, export_stream
+from kwire_c.failure import KwireError, LimitError
+from kwire_c.sinks import Gatherer, table_node
 
 __all__ = ["BadMessage", "MessageColumn", "MessageColumns", "columns_of"]
 
 assert kwire.messages
+
+
+class MessageColumn:
+    """One column of MessageColumns: an Arrow array, for whatever takes the Arrow PyCapsule interface."""
+
+    def __init__(self, name: str, nodes: list[Any]) -> None:
+        self.name = name
+        self._nodes = nodes
+
+    def __len__(self) -> int:
+        return sum(node.length for node in self._nodes)
+
+    @property
+    def null_count(self) -> int:
+        """Rows that are null."""
+        return sum(node.null_count for node in self._nodes)
+
+    def __arrow_c_schema__(self) -> object:
+        return export_schema(self._nodes[0])
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        if len(self._nodes) != 1:
+            raise ValueError(f"column {self.name!r} has {len(self._nodes)} chunks: take its stream")
+        return export_array(self._nodes[0])
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return export_stream(self._nodes[0], self._nodes)
+
+    def __repr__(self) -> str:
+        return f"<MessageColumn {self.name!r}: {len(self)} rows in {len(self._nodes)} chunks>"
+
+
+class MessageColumns:
+    """Messages as Arrow columns: pyarrow.table(columns) and polars.DataFrame(columns) take it as it is.
+
+    names; len(): rows; columns["topics.name"]: a MessageColumn; bad: BadMessage of each payload that gave no rows. One
+    chunk unless a column would pass 2 GiB.
+    """
+
+    def __init__(self, chunks: list[tuple[int, list[Any]]], bad: list[BadMessage]) -> None:
+        self.names = tuple(node.name for node in chunks[0][1])
+        self.bad = bad
+        self._chunks = chunks
+
+    def __len__(self) -> int:
+        return sum(rows for rows, _ in self._chunks)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> MessageColumn:
+        if name not in self.names:
+            raise KeyError(name)
+        at = self.names.index(name)
+        return MessageColumn(name, [nodes[at] for _, nodes in self._chunks])
+
+    def __arrow_c_schema__(self) -> object:
+        return export_schema(table_node(*self._chunks[0]))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        tables = [table_node(rows, nodes) for rows, nodes in self._chunks]
+        return export_stream(tables[0], tables)
+
+    def __repr__(self) -> str:
+        return f"<MessageColumns {', '.join(self.names)}: {len(self)} rows in {len(self._chunks)} chunks>"
 
 
 class BadMessage(NamedTuple):
@@ -37,26 +106,29 @@ def columns_of(
     fixed_size_binary(16), bytes and records: binary), else one column a path ("topics.partitions.error_code"), named
     by it: one row an element of the innermost array that the paths pass, none for an empty array; values of outer
     levels stand beside each row. lenient: as in decode; errors="keep": bad payloads give no rows and stand in .bad.
-    Raises DecodeError, UnsupportedVersionError, LimitError (a column over 2 GiB), ValueError for a path there is not.
+    Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column), ValueError
+    for a path there is not.
     """
-    wanted: dict[str, Any] | None = None
-    flat = None
-    if paths is not None:
-        flat = tuple(paths)
-        wanted = _tree(flat)
-    gatherer = Gatherer(message, version, wanted)
+    flat = None if paths is None else tuple(paths)
+    wanted = None if flat is None else _tree(flat)
+    gatherers = [Gatherer(message, version, wanted)]
     bad = []
     for number, payload in enumerate(payloads):
         try:
-            gatherer.add(payload, lenient)
+            try:
+                gatherers[-1].add(payload, lenient)
+            except LimitError:
+                if not gatherers[-1].rows:
+                    raise
+                gatherers.append(Gatherer(message, version, wanted))
+                gatherers[-1].add(payload, lenient)
         except KwireError as error:
             if errors != "keep":
                 raise
             bad.append(BadMessage(number, payload, error))
     if flat is None:
-        return MessageColumns(gatherer.rows, [gatherer.node()], bad)
-    rows, nodes = gatherer.flat(flat)
-    return MessageColumns(rows, nodes, bad)
+        return MessageColumns([(one.rows, [one.node()]) for one in gatherers], bad)
+    return MessageColumns([part for one in gatherers for part in one.flat(flat, 0, one.rows)], bad)
 
 
 def _tree(paths: tuple[str, ...]) -> dict[str, Any]:

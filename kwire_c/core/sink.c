@@ -3,45 +3,44 @@
 
 #include <stdlib.h>
 
-static int grow(kw_store *s, size_t more) {
-    if (KW_LIKELY(s->size - s->used >= more)) return KW_DONE;
-    size_t size = s->size ? s->size : 64;
-    while (size - s->used < more) size *= 2;
-    uint8_t *made = realloc(s->data, size);
-    if (made == NULL) return KW_NO_MEMORY;
-    s->data = made;
-    s->size = size;
-    return KW_DONE;
+int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish);
+void (*kw_sink_give)(kw_buffer *buffer);
+
+static inline int reserve(kw_buffer *b, size_t more) {
+    if (KW_LIKELY(b->room - b->size >= more)) return KW_DONE;
+    return kw_sink_grow(b, b->size + more, 0) ? KW_DONE : KW_NO_MEMORY;
 }
 
-static inline int append(kw_store *s, const void *data, size_t size) {
+static inline int append(kw_buffer *b, const void *data, size_t size) {
     if (size == 0) return KW_DONE; /* both pointers may be NULL then */
-    if (KW_UNLIKELY(grow(s, size) < 0)) return KW_NO_MEMORY;
-    memcpy(s->data + s->used, data, size);
-    s->used += size;
+    if (KW_UNLIKELY(reserve(b, size) < 0)) return KW_NO_MEMORY;
+    memcpy(b->data + b->size, data, size);
+    b->size += size;
     return KW_DONE;
 }
 
 static inline int append_offset(kw_sink *s, size_t end) {
-    if (KW_UNLIKELY(end > INT32_MAX)) return KW_TOO_LARGE;
+    if (KW_UNLIKELY(end > (size_t)s->most)) return KW_TOO_LARGE;
     int32_t at = (int32_t)end;
     return append(&s->offsets, &at, 4);
 }
 
 /* Validity is kept from the first null on; before that every row is there. */
-static inline int mark(kw_sink *s, uint8_t there) {
-    if (KW_LIKELY(there && s->valid.used == 0)) {
-        s->rows++;
-        return KW_DONE;
-    }
-    if (s->valid.used == 0 && s->rows > 0) {
-        if (grow(&s->valid, (size_t)s->rows) < 0) return KW_NO_MEMORY;
-        memset(s->valid.data, 1, (size_t)s->rows);
-        s->valid.used = (size_t)s->rows;
-    }
-    s->rows++;
-    s->nulls += !there;
-    return append(&s->valid, &there, 1);
+static int mark_some(kw_sink *s, uint8_t there, int64_t times) {
+    int64_t rows = s->valid.size == 0 ? s->rows : 0; /* that were not written down yet */
+    if (reserve(&s->valid, (size_t)(rows + times)) < 0) return KW_NO_MEMORY;
+    memset(s->valid.data + s->valid.size, 1, (size_t)rows);
+    memset(s->valid.data + s->valid.size + rows, there, (size_t)times);
+    s->valid.size += (size_t)(rows + times);
+    s->rows += times;
+    s->nulls += there ? 0 : times;
+    return KW_DONE;
+}
+
+static inline int mark(kw_sink *s, uint8_t there, int64_t times) {
+    if (KW_UNLIKELY(!there || s->valid.size)) return times ? mark_some(s, there, times) : KW_DONE;
+    s->rows += times;
+    return KW_DONE;
 }
 
 int kw_sink_start(kw_sink *s) {
@@ -56,18 +55,22 @@ int kw_sink_fixed(kw_sink *s, const uint8_t *native) {
     return append(&s->values, native, kw_width[s->kind]);
 }
 
-int kw_sink_bytes(kw_sink *s, const uint8_t *data, size_t size) {
+static inline int add_bytes(kw_sink *s, const uint8_t *data, size_t size) {
     int status = append(&s->values, data, size);
-    if (status == KW_DONE) status = append_offset(s, s->values.used);
-    return status == KW_DONE ? mark(s, 1) : status;
+    if (status == KW_DONE) status = append_offset(s, s->values.size);
+    return status == KW_DONE ? mark(s, 1, 1) : status;
 }
 
-int kw_sink_list(kw_sink *s) {
+int kw_sink_bytes(kw_sink *s, const uint8_t *data, size_t size) { return add_bytes(s, data, size); }
+
+static inline int add_list(kw_sink *s) {
     int status = append_offset(s, (size_t)s->children[0]->rows);
-    return status == KW_DONE ? mark(s, 1) : status;
+    return status == KW_DONE ? mark(s, 1, 1) : status;
 }
 
-int kw_sink_struct(kw_sink *s) { return mark(s, 1); }
+int kw_sink_list(kw_sink *s) { return add_list(s); }
+
+int kw_sink_struct(kw_sink *s) { return mark(s, 1, 1); }
 
 int kw_sink_null(kw_sink *s) {
     static const uint8_t zero[16] = {0};
@@ -76,51 +79,80 @@ int kw_sink_null(kw_sink *s) {
     if (s->kind == KW_STRUCT) {
         for (int i = 0; status == KW_DONE && i < s->n_children; i++) status = kw_sink_null(s->children[i]);
     } else {
-        status = append_offset(s, s->kind == KW_ARRAY ? (size_t)s->children[0]->rows : s->values.used);
+        status = append_offset(s, s->kind == KW_ARRAY ? (size_t)s->children[0]->rows : s->values.size);
     }
-    return status == KW_DONE ? mark(s, 0) : status;
+    return status == KW_DONE ? mark(s, 0, 1) : status;
 }
 
-int kw_sink_default(kw_sink *s) {
+static int add_default(kw_sink *s) {
     int status = KW_DONE;
     if (s->kind < KW_STRING) return kw_sink_fixed(s, s->field->owner->model + s->field->at);
     if (s->default_null) return kw_sink_null(s);
-    if (s->kind == KW_ARRAY) return kw_sink_list(s);
-    if (s->kind != KW_STRUCT) return kw_sink_bytes(s, (const uint8_t *)"", 0);
-    for (int i = 0; status == KW_DONE && i < s->n_children; i++) status = kw_sink_default(s->children[i]);
-    return status == KW_DONE ? mark(s, 1) : status;
+    if (s->kind == KW_ARRAY) return add_list(s);
+    if (s->kind != KW_STRUCT) return add_bytes(s, (const uint8_t *)"", 0);
+    for (int i = 0; status == KW_DONE && i < s->n_children; i++) status = add_default(s->children[i]);
+    return status == KW_DONE ? mark(s, 1, 1) : status;
 }
 
-static int32_t ends(const kw_sink *s, int64_t row) {
+/* A row of one column, so many times behind another of its shape. */
+static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
+    int width = kw_width[from->kind];
+    const uint8_t *value = from->values.data + row * width;
+    if (reserve(&to->values, (size_t)(times * width)) < 0) return KW_NO_MEMORY;
+    uint8_t *at = to->values.data + to->values.size;
+    if (width == 4) {
+        for (int64_t i = 0; i < times; i++) memcpy(at + i * 4, value, 4);
+    } else {
+        for (int64_t i = 0; i < times; i++) memcpy(at + i * width, value, (size_t)width);
+    }
+    to->values.size += (size_t)(times * width);
+    to->rows += times;
+    return KW_DONE;
+}
+
+static inline int32_t end_of(const kw_sink *s, int64_t row) {
     int32_t at;
     memcpy(&at, s->offsets.data + 4 * row, 4);
     return at;
 }
 
-int kw_sink_take(const kw_sink *from, kw_sink *to, const int64_t *rows, int64_t count) {
+static int repeat_bytes(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
+    int32_t at = end_of(from, row);
+    size_t size = (size_t)(end_of(from, row + 1) - at);
+    if (to->values.size + size * (size_t)times > (size_t)to->most) return KW_TOO_LARGE;
+    if (reserve(&to->values, size * (size_t)times) < 0) return KW_NO_MEMORY;
+    if (reserve(&to->offsets, 4 * (size_t)times) < 0) return KW_NO_MEMORY;
+    for (int64_t i = 0; i < times; i++) {
+        if (size) memcpy(to->values.data + to->values.size, from->values.data + at, size);
+        to->values.size += size;
+        int32_t end = (int32_t)to->values.size;
+        memcpy(to->offsets.data + to->offsets.size, &end, 4);
+        to->offsets.size += 4;
+    }
+    return mark(to, 1, times);
+}
+
+int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
     int status = KW_DONE;
+    if (times == 0) return KW_DONE;
+    if (from->kind < KW_STRING) return repeat_fixed(from, row, to, times);
+    uint8_t there = from->valid.size == 0 || from->valid.data[row];
     if (from->kind == KW_STRUCT) {
         for (int i = 0; status == KW_DONE && i < from->n_children; i++) {
-            status = kw_sink_take(from->children[i], to->children[i], rows, count);
+            status = kw_sink_repeat(from->children[i], row, to->children[i], times);
         }
+        return status == KW_DONE ? mark(to, there, times) : status;
     }
-    for (int64_t i = 0; status == KW_DONE && i < count; i++) {
-        int64_t row = rows[i];
-        if (from->kind < KW_STRING) {
-            status = kw_sink_fixed(to, from->values.data + row * kw_width[from->kind]);
-        } else if (from->valid.used && !from->valid.data[row]) {
-            status = from->kind == KW_STRUCT ? mark(to, 0) : kw_sink_null(to);
-        } else if (from->kind == KW_STRUCT) {
-            status = mark(to, 1);
-        } else if (from->kind == KW_ARRAY) {
-            for (int64_t j = ends(from, row); status == KW_DONE && j < ends(from, row + 1); j++) {
-                status = kw_sink_take(from->children[0], to->children[0], &j, 1);
-            }
-            if (status == KW_DONE) status = kw_sink_list(to);
-        } else {
-            int32_t at = ends(from, row), size = ends(from, row + 1) - at;
-            status = kw_sink_bytes(to, size ? from->values.data + at : NULL, (size_t)size); /* no bytes yet: NULL */
+    if (there && from->kind != KW_ARRAY) return repeat_bytes(from, row, to, times);
+    for (; status == KW_DONE && times; times--) {
+        if (!there) {
+            status = kw_sink_null(to);
+            continue;
         }
+        for (int64_t j = end_of(from, row); status == KW_DONE && j < end_of(from, row + 1); j++) {
+            status = kw_sink_repeat(from->children[0], j, to->children[0], 1);
+        }
+        if (status == KW_DONE) status = add_list(to);
     }
     return status;
 }
@@ -129,119 +161,177 @@ void kw_sink_free(kw_sink *s) {
     if (s == NULL) return;
     for (int i = 0; i < s->n_children; i++) kw_sink_free(s->children[i]);
     free(s->children);
-    free(s->values.data);
-    free(s->offsets.data);
-    free(s->valid.data);
+    kw_sink_give(&s->values);
+    kw_sink_give(&s->offsets);
+    kw_sink_give(&s->valid);
     free(s);
 }
 
-/* Strict lengths; anything odd goes by object, which finds the right error. */
-static inline int take_length(kw_cursor *c, int compact, int width, int64_t *out) {
-    kw_failure failure;
-    if (compact && KW_LIKELY(kw_has(c, 1) && *c->at < 0x80)) {
-        *out = (int64_t)*c->at++ - 1;
-        return KW_DONE;
-    }
-    return kw_take_length(c, compact, width, 0, &failure, out) < 0 ? KW_BY_OBJECT : KW_DONE;
+/* -- the walk: strict; anything odd goes by object, which finds the right error.
+   Each step takes where it begins and gives where it ends; NULL: *status says why. */
+
+static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route *route, int *status);
+
+static inline const uint8_t *stop(int *status, int why) {
+    *status = why;
+    return NULL;
 }
 
-static int walk_run(kw_cursor *c, const kw_route *route, int first) {
-    const kw_op *run = &route->plan->ops[first];
-    if (KW_UNLIKELY(!kw_has(c, run->need))) return KW_BY_OBJECT;
-    if (!route->looked[first]) {
-        c->at += run->need;
-        return KW_DONE;
+/* Goes on at `at` where the sinks took what they were given. */
+static inline const uint8_t *taken(const uint8_t *at, int *status, int why) {
+    return KW_LIKELY(why == KW_DONE) ? at : stop(status, why);
+}
+
+static const uint8_t *take_any_length(const uint8_t *at, const uint8_t *end, int compact, int width, int64_t *out) {
+    kw_cursor c = {.base = at, .at = at, .end = end};
+    kw_failure failure;
+    return kw_take_length(&c, compact, width, 0, &failure, out) < 0 ? NULL : c.at;
+}
+
+static inline const uint8_t *take_length(const uint8_t *at, const uint8_t *end, int compact, int width, int64_t *out) {
+    if (compact && KW_LIKELY(at < end && *at < 0x80)) {
+        *out = (int64_t)*at - 1;
+        return at + 1;
     }
-    for (int i = first + 1; i <= first + run->count; i++) {
-        int kind = route->plan->ops[i].code;
-        if (kind == KW_BOOL && *c->at > 1) return KW_BY_OBJECT;
-        kw_sink *sink = route->sinks[i];
-        if (sink != NULL) {
-            if (KW_UNLIKELY(grow(&sink->values, 16) < 0)) return KW_NO_MEMORY;
-            kw_load_fixed(kind, c->at, sink->values.data + sink->values.used, 0);
-            sink->values.used += kw_width[kind];
-            sink->rows++;
+    int64_t length; /* so that *out may stay in a register */
+    at = take_any_length(at, end, compact, width, &length);
+    *out = length;
+    return at;
+}
+
+/* Room for the fixed-width values of so many walks, so that these need not look. */
+static inline int make_room(const kw_route *route, int64_t walks) {
+    for (int i = 0; i < route->n_steps; i++) {
+        const kw_step *step = &route->steps[i];
+        for (int j = 0; j < step->n_picks; j++) {
+            kw_sink *sink = step->picks[j].sink;
+            if (sink && reserve(&sink->values, (size_t)walks * kw_width[sink->kind]) < 0) return KW_NO_MEMORY;
         }
-        c->at += kw_width[kind];
     }
     return KW_DONE;
 }
 
-static int walk_bytes(kw_cursor *c, const kw_op *op, kw_sink *sink) {
+static inline const uint8_t *walk_run(const uint8_t *at, const uint8_t *end, const kw_step *step, int *status) {
+    if (KW_UNLIKELY(step->op->need > end - at)) return stop(status, KW_BY_OBJECT);
+    for (const kw_pick *pick = step->picks, *last = pick + step->n_picks; pick < last; pick++) {
+        kw_sink *sink = pick->sink;
+        if (pick->kind == KW_BOOL && at[pick->at] > 1) return stop(status, KW_BY_OBJECT);
+        if (sink == NULL) continue;
+        kw_load_fixed(pick->kind, at + pick->at, sink->values.data + sink->values.size, 0);
+        sink->values.size += kw_width[pick->kind];
+        sink->rows++;
+    }
+    return at + step->op->need;
+}
+
+static inline const uint8_t *walk_bytes(const uint8_t *at, const uint8_t *end, int code, int flags, kw_sink *sink,
+                                        int *status) {
     int64_t size;
-    if (take_length(c, op->flags & KW_COMPACT, op->code == KW_STRING ? 2 : 4, &size)) return KW_BY_OBJECT;
-    if (size < 0) return !(op->flags & KW_NULLABLE) ? KW_BY_OBJECT : sink ? kw_sink_null(sink) : KW_DONE;
-    if (!kw_has(c, size)) return KW_BY_OBJECT;
-    if (op->code == KW_STRING && (size > KW_MAX_STRING || !kw_is_ascii(c->at, size))) return KW_BY_OBJECT;
-    const uint8_t *data = c->at;
-    c->at += size;
-    return sink ? kw_sink_bytes(sink, data, (size_t)size) : KW_DONE;
+    at = take_length(at, end, flags & KW_COMPACT, code == KW_STRING ? 2 : 4, &size);
+    if (at == NULL || (size < 0 && !(flags & KW_NULLABLE)) || size > end - at) return stop(status, KW_BY_OBJECT);
+    if (size < 0) return taken(at, status, sink ? kw_sink_null(sink) : KW_DONE);
+    if (code == KW_STRING && (size > KW_MAX_STRING || !kw_is_ascii(at, size))) return stop(status, KW_BY_OBJECT);
+    return taken(at + size, status, sink ? add_bytes(sink, at, (size_t)size) : KW_DONE);
 }
 
-static int walk_array(kw_cursor *c, const kw_op *op, kw_sink *sink, const kw_route *below) {
-    int64_t count;
-    int status = KW_DONE;
-    if (take_length(c, op->flags & KW_COMPACT, 4, &count)) return KW_BY_OBJECT;
-    if (count < 0) return !(op->flags & KW_NULLABLE) ? KW_BY_OBJECT : sink ? kw_sink_null(sink) : KW_DONE;
-    if (count > (c->end - c->at) / op->need) return KW_BY_OBJECT;
-    kw_sink *items = sink ? sink->children[0] : NULL;
-    if (op->code == KW_ARRAY_STRUCT) {
-        for (int64_t i = 0; i < count; i++) {
-            if ((status = kw_route_walk(c, below)) != KW_DONE) return status;
-            if (items && (status = kw_sink_struct(items)) != KW_DONE) return status;
-        }
-    } else if (op->code == KW_ARRAY_STRING) {
-        kw_op text = {.code = KW_STRING, .flags = op->flags & KW_COMPACT};
-        for (int64_t i = 0; i < count; i++) {
-            if ((status = walk_bytes(c, &text, items)) != KW_DONE) return status;
-        }
+static int add_numbers(kw_sink *s, int kind, const uint8_t *data, int64_t count) {
+    int width = kw_width[kind];
+    if (reserve(&s->values, (size_t)(count * width)) < 0) return KW_NO_MEMORY;
+    uint8_t *to = s->values.data + s->values.size;
+    if (kind == KW_INT32) {
+        for (int64_t i = 0; i < count; i++) kw_load_fixed(KW_INT32, data + i * 4, to + i * 4, 0);
     } else {
-        int kind = op->code == KW_ARRAY_UUID ? KW_UUID : op->elem, width = kw_width[kind];
-        if (items && count) {
-            if ((status = grow(&items->values, (size_t)(count * width))) != KW_DONE) return status;
-            uint8_t *to = items->values.data + items->values.used;
-            for (int64_t i = 0; i < count; i++) kw_load_fixed(kind, c->at + i * width, to + i * width, 0);
-            items->values.used += (size_t)(count * width);
-            items->rows += count;
+        for (int64_t i = 0; i < count; i++) kw_load_fixed(kind, data + i * width, to + i * width, 0);
+    }
+    s->values.size += (size_t)(count * width);
+    s->rows += count;
+    return KW_DONE;
+}
+
+static inline const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, const kw_step *step, int *status) {
+    const kw_op *op = step->op;
+    kw_sink *sink = step->sink, *items = sink ? sink->children[0] : NULL;
+    int64_t count;
+    at = take_length(at, end, op->flags & KW_COMPACT, 4, &count);
+    if (at == NULL || (count < 0 && !(op->flags & KW_NULLABLE))) return stop(status, KW_BY_OBJECT);
+    if (count < 0) return taken(at, status, sink ? kw_sink_null(sink) : KW_DONE);
+    if (count * op->need > end - at) return stop(status, KW_BY_OBJECT); /* of 31 and 32 bits: no overflow */
+    if (op->code == KW_ARRAY_STRUCT) {
+        if (make_room(step->below, count) < 0) return stop(status, KW_NO_MEMORY);
+        for (int64_t i = 0; i < count; i++) {
+            at = walk(at, end, step->below, status);
+            if (at == NULL) return NULL;
         }
-        c->at += count * width;
+        if (items && mark(items, 1, count) < 0) return stop(status, KW_NO_MEMORY);
+    } else if (op->code == KW_ARRAY_STRING) {
+        for (int64_t i = 0; i < count; i++) {
+            at = walk_bytes(at, end, KW_STRING, op->flags & KW_COMPACT, items, status);
+            if (at == NULL) return NULL;
+        }
+    } else { /* the need is the width */
+        if (items && count && add_numbers(items, items->kind, at, count) < 0) return stop(status, KW_NO_MEMORY);
+        at += count * op->need;
     }
-    return sink ? kw_sink_list(sink) : KW_DONE;
+    return taken(at, status, sink ? add_list(sink) : KW_DONE);
 }
 
-static int walk_struct(kw_cursor *c, const kw_op *op, kw_sink *sink, const kw_route *below) {
-    if (op->flags & KW_NULLABLE) {
-        if (!kw_has(c, 1)) return KW_BY_OBJECT;
-        uint8_t sign = *c->at++;
-        if (sign == 0xff) return sink ? kw_sink_null(sink) : KW_DONE;
-        if (sign != 1) return KW_BY_OBJECT;
+/* An array that nobody wants. Most are as long as the one before: guessing that, the processor need not wait for the
+   length to know where the next field begins. */
+static inline const uint8_t *pass_array(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
+    if (KW_UNLIKELY(at == end)) return stop(status, KW_BY_OBJECT);
+    if (KW_LIKELY(*at == step->last_length)) {
+        if (KW_UNLIKELY(step->last_size > end - at)) return stop(status, KW_BY_OBJECT);
+        return at + step->last_size;
     }
-    int status = kw_route_walk(c, below);
-    return status == KW_DONE && sink ? kw_sink_struct(sink) : status;
+    const uint8_t *behind = walk_array(at, end, step, status);
+    if (behind && *at && *at < 0x80) {
+        step->last_length = *at;
+        step->last_size = (uint32_t)(behind - at);
+    }
+    return behind;
 }
 
-int kw_route_walk(kw_cursor *c, const kw_route *route) {
+static const uint8_t *walk_struct(const uint8_t *at, const uint8_t *end, const kw_step *step, int *status) {
+    if (step->op->flags & KW_NULLABLE) {
+        if (at == end) return stop(status, KW_BY_OBJECT);
+        uint8_t sign = *at++;
+        if (sign == 0xff) return taken(at, status, step->sink ? kw_sink_null(step->sink) : KW_DONE);
+        if (sign != 1) return stop(status, KW_BY_OBJECT);
+    }
+    if (make_room(step->below, 1) < 0) return stop(status, KW_NO_MEMORY);
+    at = walk(at, end, step->below, status);
+    return at == NULL ? NULL : taken(at, status, step->sink ? kw_sink_struct(step->sink) : KW_DONE);
+}
+
+static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route *route, int *status) {
     const kw_plan *plan = route->plan;
-    int status = KW_DONE;
-    for (int i = 0; i < plan->n_ops; i++) {
-        const kw_op *op = &plan->ops[i];
-        if (op->code == KW_RUN) {
-            status = walk_run(c, route, i);
-            i += op->count;
-        } else if (op->code < KW_STRUCT) {
-            status = walk_bytes(c, op, route->sinks[i]);
-        } else if (op->code == KW_STRUCT) {
-            status = walk_struct(c, op, route->sinks[i], route->below[i]);
+    for (kw_step *step = route->steps, *last = step + route->n_steps; step < last; step++) {
+        int code = step->op->code;
+        if (code == KW_RUN) {
+            at = walk_run(at, end, step, status);
+        } else if (code < KW_STRUCT) {
+            at = walk_bytes(at, end, code, step->op->flags, step->sink, status);
+        } else if (code == KW_STRUCT) {
+            at = walk_struct(at, end, step, status);
+        } else if (step->passes) {
+            at = pass_array(at, end, step, status);
         } else {
-            status = walk_array(c, op, route->sinks[i], route->below[i]);
+            at = walk_array(at, end, step, status);
         }
-        if (KW_UNLIKELY(status != KW_DONE)) return status;
+        if (KW_UNLIKELY(at == NULL)) return NULL;
     }
-    if (!plan->flexible) return KW_DONE;
-    if (KW_UNLIKELY(!kw_has(c, 1) || *c->at != 0)) return KW_BY_OBJECT;
-    c->at++;
-    for (int i = 0; i < plan->n_tags && status == KW_DONE; i++) {
-        if (route->tag_sinks[i] != NULL) status = kw_sink_default(route->tag_sinks[i]);
+    if (!plan->flexible) return at;
+    if (KW_UNLIKELY(at == end || *at != 0)) return stop(status, KW_BY_OBJECT);
+    for (int i = 0; i < plan->n_tags; i++) {
+        int why = route->tag_sinks[i] ? add_default(route->tag_sinks[i]) : KW_DONE;
+        if (KW_UNLIKELY(why != KW_DONE)) return stop(status, why);
     }
-    return status;
+    return at + 1;
+}
+
+int kw_route_walk(const uint8_t *data, size_t size, const kw_route *route) {
+    int status = KW_DONE;
+    if (make_room(route, 1) < 0) return KW_NO_MEMORY;
+    const uint8_t *at = walk(data, data + size, route, &status);
+    return at == NULL ? status : at == data + size ? KW_DONE : KW_BY_OBJECT;
 }

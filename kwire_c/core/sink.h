@@ -2,36 +2,54 @@
 #ifndef KWIRE_SINK_H
 #define KWIRE_SINK_H
 
+#include "buffer.h"
 #include "plan.h"
-
-typedef struct kw_store {
-    uint8_t *data;
-    size_t used, size;
-} kw_store;
 
 /* One column: a value a row. Bools and validity are a byte a row here, packed when they are handed out. */
 typedef struct kw_sink {
     const kw_field *field;
     uint8_t kind;            /* KW_BOOL..KW_BYTES, KW_STRUCT, KW_ARRAY (a list) */
     uint8_t default_null;
-    int64_t rows, nulls;
-    kw_store values;         /* numbers, or the bytes of strings */
-    kw_store offsets;        /* int32: where rows of strings and lists end */
-    kw_store valid;          /* empty: every row is there */
-    struct kw_sink **children; /* of a struct; the one of a list */
     uint16_t n_children;
+    int64_t rows, nulls, most; /* most: rows of a list's child, bytes of strings */
+    kw_buffer values;        /* numbers, or the bytes of strings */
+    kw_buffer offsets;       /* int32: where rows of strings and lists end */
+    kw_buffer valid;         /* empty: every row is there */
+    struct kw_sink **children; /* of a struct; the one of a list */
 } kw_sink;
 
-/* A plan with the sinks of its fields; NULL where nobody wants the column. */
+/* A field of a run that is looked at; sink: NULL for a bool that is only checked. */
+typedef struct kw_pick {
+    kw_sink *sink;
+    uint32_t at;             /* within the run */
+    uint8_t kind;
+} kw_pick;
+
+/* What becomes of one op of a plan: a run, or any other field. */
+typedef struct kw_step {
+    const kw_op *op;
+    kw_sink *sink;           /* NULL where nobody wants the column */
+    struct kw_route *below;  /* of structs and arrays of structs */
+    kw_pick *picks;          /* of a run */
+    uint16_t n_picks;
+    uint8_t passes;          /* an array of numbers that nobody wants */
+    uint8_t last_length;     /* the length that was passed over last, and the bytes of that array */
+    uint32_t last_size;
+} kw_step;
+
+/* A plan with the sinks of its fields. */
 typedef struct kw_route {
     const kw_plan *plan;
-    kw_sink **sinks;             /* beside plan->ops; of a run's first op: any pointer if the run must be looked at */
-    kw_sink **tag_sinks;         /* beside plan->tags */
-    struct kw_route **below;     /* beside plan->ops: of structs and arrays of structs */
-    uint8_t *looked;             /* beside plan->ops: whether a run has a wanted field, or a bool to check */
+    kw_step *steps;
+    kw_sink **tag_sinks;     /* beside plan->tags */
+    uint16_t n_steps;
 } kw_route;
 
 enum { KW_DONE = 0, KW_BY_OBJECT = 1, KW_NO_MEMORY = -1, KW_TOO_LARGE = -2 };
+
+/* Where buffers come from and go to: kw_buffer_grow and kw_buffer_free of the module that has the pool of them. */
+extern int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish);
+extern void (*kw_sink_give)(kw_buffer *buffer);
 
 int kw_sink_fixed(kw_sink *s, const uint8_t *native);
 int kw_sink_bytes(kw_sink *s, const uint8_t *data, size_t size);
@@ -39,11 +57,10 @@ int kw_sink_start(kw_sink *s);                    /* the offset of row 0 */
 int kw_sink_list(kw_sink *s);                     /* a list ends where its child's rows do */
 int kw_sink_struct(kw_sink *s);                   /* a struct that is there */
 int kw_sink_null(kw_sink *s);
-int kw_sink_default(kw_sink *s);
-int kw_sink_take(const kw_sink *from, kw_sink *to, const int64_t *rows, int64_t count);
+int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times);
 void kw_sink_free(kw_sink *s);
 
 /* Appends one message. KW_BY_OBJECT: it has tags or is not plain, the caller takes the slow way (and rolls back). */
-int kw_route_walk(kw_cursor *c, const kw_route *route);
+int kw_route_walk(const uint8_t *data, size_t size, const kw_route *route);
 
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import kwire
 from kwire import messages, schema
+from kwire.codec import message_columns
+from kwire_c import sinks
 from tests.messages import vectors
 
 pytestmark = pytest.mark.quick
@@ -59,6 +62,22 @@ def ordered(value: Any) -> Any:
     return {key: ordered(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
 
 
+@pytest.mark.parametrize("name", vectors.KINDS)
+def test_each_field_alone_is_as_in_the_whole(name: str) -> None:
+    """What nobody wants is passed over, to the same effect: arrays of any length, nulls, strings, structs."""
+    groups: dict[tuple[str, int], list[bytes]] = {}
+    for vector in vectors.messages(name):
+        if len(vector["hex"]) < 4000:
+            groups.setdefault((vector["message"], vector["version"]), []).append(bytes.fromhex(vector["hex"]))
+    for (message, version), payloads in groups.items():
+        whole = pa.array(kwire.columns_of(message, version, payloads)["message"])
+        for field in schema.message(message).fields:
+            if version in field.versions:
+                alone = kwire.columns_of(message, version, payloads, [field.snake_name])[field.snake_name]
+                wanted = pa.array(whole.field(field.snake_name))
+                assert repr(pa.array(alone).to_pylist()) == repr(wanted.to_pylist()), (message, version, field.name)
+
+
 def metadata(topics: int, partitions: int) -> bytes:
     R = messages.MetadataResponse
     return kwire.encode(R(cluster_id="c", topics=[
@@ -66,6 +85,21 @@ def metadata(topics: int, partitions: int) -> bytes:
             R.MetadataResponsePartition(partition_index=j, error_code=i, isr_nodes=range(j)) for j in range(partitions)
         ]) for i in range(topics)
     ]), 12)
+
+
+def test_plain_messages_are_read_without_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    R = messages.MetadataResponse
+    parts = [R.MetadataResponsePartition(partition_index=i, isr_nodes=range(size), replica_nodes=range(size // 3))
+             for i, size in enumerate((3, 3, 0, 1, 200, 2, 2, 200, 3))]
+    response = R(topics=[R.MetadataResponseTopic(name="t", partitions=parts) for _ in range(2)])
+    data = [kwire.encode(response, version) for version in (8, 12)]
+    monkeypatch.setattr(sinks, "decode", None)
+    for version, payload in zip((8, 12), data, strict=True):
+        columns = kwire.columns_of("MetadataResponse", version, [payload], ["topics.partitions.partition_index"])
+        assert pa.array(columns["topics.partitions.partition_index"]).to_pylist() == list(range(9)) * 2
+        whole = pa.table(kwire.columns_of("MetadataResponse", version, [payload])).column("message").to_pylist()
+        seen = [len(part["isr_nodes"]) for part in whole[0]["topics"][1]["partitions"]]
+        assert seen == [3, 3, 0, 1, 200, 2, 2, 200, 3]
 
 
 def test_paths() -> None:
@@ -130,3 +164,29 @@ def test_columns_outlive_their_input() -> None:
     array = pa.array(column)
     del column
     assert array.to_pylist() == ["é", "t1", "t2"]
+
+
+def test_a_full_column_begins_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Full at 24 here, at 2 GiB else: columns of messages, and outer values that repeat beside the rows below."""
+    payloads = [metadata(topics, topics % 3) for topics in (3, 1, 0, 5, 2, 2, 4) * 4]
+    paths = ["cluster_id", "topics.name", "topics.is_internal", "topics.partitions.error_code",
+             "topics.partitions.isr_nodes"]
+    for names in (None, paths, paths[:3]):
+        whole = pa.table(kwire.columns_of("MetadataResponse", 12, payloads, names))
+        with monkeypatch.context() as patch:
+            patch.setattr(message_columns, "Gatherer", functools.partial(sinks.Gatherer, most=24))
+            columns = kwire.columns_of("MetadataResponse", 12, payloads, names)
+            cut = pa.table(columns)
+            cut.validate(full=True)
+            assert cut == whole and len(columns) == whole.num_rows
+            assert cut.column(0).num_chunks > 2
+            name = columns.names[0]
+            assert len(columns[name]) == len(columns) and columns[name].null_count == whole[name].null_count
+            with pytest.raises(ValueError, match="chunks"):
+                pa.array(columns[name])
+            few, some = payloads[:2], [payloads[0], metadata(25, 0), payloads[1]]
+            with pytest.raises(kwire.LimitError):
+                kwire.columns_of("MetadataResponse", 12, some, names)
+            kept = kwire.columns_of("MetadataResponse", 12, some, names, errors="keep")
+            assert pa.table(kept) == pa.table(kwire.columns_of("MetadataResponse", 12, few, names))
+            assert [(bad.number, type(bad.error)) for bad in kept.bad] == [(1, kwire.LimitError)]
