@@ -61,8 +61,8 @@ class Channel:
             reader, writer = await asyncio.open_connection(address.host, address.port, limit=4 * _CHUNK, **secure)
         except OSError as error:
             raise BrokerConnectionError(_why_not(error, tls is not None), address=str(address)) from None
-        except UnicodeError:  # a host name that IDNA refuses
-            raise BrokerConnectionError("is no host name", address=str(address)) from None
+        except (ValueError, OverflowError):  # a host name that IDNA refuses, a port that Metadata made up
+            raise BrokerConnectionError("is no address that can be connected to", address=str(address)) from None
         with contextlib.suppress(OSError):
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(address, reader, writer, client_id=client_id, max_frame=max_frame)

@@ -12,7 +12,7 @@ from kwire.net.connection import Connection
 from kwire.net.failure import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
 from kwire.net.offer import Offer, api_name, intersection
-from kwire_c.failure import KwireError, UnsupportedVersionError
+from kwire_c.failure import DecodeError, KwireError, UnsupportedVersionError
 
 
 class Broker(NamedTuple):
@@ -170,7 +170,11 @@ class Cluster:
         raise BrokerConnectionError("no bootstrap server can be used: " + "; ".join(map(str, told))) from None
 
     async def _learn(self, connection: Connection) -> None:
-        answer = await connection.send(messages.MetadataRequest(topics=[]))
+        try:
+            answer = await connection.send(messages.MetadataRequest(topics=[]))
+        except DecodeError as error:
+            told = f"answers Metadata with what is none: {error}"
+            raise BrokerConnectionError(told, address=str(connection.address)) from None
         if not answer.brokers:
             raise BrokerConnectionError("names no brokers in its Metadata", address=str(connection.address))
         self.brokers = sorted(Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers)

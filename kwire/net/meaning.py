@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import struct
+import uuid
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kwire import schema
+from kwire import messages, schema
 from kwire.schema import Field, Versions
 from kwire.schema.facts import LAST_VERSION
-
-_NO_UUID = 0
 
 
 class Need(NamedTuple):
@@ -25,55 +24,73 @@ class Need(NamedTuple):
 def needs(message: Any, name: str) -> list[Need]:
     """All that a message (of that schema name) needs beyond being encoded; empty when every version will do."""
     facts = schema.message(name)
-    found = {need: None for need in _fields(message, _partial(name), "")}
+    found: dict[Need, None] = {}
+    _collect(message, _parts(name), found)
     rule = _RULES.get(facts.api_key if facts.api_key is not None else -1)
     if rule is not None and facts.type == "request":
         found |= dict.fromkeys(rule(message))
     return list(found)
 
 
+class _Part(NamedTuple):
+    """A field that some version lacks, or in which some version allows no null; or one that holds such fields."""
+
+    name: str
+    default: Any  # what needs nothing; _EMPTY: any empty array
+    need: Need | None  # when it holds something else; None where every version has it
+    null_need: Need | None  # when it is null
+    array: bool
+    below: tuple[_Part, ...]
+
+
+_EMPTY = object()
+
+
 @lru_cache(None)
-def _partial(name: str) -> tuple[tuple[Field, Any], ...]:
-    """(field, its partial fields) where the field, or one below it, is missing or not nullable in some version."""
+def _parts(name: str) -> tuple[_Part, ...]:
     facts = schema.message(name)
-    return _partial_fields(facts.fields, facts.valid_versions)
+    return _parts_of(facts.fields, facts.valid_versions, getattr(messages, name), "")
 
 
-def _partial_fields(fields: tuple[Field, ...], within: Versions) -> tuple[tuple[Field, Any], ...]:
+def _parts_of(fields: tuple[Field, ...], within: Versions, root: Any, path: str) -> tuple[_Part, ...]:
     found = []
     for field in fields:
-        there = field.versions.overlap(within)
-        below = _partial_fields(field.fields, there)
+        there, where = field.versions.overlap(within), f"{path}.{field.snake_name}"
+        below = _parts_of(field.fields, there, root, where)
         nullable = field.nullable_versions.overlap(within)
-        if there != within or below or (nullable and nullable != there):
-            found.append((field, below))
+        need = None if there == within else Need(where, field.versions, field.ignorable)
+        null_need = None if nullable in (schema.NO_VERSIONS, there) else Need(f"{where}=None", field.nullable_versions)
+        null_need = null_need or need
+        if need or null_need or below:
+            default = _default(field, root)
+            found.append(_Part(field.snake_name, default, need, null_need, field.is_array, below))
     return tuple(found)
 
 
-def _fields(value: Any, partial: tuple[tuple[Field, Any], ...], path: str) -> Iterator[Need]:
-    for field, below in partial:
-        held = getattr(value, field.snake_name)
-        if _is_default(held, field):
+def _default(field: Field, root: Any) -> Any:
+    if field.default == "null" or field.type == "records":
+        return None
+    if field.is_array:
+        return _EMPTY
+    if field.type == "uuid":
+        return uuid.UUID(int=0)
+    return getattr(root, field.struct)() if field.struct else field.default_value
+
+
+def _collect(value: Any, parts: tuple[_Part, ...], found: dict[Need, None]) -> None:
+    for name, default, need, null_need, array, below in parts:
+        held = getattr(value, name)
+        if held == default or (default is _EMPTY and held is not None and not len(held)):
             continue
         if held is None:
-            yield Need(f"{path}.{field.snake_name}=None", field.nullable_versions)
+            if null_need is not None:
+                found[null_need] = None
             continue
-        yield Need(f"{path}.{field.snake_name}", field.versions, field.ignorable)
+        if need is not None:
+            found[need] = None
         if below:
-            for item in held if field.is_array else (held,):
-                yield from _fields(item, below, f"{path}.{field.snake_name}")
-
-
-def _is_default(held: Any, field: Field) -> bool:
-    if field.is_array and field.default != "null":
-        return held is not None and not len(held)
-    if field.type == "uuid":
-        return held is None or held.int == _NO_UUID
-    if field.struct and not field.is_array and field.default != "null":
-        return held is not None and held == type(held)()
-    if field.type == "records":
-        return held is None
-    return bool(held == field.default_value)
+            for item in held if array else (held,):
+                _collect(item, below, found)
 
 
 def _list_offsets(message: Any) -> Iterator[Need]:
@@ -115,7 +132,7 @@ def _create_topics(message: Any) -> Iterator[Need]:
 
 def _metadata(message: Any) -> Iterator[Need]:
     for topic in message.topics or ():
-        if topic.name is None or (topic.topic_id is not None and topic.topic_id.int != _NO_UUID):
+        if topic.name is None or (topic.topic_id is not None and topic.topic_id.int):
             yield _from(12, "asking by topic id (KIP-516)")
 
 

@@ -137,6 +137,17 @@ def test_bootstrap_servers_are_tried_in_turn() -> None:
             with pytest.raises(BrokerTimeoutError):
                 async with Cluster(f"{mute.address},{mute.address}", timeout=0.3, probe_timeout=0.2):
                     pass
+            brokers[0].answer = lambda r: r.correlation_id.to_bytes(4, "big") + b"\0\x7f"
+            with pytest.raises(BrokerConnectionError, match=f"{brokers[0].address}: answers Metadata with"):
+                async with Cluster(brokers[0].address):
+                    pass
+            row = messages.MetadataResponse.MetadataResponseBroker
+            for host, port in (("a" * 300, 1), (HOST, -1), (HOST, 1 << 20), ("a\0b", 9092)):
+                made_up = messages.MetadataResponse(brokers=[row(node_id=1, host=host, port=port)])
+                brokers[0].answer = lambda _, made_up=made_up: made_up
+                with pytest.raises(BrokerConnectionError):
+                    async with Cluster(brokers[0].address, timeout=3):
+                        pass
             brokers[0].answer = lambda _: messages.MetadataResponse()
             with pytest.raises(BrokerConnectionError, match="names no brokers"):
                 async with Cluster(brokers[0].address):

@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.spark.conftest import prepare_environment
+from tests.upstream import broker
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
@@ -28,6 +30,7 @@ ELSEWHERE = {
         "tests/spark/test_cluster.py",
 }
 
+BROKER = "localhost:9092"
 SILENT = ("mkdir", "kwire log verify", "kwire log to-parquet", "kwire protocol site")  # say nothing on stdout
 
 
@@ -43,6 +46,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real broker, in place of the localhost:9092 of the examples."""
+    options = broker.Options("4.4.0", tmp_path_factory.mktemp("broker"), heap="256m", c1=True)
+    with broker.start(options) as running:
+        yield running.bootstrap
+
+
 def environment(place: Path) -> dict[str, str]:
     return {**os.environ, "PATH": f"{place / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
             "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}  # fmt: skip
@@ -54,23 +65,25 @@ def run(command: list[str], place: Path) -> str:
     return done.stdout
 
 
-def test_commands_then_python(place: Path) -> None:
+def test_commands_then_python(place: Path, bootstrap: str) -> None:
     for kind, block in BLOCKS:
         if kind == "console":
             lines = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
             assert lines
             for line in lines:
-                out = run(["bash", "-c", line], place)
+                out = run(["bash", "-c", line.replace(BROKER, bootstrap)], place)
                 assert out or line.startswith(SILENT), line
     prepare_environment()
     script = place / "examples.py"
-    script.write_text("\n".join(block for kind, block in BLOCKS if kind == "python"))
+    script.write_text("\n".join(block for kind, block in BLOCKS if kind == "python").replace(BROKER, bootstrap))
     out = run([sys.executable, str(script)], place)
     assert "['BadBatch', 'RecordBatch']" in out
     assert "0 checksum does not match" in out
     assert "2000 ['offset', 'timestamp', 'key', 'value', 'headers']" in out
     assert "records are committed" in out
     assert "True {'topics': [{'" in out
+    assert f"(4, 18) 18\nTrue\n{bootstrap} cannot do StopReplica: needs versions 0 to 4, it does not offer" in out
+    assert "Broker(id=1, host='127.0.0.1'" in out
     assert "False 24 {'answered': 112, 'unanswered': 6}" in out
 
 
