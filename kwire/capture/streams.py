@@ -11,7 +11,7 @@ from kwire.capture.pairing import Pairing
 
 MAX_FRAME = 100 << 20
 _PROOF_LIMIT = 16 << 20  # bytes of the largest frame that is waited for to prove where frames begin
-_MOST_UNDECIDED = 256  # segments that may begin a frame, for which more bytes or requests will tell
+_MOST_UNDECIDED = 32  # segments that may begin a frame, for which more bytes or requests will tell
 _MOST_WAITING = 64 << 20  # bytes of frames that wait for their counterpart
 _VERSIONS = {row.key: row.versions for row in schema.apis()}
 
