@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kwire
-from tests.records import as_kafka
+from tests.records import as_kafka, verdicts
 from tests.records.rebuild import rebuilt
 from tests.upstream.places import VECTORS
 
@@ -98,56 +98,16 @@ def test_compressed_batches_are_rebuilt_to_the_same_records(name: str) -> None:
         assert [as_kafka.record(r, 2) for r in again] == [as_kafka.record(r, 2) for r in batch]
 
 
-# Where kwire judges otherwise than Kafka's classes, by a rule of its own: name -> (kwire takes it, the rule).
-OWN_RULES: dict[str, tuple[bool, str]] = {}
-
-
 @pytest.mark.parametrize("name", ODD)
 def test_verdicts_on_odd_bytes(name: str) -> None:
-    """Sound batches come first and equal; the first bad one, or a length that cannot be, raises."""
     case = told("records-corrupt.jsonl.gz")[name]
-    data = bytes.fromhex(case["hex"])
-    batches = case["batches"]
-    good = [as_kafka.sound(b) for b in batches]
-    first_bad = good.index(False) if False in good else len(good)
-    accepted = first_bad == len(good) and case["batchIteration"] == "ok"
-    if name in OWN_RULES:
-        accepted = OWN_RULES[name][0]
-        first_bad = len(good) if accepted else 0
-    read: list[Any] = []
-    try:
-        for batch in kwire.read_batches(data):
-            records = list(batch)
-            read.append((batch, records))
-    except kwire.KwireError as error:
-        assert not accepted, f"Kafka takes it, kwire refuses: {error}"
-    else:
-        assert accepted, f"Kafka refuses it ({case['batchIteration'], batches}), kwire takes it"
-    assert len(read) == first_bad
-    for (batch, records), want in zip(read, batches, strict=False):
-        assert (batch.magic, batch.size, batch.is_valid()) == (want["magic"], want["sizeInBytes"], want["isValid"])
-        assert [as_kafka.record(r, batch.magic) for r in records] == [
-            as_kafka.wanted_record(r, batch.magic) for r in want["records"]
-        ]
+    verdicts.agree(bytes.fromhex(case["hex"]), case)
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_without_the_checksum(name: str) -> None:
-    """verify_crc=False reads what Kafka's iterators read, which do not look at it."""
     case = told("records-corrupt.jsonl.gz")[name]
-    if not case["batches"] or name in OWN_RULES:
-        return
-    want = case["batches"][0]
-    sound = as_kafka.sound({**want, "ensureValid": "ok"})
-    try:
-        batch = next(iter(kwire.read_batches(bytes.fromhex(case["hex"]), verify_crc=False)))
-        records = [as_kafka.record(r, batch.magic) for r in batch]
-    except kwire.KwireError as error:
-        assert not sound, error
-        return
-    assert sound, "Kafka refuses it"
-    assert batch.is_valid() == want["isValid"]
-    assert records == [as_kafka.wanted_record(r, batch.magic) for r in want["records"]]
+    verdicts.agree_without_checksum(bytes.fromhex(case["hex"]), case)
 
 
 @pytest.mark.parametrize("name", ODD)
