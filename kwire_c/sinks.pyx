@@ -15,7 +15,8 @@ from kwire_c.arrow cimport Node, make_node
 from kwire_c.columns cimport buffer_free, buffer_grow, kw_buffer
 from kwire_c.instance cimport KW_PLACE, KW_SLOT, Span, fallback
 from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_COMPACT, KW_RECORDS,
-                           KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_field, kw_op, kw_plan, kw_width)
+                           KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_cursor, kw_cursor_set, kw_field,
+                           kw_op, kw_plan, kw_width)
 
 cdef extern from "sink.h" nogil:
     ctypedef struct kw_sink:
@@ -57,7 +58,7 @@ cdef extern from "sink.h" nogil:
     int kw_sink_null(kw_sink *s)
     int kw_sink_repeat(const kw_sink *src, int64_t row, kw_sink *to, int64_t times)
     void kw_sink_free(kw_sink *s)
-    int kw_route_walk(const uint8_t *data, size_t size, const kw_route *route)
+    int kw_route_walk(kw_cursor *c, const kw_route *route)
 
 kw_sink_grow, kw_sink_give = buffer_grow, buffer_free
 
@@ -225,14 +226,16 @@ cdef class Gatherer:
     def add(self, payload, bint lenient):
         """Appends the message in a payload. DecodeError, LimitError (a column is full): it appended nothing."""
         cdef Py_buffer buffer
+        cdef kw_cursor c
         cdef int status
         self.remember()
         PyObject_GetBuffer(payload, &buffer, PyBUF_SIMPLE)
         try:
             with nogil:
-                status = kw_route_walk(<const uint8_t *>buffer.buf, buffer.len, self.route)
+                kw_cursor_set(&c, <const uint8_t *>buffer.buf, buffer.len)
+                status = kw_route_walk(&c, self.route)
                 if status == KW_DONE:
-                    status = kw_sink_struct(self.top)
+                    status = kw_sink_struct(self.top) if c.at == c.end else KW_BY_OBJECT
         finally:
             PyBuffer_Release(&buffer)
         if status != KW_DONE:

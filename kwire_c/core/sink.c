@@ -329,9 +329,10 @@ static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route
     return at + 1;
 }
 
-int kw_route_walk(const uint8_t *data, size_t size, const kw_route *route) {
+int kw_route_walk(kw_cursor *c, const kw_route *route) {
     int status = KW_DONE;
     if (make_room(route, 1) < 0) return KW_NO_MEMORY;
-    const uint8_t *at = walk(data, data + size, route, &status);
-    return at == NULL ? status : at == data + size ? KW_DONE : KW_BY_OBJECT;
+    const uint8_t *at = walk(c->at, c->end, route, &status);
+    if (at != NULL) c->at = at;
+    return status;
 }

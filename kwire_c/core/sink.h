@@ -61,6 +61,6 @@ int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times)
 void kw_sink_free(kw_sink *s);
 
 /* Appends one message. KW_BY_OBJECT: it has tags or is not plain, the caller takes the slow way (and rolls back). */
-int kw_route_walk(const uint8_t *data, size_t size, const kw_route *route);
+int kw_route_walk(kw_cursor *c, const kw_route *route);
 
 #endif
