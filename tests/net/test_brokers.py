@@ -16,6 +16,7 @@ from kwire.net.guess import guess
 from kwire.net.offer import Offer
 from tests.net.fake import of_release
 from tests.net.plan import whole_plan
+from tests.net.test_versions import KIP97
 from tests.net.texts import texts, without_port
 from tests.upstream import broker, maven, tool
 
@@ -63,6 +64,9 @@ def check_text(release: str, address: str) -> None:
     out, err = kwire_versions(address, "--as", "4.3")
     assert without_port(out) == without_port(wanted)
     assert schema.release_name(release) in err
+    if release == "0.10.1.1":  # the broker of KIP-97's own listing
+        out, _ = kwire_versions(address, "--kip97")
+        assert out.splitlines()[1:] == KIP97.splitlines()[1:]
     if release == "4.4.0":
         assert without_port(kwire_versions(address)[0]) == without_port(texts()["4.4.0", release])
 

@@ -72,6 +72,8 @@ def test_a_release_is_assumed_where_nothing_answers(closes: bool) -> None:
             keywords = {"probe_timeout": 0.2, "assume_release": "0.9.0.1"}
             async with connect(broker.address, **keywords) as connection:
                 assert connection.assumed == "0.9.0"
+                await asyncio.sleep(0.05)
+                assert len(broker._writers) == 1  # the silent one is closed
                 assert connection.versions["Fetch"] == (0, 1)
                 reply = await connection.send(messages.MetadataRequest(topics=[]))
                 assert reply.brokers[0].node_id == 0
