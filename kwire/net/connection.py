@@ -130,7 +130,7 @@ class Connection:
 
     def _chosen(self) -> Chooser:
         if self._chooser is None:
-            raise RuntimeError(f"the connection to {self.address} was not opened yet: nothing is negotiated")
+            raise BrokerConnectionError("not opened yet: nothing is negotiated", address=str(self.address))
         return self._chooser
 
     def _late(self, seconds: float) -> BrokerTimeoutError:
@@ -171,6 +171,8 @@ class Connection:
         self._channel = await Channel.open(
             self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout
         )
+        if self._closed:  # meanwhile
+            raise BrokerConnectionError("the connection was closed", address=str(self.address))
         return self._channel
 
     async def _renew(self, channel: Channel, lifetime: float) -> None:

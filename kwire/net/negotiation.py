@@ -113,6 +113,8 @@ class Chooser:
         Fields that Kafka calls ignorable are dropped where no version that the broker offers has them. Raises
         UnsupportedVersionError, without asking the broker, where a version, a field or a use is lacking.
         """
+        if isinstance(message, (str, type)):
+            raise TypeError(f"a request is sent, not {message!r}")
         facts = message_of(message).facts
         if facts.type != "request" or facts.api_key is None:
             raise TypeError(f"{facts.name} is no request")

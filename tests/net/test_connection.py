@@ -125,6 +125,23 @@ def test_closed_means_closed() -> None:
     run(work())
 
 
+def test_closed_while_it_opens() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4")) as broker:
+            for rounds in range(1, 12):
+                connection = connect(broker.address)
+                opening = asyncio.create_task(connection.open())
+                for _ in range(rounds):
+                    await asyncio.sleep(0)
+                await connection.close()
+                await asyncio.gather(opening, return_exceptions=True)
+                assert not connection.is_open
+            with pytest.raises(BrokerConnectionError, match="not opened yet"):
+                assert connect(broker.address).versions
+
+    run(work())
+
+
 # --- peers that misbehave: one clear error each, in time, nothing left behind ---
 
 

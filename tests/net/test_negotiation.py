@@ -202,6 +202,9 @@ def test_an_asked_version_is_checked() -> None:
             choose.version_for(messages.MetadataRequest(topics=[]), version)
     with pytest.raises(TypeError, match="is no request"):
         choose.version_for(messages.MetadataResponse())
+    for wrong in ("MetadataRequest", messages.MetadataRequest):
+        with pytest.raises(TypeError, match="a request is sent"):
+            choose.version_for(wrong)
 
 
 def filled(struct: Any, fields: tuple[schema.Field, ...], only: schema.Field | None) -> Any:
