@@ -159,13 +159,15 @@ def add_all(found: Audit, events: Iterable[Exchange | Lost]) -> None:
 def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str | None]:
     """(why a release refuses that version of an API, or None; what else is to be known of it there, or None)."""
     offered = next((row for row in schema.apis(release) if row.key == api_key), None)
+    between = any(row.key == api_key and row.cluster_action for row in schema.apis())
+    note = "sent between brokers, so it goes with their upgrade" if between else None
     if offered is None:
-        return _without(api_key, release), None
+        return _without(api_key, release), note
     has = f"Kafka {release} has {'v' if offered.min_version == offered.max_version else ''}{offered.versions}"
     if version < offered.min_version:
-        return f"v{version} is gone: {has}", None
+        return f"v{version} is gone: {has}", note
     if version > offered.max_version:
-        return f"v{version} is too new: {has}", None
+        return f"v{version} is too new: {has}", note
     if version > offered.max_stable_version:
         return None, "not stable there: only brokers with unstable.api.versions.enable have it"
     return None, "deprecated there" if version in offered.deprecated else None

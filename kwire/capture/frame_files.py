@@ -232,8 +232,11 @@ class FrameWriter:
     _bytes: Any = None
 
     def __post_init__(self) -> None:
-        self._bytes = gzip.GzipFile(f"{self.name}.bin.gz", "xb", compresslevel=1)
-        self._lines = gzip.GzipFile(f"{self.name}.jsonl.gz", "xb", compresslevel=1)
+        bytes_file, lines_file = f"{self.name}.bin.gz", f"{self.name}.jsonl.gz"
+        if os.path.exists(lines_file):
+            raise FileExistsError(17, "File exists", lines_file)
+        self._bytes = gzip.GzipFile(bytes_file, "xb", compresslevel=1)
+        self._lines = gzip.GzipFile(lines_file, "xb", compresslevel=1)
 
     def __enter__(self) -> FrameWriter:
         return self

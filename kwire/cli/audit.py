@@ -68,7 +68,8 @@ def _print(found: Audit) -> None:
     table.columns[4].justify = table.columns[5].justify = "right"
     for use in found.uses:
         style = "red" if use.breaks else None
-        cells = (*use.user, use.api, str(use.version), str(use.count), use.breaks or use.note or "works")
+        verdict = "; ".join(text for text in (use.breaks, use.note) if text) or "works"
+        cells = (*use.user, use.api, str(use.version), str(use.count), verdict)
         table.add_row(*map(_cell, cells), style=style)
     out = console()
     out.print(table)

@@ -51,7 +51,8 @@ def test_the_facts_know_what_kip_896_removed() -> None:
     """Brokers of 4.x list Produce 0 to 2 for librdkafka's sake, but refuse them (KAFKA-18659)."""
     assert verdict(0, 2, "4.4") == ("v2 is gone: Kafka 4.4 has 3-13", None)
     assert verdict(0, 3, "4.4") == (None, None) and verdict(0, 14, "4.4")[0] == "v14 is too new: Kafka 4.4 has 3-13"
-    assert verdict(4, 1, "4.4") == ("LeaderAndIsr is gone: Kafka 4.0 removed it", None)
+    assert verdict(4, 1, "4.4") == (
+        "LeaderAndIsr is gone: Kafka 4.0 removed it", "sent between brokers, so it goes with their upgrade")
     assert verdict(68, 0, "3.0") == ("Kafka 3.0 has no ConsumerGroupHeartbeat yet: it came with 3.5", None)
     assert verdict(999, 0, "4.4") == ("no Kafka release has api 999", None)
     assert verdict(22, 6, "4.4")[0] is None and "not stable" in str(verdict(22, 6, "4.4")[1])
