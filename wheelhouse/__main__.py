@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelhouse import build, inspection, interpreters, manifest, trial
-from wheelhouse.commands import NotHereError, RecipeError
+from wheelhouse.commands import NotHereError, RecipeError, run
 from wheelhouse.targets import TARGETS, Target
 
 
@@ -70,8 +69,11 @@ def make_all(targets: list[Target], work: Path, into: Path) -> dict[str, RecipeE
 
 def commit_time() -> str:
     """When the last commit was made, in seconds since 1970: the same sources give the same bytes."""
-    asked = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=build.ROOT, capture_output=True, text=True)
-    return asked.stdout.strip() or str(int(time.time()))
+    try:
+        told = run(["git", "log", "-1", "--format=%ct"], build.ROOT)
+    except (OSError, RecipeError):  # no git, or no clone
+        return str(int(time.time()))
+    return told.strip()
 
 
 def main() -> int:
