@@ -18,6 +18,7 @@ PACKAGES = ("kwire", "kwire_c")
 SOURCES = {".c", ".h", ".pxd", ".pyx"}  # what stays out of a wheel
 BROUGHT = ["cramjam"]  # what the core asks for
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+LOCAL_OR_GLOBAL = ("VER_NDX_LOCAL", "VER_NDX_GLOBAL")  # a symbol of no version
 ELF_MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
 
 
@@ -100,4 +101,10 @@ def machine_code(content: bytes, target: Target) -> list[str]:
             number = version.name.removeprefix("GLIBC_")
             if tuple(map(int, number.split("."))) > tuple(map(int, OLDEST_GLIBC.split("."))):
                 faults.append(f"wants {version.name}")
+    versions_of = elf.get_section_by_name(".gnu.version")
+    for number, symbol in enumerate(elf.get_section_by_name(".dynsym").iter_symbols()):
+        if symbol["st_shndx"] == "SHN_UNDEF" and symbol["st_info"]["bind"] == "STB_GLOBAL":
+            versioned = versions_of is not None and versions_of.get_symbol(number)["ndx"] not in LOCAL_OR_GLOBAL
+            if not versioned and not symbol.name.startswith(("Py", "_Py")):
+                faults.append(f"wants {symbol.name}, which is neither Python's nor in an old C library")
     return faults

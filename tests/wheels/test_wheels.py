@@ -82,6 +82,7 @@ def test_debug_information_foreign_libraries_and_new_symbols_are_found(tmp_path:
     assert {"has the section .debug_info", "has the section .symtab", "links to libother.so"} <= set(faults)
     assert "looks for libraries in a folder of its own" in faults
     assert any(fault.startswith("wants GLIBC_2.") for fault in faults)
+    assert "wants other, which is neither Python's nor in an old C library" in faults
 
 
 def test_the_manifest(tmp_path: Path) -> None:
