@@ -1,4 +1,4 @@
-"""From the checkout to wheels: one source distribution, compiled and linked for an old C library, labelled by auditwheel."""
+"""From the checkout to wheels: one source distribution, built for an old C library, labelled by auditwheel."""
 
 from __future__ import annotations
 
