@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from kwire.net.address import addresses
+from kwire.net.connection import Options
 from kwire.net.failure import BrokerConnectionError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -44,11 +45,11 @@ def broker_options(command: _Command) -> _Command:
     return command
 
 
-def keywords(command_config: str | None, timeout: float | None, assume_release: str | None) -> dict[str, Any]:
+def keywords(command_config: str | None, timeout: float | None, assume_release: str | None) -> Options:
     """The keywords of connect() and Cluster that these options stand for."""
     from kwire.net.config import read_config
 
-    found = {} if command_config is None else read_config(command_config)
+    found: Options = {} if command_config is None else read_config(command_config)
     if timeout is not None:
         found["timeout"] = timeout
     found["probe_timeout"] = min(5.0, found.get("timeout", 30.0) / 4)

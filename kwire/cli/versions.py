@@ -11,6 +11,7 @@ from kwire import schema
 from kwire.cli import brokers
 from kwire.cli.terminal import print_json
 from kwire.net import FEATURES, Broker, Cluster, Feature
+from kwire.net.connection import Options
 from kwire.net.guess import against, guess
 from kwire.net.listing import against_text, as_json, feature_text, kip97_listing, tool_listing
 from kwire.net.offer import Offer
@@ -74,7 +75,7 @@ def versions(
     return 0 if able and not failures else 1
 
 
-async def _ask(bootstrap: str, keywords: dict[str, Any]) -> dict[Broker, Offer | KwireError]:
+async def _ask(bootstrap: str, keywords: Options) -> dict[Broker, Offer | KwireError]:
     """What each broker offers, or why it does not say."""
     async with Cluster(bootstrap, partial=True, **keywords) as cluster:
         reached = {} if len(cluster.unreachable) == len(cluster.brokers) else cluster.offers

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from kwire import messages
 from kwire.net.address import Address, addresses
-from kwire.net.connection import Connection
+from kwire.net.connection import Connection, Options
 from kwire.net.failure import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
 from kwire.net.offer import Offer, api_name, intersection
@@ -36,14 +36,14 @@ class Cluster:
     are those of connect().
     """
 
-    def __init__(self, bootstrap: str, *, partial: bool = False, **keywords: Any) -> None:
+    def __init__(self, bootstrap: str, *, partial: bool = False, **keywords: Unpack[Options]) -> None:
         self.bootstrap = addresses(bootstrap)
         self.partial, self._keywords = partial, keywords
         self.brokers: list[Broker] = []
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
-        self._timeout = float(keywords.get("timeout", 30))
+        self._timeout = keywords.get("timeout", 30.0)
         self._turn = 0
         self._stale = False
         Connection(self.bootstrap[0], **keywords)  # keywords that are wrong fail now

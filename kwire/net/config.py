@@ -8,8 +8,8 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from kwire.net.connection import Options
 from kwire.net.failure import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
@@ -18,7 +18,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;"]+)""")
 
 
-def read_config(path: str | Path) -> dict[str, Any]:
+def read_config(path: str | Path) -> Options:
     """The keywords of connect() that a properties file stands for; see keywords_of.
 
     Raises OSError where it cannot be read, BrokerConnectionError where it cannot be used.
@@ -36,13 +36,13 @@ def read_config(path: str | Path) -> dict[str, Any]:
         raise type(error)(error.reason, address=str(path)) from None
 
 
-def keywords_of(properties: Mapping[str, str]) -> dict[str, Any]:
+def keywords_of(properties: Mapping[str, str]) -> Options:
     """The keywords of connect(): security.protocol, ssl.* (PEM), sasl.mechanism, sasl.jaas.config, client.id,
     request.timeout.ms. Other properties do not matter to a connection.
 
     Raises AuthenticationError and BrokerConnectionError for values that cannot be used.
     """
-    keywords: dict[str, Any] = {}
+    keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
         raise BrokerConnectionError(f"security.protocol {protocol!r} is none of {', '.join(_PROTOCOLS)}")

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Collection, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from kwire.codec.frames import MAX_FRAME
 from kwire.net import negotiation
@@ -15,8 +15,22 @@ from kwire.net.channel import Channel
 from kwire.net.failure import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import Chooser
 from kwire.net.offer import Offer, assumed_offer
-from kwire.net.sasl import Credentials, credentials
+from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
+
+
+class Options(TypedDict, total=False):
+    """The keywords of connect(), connect_sync() and Cluster; connect() says what they mean."""
+
+    client_id: str | None
+    timeout: float
+    probe_timeout: float
+    tls: bool | ssl.SSLContext
+    sasl: tuple[str, str, str] | TokenCallback | Credentials | None
+    assume_release: str | None
+    deny: Mapping[int | str, Collection[int]] | None
+    unstable: bool
+    max_frame: int
 
 
 class Connection:
@@ -29,7 +43,8 @@ class Connection:
     def __init__(
         self, where: str | Address, *,
         client_id: str | None = "kwire", timeout: float = 30, probe_timeout: float = 5,
-        tls: bool | ssl.SSLContext = False, sasl: Any = None, assume_release: str | None = None,
+        tls: bool | ssl.SSLContext = False,
+        sasl: tuple[str, str, str] | TokenCallback | Credentials | None = None, assume_release: str | None = None,
         deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False, max_frame: int = MAX_FRAME,
     ) -> None:  # fmt: skip
         self.address = where if isinstance(where, Address) else address(where)
@@ -203,7 +218,7 @@ class Connection:
             await channel.close()
 
 
-def connect(where: str | Address, **keywords: Any) -> Connection:
+def connect(where: str | Address, **keywords: Unpack[Options]) -> Connection:
     """A connection to the broker at "host:9092", for `async with`.
 
     client_id: sent with every request ("kwire"). timeout: seconds for opening, and for each send (30). probe_timeout:

@@ -6,17 +6,17 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 from kwire.net.address import Address
-from kwire.net.connection import Connection
+from kwire.net.connection import Connection, Options
 from kwire.net.offer import Offer
 
 
 class SyncConnection:
     """One broker, without async. Made by connect_sync(); opened by `with`. Threads may share it; see Connection."""
 
-    def __init__(self, where: str | Address, **keywords: Any) -> None:
+    def __init__(self, where: str | Address, **keywords: Unpack[Options]) -> None:
         self._connection = Connection(where, **keywords)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -103,6 +103,6 @@ class SyncConnection:
             raise
 
 
-def connect_sync(where: str | Address, **keywords: Any) -> SyncConnection:
+def connect_sync(where: str | Address, **keywords: Unpack[Options]) -> SyncConnection:
     """A connection to the broker at "host:9092", for `with`; the keywords are those of connect()."""
     return SyncConnection(where, **keywords)
