@@ -18,6 +18,7 @@ EXTENSIONS = {
     "crc32c": ["kwire_c/core/crc32c.c", "kwire_c/core/crc32c_x86.c", "kwire_c/core/crc32c_arm.c"],
     "block": [],
     "frames": ["kwire_c/core/frames.c"],
+    "heads": ["kwire_c/core/batch.c"],
     "records": ["kwire_c/core/batch.c"],
     "batches": ["kwire_c/core/batch.c"],
     "build": ["kwire_c/core/batch.c"],

@@ -1,5 +1,5 @@
 # core/batch.h for Cython.
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "batch.h" nogil:
@@ -9,6 +9,7 @@ cdef extern from "batch.h" nogil:
         KW_HEADER_V2
         KW_MIN_LENGTH
         KW_MIN_RECORD
+        KW_PORTION
         KW_TIME_NONE
         KW_TIME_CREATE
         KW_TIME_LOG_APPEND
@@ -62,14 +63,22 @@ cdef extern from "batch.h" nogil:
         int8_t attributes
         int8_t timestamp_type
 
+    ctypedef struct kw_heads:
+        const kw_batch *batch
+        const uint8_t *block
+        uint32_t size
+        uint32_t at
+        uint32_t left
+        uint64_t shift
+
     kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     bint kw_batch_length_trusted(const uint8_t *data, size_t left)
     kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *batch,
                                     kw_record *records, uint32_t count)
     kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size)
     kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *record)
-    kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_batch *wrapper,
-                                    kw_record *records, uint32_t room, uint32_t *count, uint32_t *where)
+    kw_batch_status kw_heads_check(kw_heads *heads, kw_record *first, uint32_t room)
+    kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room, uint32_t *count)
     kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at,
                                    int32_t *key_size, uint32_t *value_at, int32_t *value_size)
     int32_t kw_sequence(int32_t base_sequence, int32_t delta)

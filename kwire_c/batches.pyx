@@ -17,7 +17,8 @@ from kwire_c.batch cimport (
     kw_batch_status,
 )
 from kwire_c.block cimport Block, pin
-from kwire_c.records cimport RecordBatch, checksum_holds, corrupt
+from kwire_c.heads cimport checksum_holds, corrupt
+from kwire_c.records cimport RecordBatch
 
 
 @cython.final
@@ -94,7 +95,6 @@ cdef class BatchIterator:
         batch.data = data
         batch.at = self.origin + self.at
         batch.limit = self.limit
-        batch.loaded = -1
         if self.verify_crc and not checksum_holds(data, &batch.head):
             return self.bad(CorruptBatchError("checksum does not match", position=self.origin + self.at,
                                               offset=batch.head.base_offset), False)

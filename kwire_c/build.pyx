@@ -21,6 +21,7 @@ from kwire_c.batch cimport (
     KW_HEADER_V2,
     KW_LOG_OVERHEAD,
     kw_header_read,
+    kw_heads,
 )
 from kwire_c.block cimport Block, pin
 from kwire_c.crc32c cimport crc32c_update
@@ -165,23 +166,23 @@ cdef class Pieces:
         return 0
 
     cdef int gather_record(self, Piece *piece, Record record) except -1:
+        cdef const kw_heads *home = &record.batch.heads
         cdef uint32_t at = record.head.headers_at, key_at = 0, value_at = 0
         cdef int32_t key_size = 0, value_size = 0
         piece.offset = record.head.offset
         piece.stamp = record.head.stamp
         piece.attributes = <uint8_t> record.head.attributes
-        piece.key = record.data + record.head.key_at
+        piece.key = home.block + record.head.key_at
         piece.key_size = record.head.key_size
-        piece.value = record.data + record.head.value_at
+        piece.value = home.block + record.head.value_at
         piece.value_size = record.head.value_size
         piece.headers = record.head.headers
         for _ in range(record.head.headers):
-            if kw_header_read(record.data, record.size, &at, &key_at, &key_size, &value_at,
-                              &value_size) != KW_BATCH_OK:
+            if kw_header_read(home.block, home.size, &at, &key_at, &key_size, &value_at, &value_size) != KW_BATCH_OK:
                 raise EncodeError("headers changed under the record", path="records.headers")
         piece.headers_size = at - record.head.headers_at
         if piece.headers_size:
-            self.append(record.data + record.head.headers_at, piece.headers_size)
+            self.append(home.block + record.head.headers_at, piece.headers_size)
         return 0
 
     cdef int gather_headers(self, Piece *piece, object headers, Py_ssize_t index) except -1:

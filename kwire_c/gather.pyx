@@ -19,6 +19,7 @@ from kwire_c.batch cimport (
     kw_batch_read,
     kw_batch_status,
     kw_control_type,
+    kw_heads,
     kw_record,
 )
 from kwire_c.block cimport Block, pin
@@ -43,7 +44,7 @@ from kwire_c.columns cimport (
     window_apply,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.records cimport checksum_holds, corrupt, read_heads, unpack
+from kwire_c.heads cimport check_heads, checksum_holds, corrupt, read_heads, unpack
 
 from kwire_c.columns import RecordColumns
 
@@ -64,33 +65,30 @@ cdef class Markers:
     cdef int scan(self, Block block, int32_t source, bint verify_crc, Py_ssize_t limit) except -1:
         cdef kw_batch head
         cdef kw_batch_status status
-        cdef kw_record *records = NULL
-        cdef Py_ssize_t at = 0, room = 0
+        cdef kw_record marker
+        cdef kw_heads heads
+        cdef Py_ssize_t at = 0
         cdef Block payload
         cdef const uint8_t *data
-        try:
-            while at < block.size:
-                data = block.data + at
-                status = kw_batch_read(data, block.size - at, &head)
-                if status == KW_BATCH_TAIL:
+        while at < block.size:
+            data = block.data + at
+            status = kw_batch_read(data, block.size - at, &head)
+            if status == KW_BATCH_TAIL:
+                break
+            if status != KW_BATCH_OK:
+                if not kw_batch_length_trusted(data, block.size - at):
                     break
-                if status != KW_BATCH_OK:
-                    if not kw_batch_length_trusted(data, block.size - at):
-                        break
-                elif (head.magic == 2 and head.attributes & KW_ATTR_CONTROL
-                        and head.attributes & KW_ATTR_TRANSACTIONAL):
-                    try:
-                        payload = unpack(data, &head, limit, at) if head.codec else None
-                        if (not verify_crc or checksum_holds(data, &head)) and read_heads(
-                                data, &head, payload, &records, &room, at) > 0:
-                            kind = kw_control_type(payload.data if payload is not None else data, records)
-                            if kind == 0 or kind == 1:
-                                self.of_producer.setdefault(head.producer_id, []).append((source, at, kind == 0))
-                    except KwireError:
-                        pass  # the pass over all batches reports it
-                at += head.size
-        finally:
-            free(records)
+            elif head.magic == 2 and head.attributes & KW_ATTR_CONTROL and head.attributes & KW_ATTR_TRANSACTIONAL:
+                try:
+                    payload = unpack(data, &head, limit, at) if head.codec else None
+                    if not verify_crc or checksum_holds(data, &head):
+                        check_heads(&heads, data, &head, payload, &marker, 1, at)
+                        kind = kw_control_type(heads.block, &marker) if heads.left else -1
+                        if kind == 0 or kind == 1:
+                            self.of_producer.setdefault(head.producer_id, []).append((source, at, kind == 0))
+                except KwireError:
+                    pass  # the pass over all batches reports it
+            at += head.size
         return 0
 
     def keep(self, producer_id, base_offset, source, position):

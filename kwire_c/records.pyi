@@ -1,10 +1,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
 
-CODECS: tuple[str, ...]
 TIMESTAMP_TYPES: tuple[str, ...]
 
-def set_decompressor(function: Callable[..., Any]) -> None: ...
 def set_control_decoder(function: Callable[[bytes | None, bytes | None], tuple[str | int, Any]]) -> None: ...
 @final
 class Record:

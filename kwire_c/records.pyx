@@ -1,17 +1,16 @@
 """Record batches of magic 0, 1 and 2 as objects: reading."""
 
-import zlib
+import sys
 
+from kwire_c.codecs import codec_name
 from kwire_c.cursor import write_varint
-from kwire_c.failure import CorruptBatchError, LimitError
 from kwire_c.text import decode_replacing
 
-from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.object cimport PyObject_GenericGetAttr
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.stdlib cimport free, realloc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
 
 cimport cython
 
@@ -19,137 +18,31 @@ from kwire_c.batch cimport (
     KW_ATTR_CONTROL,
     KW_ATTR_DELETE_HORIZON,
     KW_ATTR_TRANSACTIONAL,
-    KW_BATCH_CODEC,
-    KW_BATCH_LEGACY_CODEC,
     KW_BATCH_OK,
-    KW_BATCH_TRAILING,
-    KW_BATCH_WRAPPER_NULL,
+    KW_PORTION,
     kw_batch,
-    kw_batch_count,
-    kw_batch_reason,
     kw_batch_status,
     kw_header_read,
-    kw_legacy_entry,
-    kw_legacy_inner,
+    kw_heads,
+    kw_heads_next,
     kw_record,
-    kw_records_read,
     kw_sequence,
     kw_timestamp,
 )
 from kwire_c.block cimport Block, pin
-from kwire_c.crc32c cimport crc32c_update
+from kwire_c.heads cimport check_heads, checksum_holds, corrupt, unpack
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
-# Set by kwire.codec: what these rooms need from above, handed down.
-cdef object _decompress = None
+cdef object _OFFSET = sys.intern("offset"), _TIMESTAMP = sys.intern("timestamp")
+cdef object _KEY = sys.intern("key"), _VALUE = sys.intern("value")
 cdef object _decode_control = None
 
 
-def set_decompressor(function):
-    """Install decompress(codec id, data, *, limit, magic) -> buffer."""
-    global _decompress
-    _decompress = function
-
-
 def set_control_decoder(function):
-    """Install decode(key: bytes or None, value: bytes or None) -> (control type, message or None)."""
+    """Install decode(key: bytes or None, value: bytes or None) -> (control type, message or None): kwire.codec does."""
     global _decode_control
     _decode_control = function
-
-
-cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=None):
-    reason = kw_batch_reason(status).decode()
-    if where is not None:
-        reason = f"{reason}, at byte {where} of the {'records' if head.codec else 'batch'}"
-    return CorruptBatchError(reason, position=position, offset=head.base_offset if head != NULL else -1)
-
-
-cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
-    """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
-    if head.magic == 2:
-        return crc32c_update(0, data + 21, head.size - 21) == head.crc
-    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + 16, head.size - 16, PyBUF_READ)) == head.crc
-
-
-cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
-    """The decompressed payload of a compressed batch: at most limit bytes."""
-    cdef kw_record wrapper
-    cdef kw_batch_status status
-    cdef const uint8_t *start = data + head.payload
-    cdef Py_ssize_t size = <Py_ssize_t> head.size - head.payload
-    if head.codec > 4:
-        raise corrupt(KW_BATCH_CODEC, position, head)
-    if head.magic < 2:
-        if head.codec == 4:
-            raise corrupt(KW_BATCH_LEGACY_CODEC, position, head)
-        status = kw_legacy_entry(data, head.size, &wrapper)
-        if status != KW_BATCH_OK:
-            raise corrupt(status, position, head)
-        if wrapper.value_size < 0:
-            raise corrupt(KW_BATCH_WRAPPER_NULL, position, head)
-        start = data + wrapper.value_at
-        size = wrapper.value_size
-    try:
-        return pin(_decompress(head.codec, PyMemoryView_FromMemory(<char *> start, size, PyBUF_READ), limit=limit,
-                               magic=head.magic))
-    except CorruptBatchError as error:
-        raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
-    except LimitError as error:
-        raise LimitError(error.reason, limit=error.limit, needed=error.needed, offset=position) from None
-
-
-cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payload, kw_record **records,
-                           Py_ssize_t *room, Py_ssize_t position) except -1:
-    """Parse every record's head into records (grown as needed); returns how many. payload: of a compressed batch."""
-    cdef kw_batch_status status
-    cdef uint32_t where = 0, count = 0, size
-    cdef const uint8_t *block = data
-    cdef uint32_t start = head.payload
-    if payload is not None:
-        if payload.size > 0x7fffffff:
-            raise corrupt(KW_BATCH_CODEC, position, head, payload.size)
-        block = payload.data
-        start = 0
-        size = <uint32_t> payload.size
-    else:
-        size = head.size
-    if head.magic == 2:
-        status = kw_batch_count(head, size - start)
-        if status != KW_BATCH_OK:
-            raise corrupt(status, position, head)
-        _reserve(records, room, head.count)
-        with nogil:
-            where = start
-            status = kw_records_read(block, &where, size, head, records[0], <uint32_t> head.count)
-            if status == KW_BATCH_OK and where != size and head.count:
-                status = KW_BATCH_TRAILING
-        count = head.count
-    elif payload is None:
-        _reserve(records, room, 1)
-        status = kw_legacy_entry(block, size, records[0])
-        count = 1
-    else:
-        with nogil:
-            status = kw_legacy_inner(block, size, head, records[0], <uint32_t> room[0], &count, &where)
-        if status == KW_BATCH_OK and count > room[0]:
-            _reserve(records, room, count)
-            status = kw_legacy_inner(block, size, head, records[0], <uint32_t> room[0], &count, &where)
-    if status != KW_BATCH_OK:
-        raise corrupt(status, position, head, where)
-    return count
-
-
-cdef int _reserve(kw_record **records, Py_ssize_t *room, Py_ssize_t count) except -1:
-    cdef void *grown
-    if count > room[0]:
-        grown = realloc(records[0], count * sizeof(kw_record))
-        if grown == NULL:
-            raise MemoryError
-        records[0] = <kw_record *> grown
-        room[0] = count
-    return 0
 
 
 cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
@@ -175,6 +68,31 @@ cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
     return tuple(found)
 
 
+cdef inline object _part(Record record, uint32_t at, int32_t size):
+    """A key or value: bytes or None."""
+    if size < 0:
+        return None
+    return PyBytes_FromStringAndSize(<const char *> record.batch.heads.block + at, size)
+
+
+cdef int64_t _last_stamp = -1
+cdef object _last_timestamp = -1  # the same as an object: records that follow each other often share it
+
+
+cdef inline object _timestamp(Record record):
+    """The timestamp reported."""
+    global _last_stamp, _last_timestamp
+    cdef int64_t stamp = kw_timestamp(&record.batch.head, &record.head)
+    if stamp != _last_stamp:
+        _last_timestamp = stamp
+        _last_stamp = stamp
+    return _last_timestamp
+
+
+cdef tuple _content(Record record):
+    return (record.offset, record.timestamp, record.key, record.value, record.headers)
+
+
 @cython.final
 @cython.freelist(512)
 @cython.no_gc
@@ -186,15 +104,19 @@ cdef class Record:
     Source: Kafka's DefaultRecord and LegacyRecord.
     """
 
+    def __cinit__(self):
+        self.batch = NOWHERE
+
     def __init__(self, offset=-1, timestamp=-1, key=None, value=None, headers=(), *, timestamp_type="create",
                  sequence=-1, attributes=0):
+        cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
         packed = bytearray()
         self.head.offset = offset
-        self.head.stamp = self.reported = timestamp
+        self.head.stamp = timestamp
         self.head.attributes = attributes
         self.head.timestamp_type = _timestamp_type(timestamp_type)
-        self.sequence_number = sequence
         self.head.key_size = self.head.value_size = -1
+        self.head.headers = 0
         if key is not None:
             packed += key
             self.head.key_size = <int32_t> len(packed)
@@ -208,9 +130,16 @@ cdef class Record:
             packed += write_varint(len(name)) + name
             packed += write_varint(-1) if content is None else write_varint(len(content)) + bytes(content)
             self.head.headers += 1
-        self.block = pin(bytes(packed))
-        self.data = self.block.data
-        self.size = <uint32_t> len(packed)
+        # a batch of its own
+        batch.head.magic = 2
+        batch.head.base_offset = offset
+        batch.head.base_sequence = sequence
+        batch.head.max_timestamp = timestamp
+        batch.block = pin(bytes(packed))
+        batch.heads.block = batch.block.data
+        batch.heads.size = <uint32_t> len(packed)
+        batch.is_loaded = True
+        self.batch = batch
 
     @property
     def offset(self):
@@ -220,7 +149,7 @@ cdef class Record:
     @property
     def timestamp(self):
         """Milliseconds since 1970; the batch's where the broker set it; -1 where there is none."""
-        return self.reported
+        return _timestamp(self)
 
     @property
     def timestamp_type(self):
@@ -230,28 +159,27 @@ cdef class Record:
     @property
     def key(self):
         """The key: bytes or None."""
-        if self.head.key_size < 0:
-            return None
-        return PyBytes_FromStringAndSize(<const char *> self.data + self.head.key_at, self.head.key_size)
+        return _part(self, self.head.key_at, self.head.key_size)
 
     @property
     def value(self):
         """The value: bytes or None (a tombstone)."""
-        if self.head.value_size < 0:
-            return None
-        return PyBytes_FromStringAndSize(<const char *> self.data + self.head.value_at, self.head.value_size)
+        return _part(self, self.head.value_at, self.head.value_size)
 
     @property
     def headers(self):
         """Tuple of (str, bytes or None); bad UTF-8 in a key reads as U+FFFD, as in Kafka."""
         if self.head.headers == 0:
             return ()
-        return _headers(self.data, self.size, &self.head)
+        return _headers(self.batch.heads.block, self.batch.heads.size, &self.head)
 
     @property
     def sequence(self):
         """Sequence number of an idempotent producer, -1 without one."""
-        return self.sequence_number
+        cdef const kw_batch *batch = &self.batch.head
+        if batch.base_sequence < 0:
+            return -1
+        return kw_sequence(batch.base_sequence, <int32_t> (self.head.offset - batch.base_offset))
 
     @property
     def attributes(self):
@@ -266,24 +194,33 @@ cdef class Record:
     @property
     def control_type(self):
         """Type of a control record: "COMMIT", "ABORT", ... or the number of an unknown one; None for data."""
-        return _decode_control(self.key, self.value)[0] if self.is_control else None
+        return _decode_control(self.key, self.value)[0] if self.batch.is_control else None
 
     @property
     def control(self):
         """The message in a control record, None if its type is unknown, and for data."""
-        return _decode_control(self.key, self.value)[1] if self.is_control else None
+        return _decode_control(self.key, self.value)[1] if self.batch.is_control else None
 
-    cdef tuple content(self):
-        return (self.head.offset, self.reported, self.key, self.value, self.headers)
+    def __getattribute__(self, name):
+        # what loops read, told by the interned name: going by the properties takes twice as long
+        if name is _VALUE:
+            return _part(self, self.head.value_at, self.head.value_size)
+        if name is _KEY:
+            return _part(self, self.head.key_at, self.head.key_size)
+        if name is _OFFSET:
+            return self.head.offset
+        if name is _TIMESTAMP:
+            return _timestamp(self)
+        return PyObject_GenericGetAttr(self, name)
 
     def __eq__(self, other):
         if not isinstance(other, Record):
             return NotImplemented
-        return self.content() == (<Record> other).content() and self.head.timestamp_type == (
-            <Record> other).head.timestamp_type and self.sequence_number == (<Record> other).sequence_number
+        return _content(self) == _content(other) and self.head.timestamp_type == (
+            <Record> other).head.timestamp_type and self.sequence == other.sequence
 
     def __hash__(self):
-        return hash(self.content())
+        return hash(_content(self))
 
     def __repr__(self):
         rest = "".join(
@@ -297,14 +234,15 @@ cdef class Record:
 
     def __reduce__(self):
         return _rebuild_record, (self.offset, self.timestamp, self.key, self.value, self.headers, self.timestamp_type,
-                                 self.sequence, self.attributes, self.own_timestamp, self.is_control)
+                                 self.sequence, self.attributes, self.own_timestamp, self.batch.is_control)
 
 
 def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequence, attributes, own, is_control):
     cdef Record record = Record(offset, timestamp, key, value, headers, timestamp_type=timestamp_type,
                                 sequence=sequence, attributes=attributes)
     record.head.stamp = own
-    record.is_control = is_control
+    if is_control:
+        record.batch.head.attributes = KW_ATTR_CONTROL
     return record
 
 
@@ -329,39 +267,28 @@ cdef class RecordBatch:
     Source: Kafka's DefaultRecordBatch and AbstractLegacyRecordBatch.
     """
 
-    def __dealloc__(self):
-        free(self.records)
-
-    cdef int load(self) except -1:
-        """Parse every record's head, once."""
-        cdef Py_ssize_t room = 0
-        if self.loaded >= 0:
-            return 0
+    cdef int load(self, kw_record *first=NULL, uint32_t room=0) except -1:
+        """Decompress and check all records, once; then the first room heads are in first."""
         cdef Block payload = None
+        if self.is_loaded:
+            return 0
         if self.head.codec and self.head.count != 0:
             payload = unpack(self.data, &self.head, self.limit, self.at)
-        self.loaded = read_heads(self.data, &self.head, payload, &self.records, &room, self.at)
+        check_heads(&self.heads, self.data, &self.head, payload, first, room, self.at)
         self.payload = payload
+        self.is_loaded = True
         return 0
 
     def __len__(self):
         if self.head.count >= 0:
             return self.head.count
         self.load()
-        return self.loaded
+        return self.heads.left
 
     def __iter__(self):
-        self.load()
         cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
         iterator.batch = self
-        if self.payload is not None:
-            iterator.block = self.payload
-            iterator.data = self.payload.data
-            iterator.size = <uint32_t> self.payload.size
-        else:
-            iterator.block = self.block
-            iterator.data = self.data
-            iterator.size = self.head.size
+        iterator.begin()
         return iterator
 
     def extent(self):
@@ -369,20 +296,22 @@ cdef class RecordBatch:
 
         Misplaced: its offset does not rise, or lies outside of the batch's base and last offset.
         """
-        cdef Py_ssize_t i, misplaced = -1
+        cdef Py_ssize_t i = 0, misplaced = -1
         cdef int64_t stamp, smallest = -1, largest = -1, before = 0
-        self.load()
-        for i in range(self.loaded):
-            stamp = kw_timestamp(&self.head, self.records + i)
+        cdef RecordIterator iterator = iter(self)
+        cdef kw_record *head = iterator.step()
+        while head != NULL:
+            stamp = kw_timestamp(&self.head, head)
             if i == 0 or stamp < smallest:
                 smallest = stamp
             if i == 0 or stamp > largest:
                 largest = stamp
-            if misplaced < 0 and ((i and self.records[i].offset <= before)
-                                  or self.records[i].offset > self.head.last_offset
-                                  or (self.head.magic == 2 and self.records[i].offset < self.head.base_offset)):
+            if misplaced < 0 and ((i and head.offset <= before) or head.offset > self.head.last_offset
+                                  or (self.head.magic == 2 and head.offset < self.head.base_offset)):
                 misplaced = i
-            before = self.records[i].offset
+            before = head.offset
+            i += 1
+            head = iterator.step()
         return smallest, largest, misplaced
 
     @property
@@ -420,15 +349,15 @@ cdef class RecordBatch:
     @property
     def codec(self):
         """"none", "gzip", "snappy", "lz4" or "zstd"; the number of an unknown codec as text."""
-        return CODECS[self.head.codec] if self.head.codec < 5 else str(self.head.codec)
+        return codec_name(self.head.codec)
 
     @property
     def base_offset(self):
         """Offset of the first record, whether or not compaction left it (magic 0, 1: of the first entry)."""
         if self.head.count >= 0:
             return self.head.base_offset
-        self.load()
-        return self.records[0].offset
+        cdef RecordIterator iterator = iter(self)
+        return iterator.step().offset
 
     @property
     def last_offset(self):
@@ -512,35 +441,58 @@ cdef class RecordBatch:
 @cython.freelist(16)
 @cython.no_gc
 cdef class RecordIterator:
-    """The records of one batch in order."""
+    """The records of one batch in order; the heads of a portion of them are held at a time."""
 
     cdef RecordBatch batch
-    cdef Block block
-    cdef const uint8_t *data
-    cdef uint32_t size
-    cdef Py_ssize_t next
+    cdef kw_heads heads       # of what comes behind the portion
+    cdef kw_record *portion
+    cdef uint32_t room, next, end
+
+    def __dealloc__(self):
+        free(self.portion)
+
+    cdef int begin(self) except -1:
+        """Stand before the first record of the batch."""
+        cdef RecordBatch batch = self.batch
+        cdef bint loaded = batch.is_loaded
+        self.room = KW_PORTION if batch.head.count < 0 else min(batch.head.count, KW_PORTION)
+        self.portion = <kw_record *> malloc((self.room or 1) * sizeof(kw_record))
+        if self.portion == NULL:
+            raise MemoryError
+        batch.load(self.portion, self.room)
+        self.heads = batch.heads
+        if not loaded and self.heads.left <= self.room:  # the check left all heads there
+            self.end = self.heads.left
+            self.heads.left = 0
+        return 0
+
+    cdef kw_record *step(self) except? NULL:
+        """The next record's head, NULL behind the last."""
+        cdef kw_batch_status status
+        if self.next == self.end:
+            if not self.heads.left:
+                return NULL
+            self.next = self.end = 0
+            status = kw_heads_next(&self.heads, self.portion, self.room, &self.end)
+            if status != KW_BATCH_OK:
+                raise corrupt(status, self.batch.at, &self.batch.head, self.heads.at)
+        self.next += 1
+        return self.portion + (self.next - 1)
 
     def __iter__(self):
         return self
 
     def __length_hint__(self):
-        return self.batch.loaded - self.next
+        return self.end - self.next + self.heads.left
 
     def __next__(self):
-        cdef RecordBatch batch = self.batch
-        if self.next >= batch.loaded:
+        cdef const kw_record *head = self.step()
+        if head == NULL:
             raise StopIteration
         cdef Record record = Record.__new__(Record)
-        cdef const kw_record *head = batch.records + self.next
-        self.next += 1
+        record.batch = self.batch
         record.head = head[0]
-        record.block = self.block
-        record.data = self.data
-        record.size = self.size
-        record.reported = kw_timestamp(&batch.head, head)
-        record.sequence_number = -1
-        if batch.head.base_sequence >= 0:
-            record.sequence_number = kw_sequence(
-                batch.head.base_sequence, <int32_t> (head.offset - batch.head.base_offset))
-        record.is_control = batch.head.magic == 2 and batch.head.attributes & KW_ATTR_CONTROL
         return record
+
+
+cdef RecordBatch NOWHERE = RecordBatch.__new__(RecordBatch)  # of a Record that nobody filled

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from kwire_c.codecs import CODECS
 from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
 
 Decompress = Callable[[Any, int, int], Any]
 Compress = Callable[[Any, "int | None", int], bytes]
 
-NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 _MODULES = {"gzip": "gzip_members", "snappy": "xerial", "lz4": "lz4_frame", "zstd": "zstd_frame"}
 
 
@@ -88,5 +88,5 @@ def _load(number: int, name: str) -> None:
     _compress[name] = _compress[number] = first_write
 
 
-for _number, _name in enumerate(NAMES[1:], 1):
+for _number, _name in enumerate(CODECS[1:], 1):
     _load(_number, _name)

@@ -6,15 +6,16 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from kwire.codec import compression
-from kwire_c import build, records
+from kwire_c import build, heads, records
 from kwire_c.batches import BadBatch, BatchIterator
+from kwire_c.codecs import CODECS
 from kwire_c.failure import EncodeError
 from kwire_c.records import Record, RecordBatch
 
 __all__ = ["MAX_BATCH_BYTES", "BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"]
 
 MAX_BATCH_BYTES = 64 << 20
-_CODEC_NUMBERS = {name: number for number, name in enumerate(compression.NAMES)}
+_CODEC_NUMBERS = {name: number for number, name in enumerate(CODECS)}
 _TIMESTAMP_TYPES = ("create", "log_append", "none")
 
 
@@ -24,7 +25,7 @@ def _decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, 
     return decode_control(key, value)
 
 
-records.set_decompressor(compression.decompress)
+heads.set_decompressor(compression.decompress)
 records.set_control_decoder(_decode_control)
 build.set_compressor(compression.compress)
 

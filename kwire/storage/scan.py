@@ -8,6 +8,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.storage.source import located
+from kwire_c.codecs import codec_name
 from kwire_c.crc32c import crc32c
 from kwire_c.failure import CorruptBatchError
 from kwire_c.scan import find_header, hop
@@ -19,7 +20,6 @@ WINDOW_BYTES = 32 << 20
 _HEAD = 17  # bytes up to the magic, in every format
 _HEAD_V2 = 61
 _MINIMUM = 14  # a smaller length is corrupt in every format
-_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
 _ZEROS = bytes(1 << 16)
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
@@ -66,8 +66,7 @@ class BatchHeader(NamedTuple):
     @property
     def codec(self) -> str:
         """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
-        number = self.attributes & 7
-        return _CODECS[number] if number < 5 else str(number)
+        return codec_name(self.attributes & 7)
 
     @property
     def timestamp_type(self) -> str:

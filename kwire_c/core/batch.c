@@ -320,46 +320,106 @@ kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *
     return KW_BATCH_OK;
 }
 
-kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_batch *wrapper,
-                                kw_record *records, uint32_t room, uint32_t *count, uint32_t *where) {
-    uint32_t at = 0, n = 0;
+/* The entry of a wrapper at block[*at..size), *at moved behind it; KW_BATCH_TAIL at the end, and where the last entry is
+   torn: as Kafka, that is not an error. */
+static kw_batch_status inner_entry(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *wrapper,
+                                   kw_record *record) {
+    const uint8_t *entry = block + *at;
+    uint32_t left = size - *at;
+    if (left < KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
+    int32_t length = (int32_t)kw_load32(entry + 8);
+    if (length < KW_MIN_LENGTH) return KW_BATCH_INNER;
+    if ((uint32_t)length > left - KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
+    uint8_t magic = entry[16];
+    if (magic > 1 || (magic == 1 && length < 22)) return KW_BATCH_INNER;
+    kw_batch_status status = kw_legacy_entry(entry, (uint32_t)length + KW_LOG_OVERHEAD, record);
+    if (status != KW_BATCH_OK) return status;
+    record->key_at += *at;
+    record->value_at += *at;
+    record->headers_at = size;
+    /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer tells it */
+    if (magic == 1 || wrapper->timestamp_type == KW_TIME_CREATE) record->timestamp_type = wrapper->timestamp_type;
+    *at += (uint32_t)length + KW_LOG_OVERHEAD;
+    return KW_BATCH_OK;
+}
+
+/* Checks all entries of a wrapper; heads->left and heads->shift. */
+static kw_batch_status check_inner(kw_heads *heads, kw_record *first, uint32_t room) {
+    const kw_batch *wrapper = heads->batch;
+    kw_record other;
     int64_t last = 0;
     int nested = 0;
-    while (size - at >= KW_LOG_OVERHEAD) {
-        *where = at;
-        int32_t length = (int32_t)kw_load32(block + at + 8);
-        if (length < KW_MIN_LENGTH) return KW_BATCH_INNER;
-        if ((uint32_t)length > size - at - KW_LOG_OVERHEAD) break; /* a torn last entry: as Kafka, not an error */
-        uint32_t entry = (uint32_t)length + KW_LOG_OVERHEAD;
-        uint8_t magic = block[at + 16];
-        if (magic > 1 || (magic == 1 && length < 22)) return KW_BATCH_INNER;
-        if (n < room) {
-            kw_record *record = records + n;
-            kw_batch_status status = kw_legacy_entry(block + at, entry, record);
-            if (status != KW_BATCH_OK) return status;
-            record->key_at += at;
-            record->value_at += at;
-            record->headers_at = size;
-            /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer tells it */
-            if (magic == 1 || wrapper->timestamp_type == KW_TIME_CREATE) record->timestamp_type = wrapper->timestamp_type;
-        }
-        nested |= block[at + 17] & KW_ATTR_CODEC;
-        last = (int64_t)kw_load64(block + at);
-        n++;
-        at += entry;
+    for (;;) {
+        kw_record *record = heads->left < room ? first + heads->left : &other;
+        kw_batch_status status = inner_entry(heads->block, &heads->at, heads->size, wrapper, record);
+        if (status == KW_BATCH_TAIL) break;
+        if (status != KW_BATCH_OK) return status;
+        nested |= record->attributes & KW_ATTR_CODEC;
+        last = record->offset;
+        heads->left++;
     }
-    *count = n;
-    if (n == 0) return KW_BATCH_WRAPPER_EMPTY;
+    if (heads->left == 0) return KW_BATCH_WRAPPER_EMPTY;
     if (nested) return KW_BATCH_NESTED;
-    if (wrapper->magic == 1) {
-        /* librdkafka once wrote wrappers with offset 0: then the inner offsets stand as they are */
-        int64_t base = 0;
-        if (wrapper->last_offset != 0) {
-            if (wrapper->last_offset < last) return KW_BATCH_WRAPPER_OFFSET;
-            base = (int64_t)((uint64_t)wrapper->last_offset - (uint64_t)last);
-        }
-        for (uint32_t i = 0; i < n && i < room; i++)
-            records[i].offset = (int64_t)((uint64_t)records[i].offset + (uint64_t)base);
+    /* librdkafka once wrote wrappers with offset 0: then the inner offsets stand as they are */
+    if (wrapper->magic == 1 && wrapper->last_offset != 0) {
+        if (wrapper->last_offset < last) return KW_BATCH_WRAPPER_OFFSET;
+        heads->shift = (uint64_t)wrapper->last_offset - (uint64_t)last;
     }
+    for (uint32_t i = 0; i < heads->left && i < room; i++)
+        first[i].offset = (int64_t)((uint64_t)first[i].offset + heads->shift);
+    return KW_BATCH_OK;
+}
+
+/* Checks all records of magic 2; heads->left. */
+static kw_batch_status check_records(kw_heads *heads, kw_record *first, uint32_t room) {
+    kw_record others[KW_PORTION];
+    uint32_t left = heads->left = (uint32_t)heads->batch->count;
+    while (left) {
+        kw_record *records = left == heads->left && room ? first : others;
+        uint32_t most = records == first ? room : KW_PORTION, count = left < most ? left : most;
+        kw_batch_status status =
+            kw_records_read(heads->block, &heads->at, heads->size, heads->batch, records, count);
+        if (status != KW_BATCH_OK) return status;
+        left -= count;
+    }
+    return heads->left && heads->at != heads->size ? KW_BATCH_TRAILING : KW_BATCH_OK;
+}
+
+kw_batch_status kw_heads_check(kw_heads *heads, kw_record *first, uint32_t room) {
+    const uint32_t start = heads->at;
+    kw_record other;
+    kw_batch_status status;
+    heads->left = 0;
+    heads->shift = 0;
+    if (heads->batch->magic == 2) {
+        status = check_records(heads, first, room);
+    } else if (heads->batch->codec) {
+        status = check_inner(heads, first, room);
+    } else {
+        status = kw_legacy_entry(heads->block, heads->size, room ? first : &other);
+        heads->left = 1;
+    }
+    if (status == KW_BATCH_OK) heads->at = start;
+    return status;
+}
+
+kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room, uint32_t *count) {
+    const uint32_t most = heads->left < room ? heads->left : room;
+    kw_batch_status status = KW_BATCH_OK;
+    *count = 0;
+    if (heads->batch->magic == 2) {
+        status = kw_records_read(heads->block, &heads->at, heads->size, heads->batch, records, most);
+    } else if (!heads->batch->codec) {
+        if (most) status = kw_legacy_entry(heads->block, heads->size, records);
+    } else {
+        for (uint32_t i = 0; i < most; i++) {
+            status = inner_entry(heads->block, &heads->at, heads->size, heads->batch, records + i);
+            if (status != KW_BATCH_OK) return status;
+            records[i].offset = (int64_t)((uint64_t)records[i].offset + heads->shift);
+        }
+    }
+    if (status != KW_BATCH_OK) return status;
+    heads->left -= most;
+    *count = most;
     return KW_BATCH_OK;
 }

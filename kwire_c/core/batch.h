@@ -11,6 +11,7 @@
 #define KW_HEADER_V2 61
 #define KW_MIN_LENGTH 14     /* LegacyRecord.RECORD_OVERHEAD_V0: a smaller length is corrupt */
 #define KW_MIN_RECORD 7      /* bytes of the smallest record of magic 2 */
+#define KW_PORTION 256       /* heads of records that are held at a time */
 
 enum { KW_TIME_NONE = -1, KW_TIME_CREATE = 0, KW_TIME_LOG_APPEND = 1 };
 enum {
@@ -94,10 +95,25 @@ kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size);
 /* Magic 0, 1: the one entry of an uncompressed batch, or a wrapper's own key and value. */
 kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *record);
 
-/* Magic 0, 1: the entries of a decompressed wrapper value. room: entries that fit into records; *count: entries
-   there are (call again with more room when it is larger). Offsets become absolute, a torn last entry is left out. */
-kw_batch_status kw_legacy_inner(const uint8_t *block, uint32_t size, const kw_batch *wrapper,
-                                kw_record *records, uint32_t room, uint32_t *count, uint32_t *where);
+/* The records of one batch, read by portions: a batch of nine million needs no room for nine million heads.
+   Filled by the caller: batch, block (the batch itself, or its decompressed payload), size (of the block) and at (the
+   byte of the first record). kw_heads_check comes first. */
+typedef struct {
+    const kw_batch *batch;
+    const uint8_t *block;
+    uint32_t size;
+    uint32_t at;              /* the next byte to read */
+    uint32_t left;            /* records to come */
+    uint64_t shift;           /* what the offsets of a wrapper's entries lack to be absolute */
+} kw_heads;
+
+/* Checks every record of the batch (magic 2: after kw_batch_count): its bytes, the end, and what a wrapper must be.
+   The first room heads stay in first. heads is then at its beginning again, with the number of records in left;
+   on failure heads->at is the byte of what is bad. */
+kw_batch_status kw_heads_check(kw_heads *heads, kw_record *first, uint32_t room);
+
+/* The next heads, at most room; *count is 0 behind the last. Checked anew: the input may be mutable. */
+kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room, uint32_t *count);
 
 /* One header of a record from block[*at..size): key and value spans, moves *at. Checked. */
 kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at, int32_t *key_size,

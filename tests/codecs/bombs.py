@@ -10,7 +10,7 @@ import lz4.block
 import zstandard
 
 import kwire
-from kwire.codec.compression import NAMES
+from kwire_c.codecs import CODECS as NAMES
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -11,6 +11,7 @@ import pytest
 
 from kwire import KwireError
 from kwire.codec import compression
+from kwire_c.codecs import CODECS
 from tests.codecs.payloads import damaged
 from tests.oracle.kafka import HERE as ORACLE
 from tests.oracle.kafka import NEWEST
@@ -54,7 +55,7 @@ def agree(seed: int, count: int) -> None:
         if ours.startswith("ok") and answer.startswith(INCOMPLETE):
             continue
         if ours != answer and not (ours.startswith("error") and answer.startswith("error")):
-            name = compression.NAMES[codec]
+            name = CODECS[codec]
             what = f"{name} magic {magic} {payload[:60].hex()} ({len(payload)} bytes)"
             wrong.append(f"{what}: Java {answer}, kwire {ours}")
     assert not wrong, "\n".join(wrong[:10])

@@ -119,7 +119,8 @@ def test_a_batch_that_is_a_bomb(name: str) -> None:
 
 
 def payloads() -> bytes:
-    from kwire.codec.compression import NAMES, compress
+    from kwire.codec.compression import compress
+    from kwire_c.codecs import CODECS as NAMES
 
     return json.dumps({codec: compress(codec, b"some text " * 9000).hex() for codec in NAMES[1:]}).encode()
 

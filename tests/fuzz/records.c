@@ -30,32 +30,41 @@ static void records_of(const uint8_t *block, uint32_t size, const kw_batch *batc
     }
 }
 
+/* The records of a batch by portions of three: what is checked whole can be read. */
+static void records_in(const uint8_t *block, uint32_t size, uint32_t at, const kw_batch *batch) {
+    kw_heads heads = {.batch = batch, .block = block, .size = size, .at = at};
+    kw_record records[3];
+    uint32_t count, total = 0;
+    if (kw_heads_check(&heads, records, 2) != KW_BATCH_OK) return;
+    records_of(block, size, batch, records, heads.left < 2 ? heads.left : 2);
+    const uint32_t all = heads.left;
+    do {
+        MUST(kw_heads_next(&heads, records, 3, &count) == KW_BATCH_OK);
+        records_of(block, size, batch, records, count);
+        total += count;
+    } while (count);
+    MUST(total == all && heads.at <= size);
+}
+
 static void batches(const uint8_t *data, size_t size) {
     size_t at = 0;
     kw_batch batch;
     while (at < size && kw_batch_read(data + at, size - at, &batch) == KW_BATCH_OK) {
-        uint32_t where = 0, count = 0;
         MUST(batch.size <= size - at);
         sink += (uint32_t)kw_batch_length_trusted(data + at, size - at);
         uint8_t *copy = exact(data + at, batch.size);
         if (batch.magic < 2) {
-            kw_record entry, inner[8];
+            kw_record entry;
             if (kw_legacy_entry(copy, batch.size, &entry) == KW_BATCH_OK) {
                 records_of(copy, batch.size, &batch, &entry, 1);
                 if (entry.value_size >= 0) {
                     uint8_t *value = exact(copy + entry.value_at, (size_t)entry.value_size);
-                    if (kw_legacy_inner(value, (uint32_t)entry.value_size, &batch, inner, 8, &count, &where) == KW_BATCH_OK)
-                        records_of(value, (uint32_t)entry.value_size, &batch, inner, count < 8 ? count : 8);
+                    if (batch.codec) records_in(value, (uint32_t)entry.value_size, 0, &batch);
                     free(value);
                 }
             }
         } else if (kw_batch_count(&batch, batch.size - KW_HEADER_V2) == KW_BATCH_OK) {
-            kw_record *records = malloc(((size_t)batch.count + 1) * sizeof(kw_record));
-            uint32_t here = KW_HEADER_V2;
-            if (kw_records_read(copy, &here, batch.size, &batch, records, (uint32_t)batch.count) == KW_BATCH_OK)
-                records_of(copy, batch.size, &batch, records, (uint32_t)batch.count);
-            MUST(here <= batch.size);
-            free(records);
+            records_in(copy, batch.size, KW_HEADER_V2, &batch);
         }
         free(copy);
         at += batch.size;

@@ -74,8 +74,34 @@ def batch(codec: int, payload: bytes, magic: int, count: int = 1) -> bytes:
     return bytes(inputs.with_checksum(inputs.with_length(whole)))
 
 
+FULL = 64 << 20  # what max_batch_bytes lets a batch unpack to
+
+
+def swarm(magic: int) -> bytes:
+    """A compressed batch of a few kilobytes that unpacks to as many records as fit in the limit, all empty."""
+    if magic == 2:
+        record = bytes([12, 0, 0, 0, 1, 1, 0])  # 7 bytes: null key, null value
+        count = FULL // len(record)
+        return batch(4, bytes(cramjam.zstd.compress(record * count)), 2, count)
+    entry = kwire.build_batch([(0, None, None)], magic=magic)
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return batch(1, packer.compress(entry * (FULL // len(entry))) + packer.flush(), magic)
+
+
+def count_twice(data: bytes, errors: str) -> int:
+    """How many records each batch has, by its length and by two loops."""
+    total = 0
+    for found in kwire.read_batches(data, errors=errors):  # type: ignore[arg-type]
+        counts = {sum(1 for _ in found), len(found), sum(1 for _ in found)}
+        total += counts.pop()
+        assert not counts
+    return total
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "records": lambda data: [list(found) for found in kwire.read_batches(data)],
+    "loops": lambda data: count_twice(data, "raise"),
+    "loops, keep": lambda data: count_twice(data, "keep"),
     "columns": lambda data: kwire.columns(data),
     "views": lambda data: kwire.columns(data, views=True),
     "offsets": lambda data: kwire.columns(data, fields=["offset"]),
@@ -89,16 +115,19 @@ def peak() -> int:
 
 def main(name: str, magic: int, reader: str) -> None:
     """Prints the error's name and the growth of memory in bytes while the bomb was read."""
-    codec, make = BOMBS[name]
-    data = batch(codec, make(), magic)
+    if name == "swarm":
+        codec, data = (4, swarm(2)) if magic == 2 else (1, swarm(magic))
+    else:
+        codec, make = BOMBS[name]
+        data = batch(codec, make(), magic)
     for found in kwire.read_batches(kwire.build_batch([(0, b"k", b"v" * 1000)], codec=kwire_name(codec), magic=magic)):
         list(found)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # the peak counts from here
     before = peak()
     try:
-        READERS[reader](data)
-        print("no error", end=" ")
+        found = READERS[reader](data)
+        print(found if name == "swarm" else "no error", end=" ")
     except kwire.KwireError as error:
         print(type(error).__name__, end=" ")
     print(peak() - before, len(data))

@@ -39,6 +39,15 @@ def test_a_bomb_is_refused_within_twice_the_limit(name: str, magic: int, reader:
     assert grown < 2 * LIMIT
 
 
+@pytest.mark.parametrize("reader", ["loops", "loops, keep"])
+@pytest.mark.parametrize(("magic", "smallest"), [(0, 26), (1, 34), (2, 7)])
+def test_millions_of_records_in_a_small_batch_cost_what_they_unpack_to(magic: int, smallest: int, reader: str) -> None:
+    """Heads of records are held by portions: kept for all of them they would take 48 bytes each."""
+    read, grown = growth("swarm", magic, reader)
+    assert int(read) == LIMIT // smallest
+    assert grown < 1.25 * LIMIT
+
+
 def test_members_that_are_many_cost_what_they_hold() -> None:
     """An inflater copies what follows its stream: 400,000 empty members would copy terabytes."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)

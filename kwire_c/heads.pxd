@@ -1,0 +1,14 @@
+# Batches opened, for the other extensions.
+from libc.stdint cimport uint8_t, uint32_t
+
+from kwire_c.batch cimport kw_batch, kw_batch_status, kw_heads, kw_record
+from kwire_c.block cimport Block
+
+
+cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position)
+cdef bint checksum_holds(const uint8_t *data, const kw_batch *head)
+cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=*)
+cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,
+                     uint32_t room, Py_ssize_t position) except -1
+cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payload, kw_record **records,
+                           Py_ssize_t *room, Py_ssize_t position) except -1
