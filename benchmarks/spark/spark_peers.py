@@ -1,10 +1,18 @@
 """CPU time of Spark jobs over the same segments: kwire's data source and functions, aiokafka, Kafka in the JVM.
 
-Run it from the top folder: python -m benchmarks.spark.spark_peers [--rows 2300000] [--rounds 3]
+Run it from the top folder: python -m benchmarks.spark.spark_peers [--rows 2300000] [--rounds 3] [--only JOB ...]
 CPU time is that of the driver, the JVM and all Python workers together, each job's own share of it: all jobs run in one
-session, warm, in turn. "mapPartitions, aiokafka" counts its tuples where they are made, in Python; "aiokafka, to a
-DataFrame" hands them to the JVM, as the data source does. It prints ratios with min..max over the rounds and writes
-benchmarks/results/spark.json.
+session, warm, in turn, each in Python workers of its own. All give the same rows and answer the same question of them:
+  data source               the kwire format; counted, summed and compared by Spark
+  JVM reader                Kafka's own classes behind the same query
+  aiokafka to a DataFrame   mapPartitions reads the segments with aiokafka into tuples of the data source's seven
+                            columns (timestamps still numbers, which is cheaper), createDataFrame; the same query
+  aiokafka in Python        the same tuples, aggregated by the RDD
+  arrow of segments         mapPartitions(decode_records(output="arrow")) over the segments; aggregated by batch
+  aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, which Spark must first hand to Python
+  arrow of payloads,
+  tuples of payloads
+It prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
 """
 
 from __future__ import annotations
@@ -58,16 +66,47 @@ def payloads_of(paths: list[str]) -> list[bytes]:
     return payloads
 
 
-def with_aiokafka(payloads: Iterator[bytes]) -> Iterator[tuple[Any, ...]]:
+def read_whole(paths: Iterator[str]) -> Iterator[tuple[str, bytes]]:
+    for path in paths:
+        yield Path(path).parent.name, Path(path).read_bytes()
+
+
+def with_aiokafka(inputs: Iterator[tuple[str, bytes]]) -> Iterator[tuple[Any, ...]]:
+    """Rows of the data source's seven columns, timestamps in milliseconds; inputs: (topic-partition, batches)."""
     from aiokafka.record import MemoryRecords
 
-    for payload in payloads:
-        records = MemoryRecords(payload)
+    for name, data in inputs:
+        topic, _, partition = name.rpartition("-")
+        number = int(partition)
+        records = MemoryRecords(data)
         while records.has_next():
             batch = records.next_batch()
             assert batch is not None and batch.validate_crc()
             for record in batch:
-                yield record.offset, record.timestamp, record.key, record.value
+                yield (record.key, record.value, topic, number, record.offset, record.timestamp, record.timestamp_type)
+
+
+def rows_in_python(rows: Iterator[tuple[Any, ...]], key: int, value: int, offset: int) -> Iterator[tuple[int, ...]]:
+    """(rows, bytes of keys, bytes of values, sum of offsets) of tuples; key, value, offset: where they stand."""
+    count = keys = values = offsets = 0
+    for row in rows:
+        count += 1
+        keys += len(row[key])
+        values += len(row[value])
+        offsets += row[offset]
+    yield count, keys, values, offsets
+
+
+def arrow_in_python(batches: Iterator[Any]) -> Iterator[tuple[int, ...]]:
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        yield (batch.num_rows, pc.sum(pc.binary_length(batch["key"])).as_py(),
+               pc.sum(pc.binary_length(batch["value"])).as_py(), pc.sum(batch["offset"]).as_py())
+
+
+def summed(rdd: Any) -> int:
+    return int(rdd.reduce(lambda one, other: tuple(a + b for a, b in zip(one, other, strict=True)))[0])
 
 
 def cpu_seconds(root: psutil.Process) -> float:
@@ -94,35 +133,60 @@ def aggregated(frame: Any) -> int:
 
 
 def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
-    payloads = spark.sparkContext.parallelize(payloads_of(paths), PARTITIONS)
+    context = spark.sparkContext
+    payloads = context.parallelize(payloads_of(paths), PARTITIONS)
+    segments = context.parallelize(paths, len(paths))
     folder = str(Path(paths[0]).parents[1])
+    schema = "key binary, value binary, topic string, partition int, offset long, timestamp long, timestampType int"
+    decode = kwire.spark.decode_records
     jvm: Any = spark._jvm
 
     def in_the_jvm() -> int:
         from pyspark.sql import DataFrame
 
-        names = spark.sparkContext._gateway.new_array(jvm.java.lang.String, len(paths))
+        names = context._gateway.new_array(jvm.java.lang.String, len(paths))
         for number, path in enumerate(paths):
             names[number] = path
         return aggregated(DataFrame(jvm.SegmentRows.read(spark._jsparkSession, names), spark))
 
-    def to_a_frame() -> int:
+    def aiokafka_rows() -> Any:
+        return segments.mapPartitions(read_whole).mapPartitions(with_aiokafka)
+
+    def aiokafka_to_a_frame() -> int:
         from pyspark.sql import functions as f
 
-        rows = payloads.mapPartitions(with_aiokafka)
-        frame = spark.createDataFrame(rows, "offset long, timestamp long, key binary, value binary")
-        found = frame.agg(f.count("*"), f.sum(f.length("value")), f.sum(f.length("key")), f.max("offset")).first()
-        return int(found[0])
+        frame = spark.createDataFrame(aiokafka_rows(), schema)
+        return aggregated(frame.withColumn("timestamp", f.timestamp_millis("timestamp")))
+
+    def seven(rows: Any) -> int:
+        return summed(rows.mapPartitions(lambda some: rows_in_python(some, 0, 1, 4)))
 
     return {
         "data source": lambda: aggregated(spark.read.format("kwire").load(folder)),
         "JVM reader": in_the_jvm,
-        "aiokafka, to a DataFrame": to_a_frame,
-        "mapPartitions, aiokafka": lambda: payloads.mapPartitions(with_aiokafka).count(),
-        "mapPartitions, arrow": lambda: payloads.mapPartitions(kwire.spark.decode_records(output="arrow"))
-        .map(lambda batch: batch.num_rows).sum(),
-        "mapPartitions, tuples": lambda: payloads.mapPartitions(kwire.spark.decode_records()).count(),
+        "aiokafka to a DataFrame": aiokafka_to_a_frame,
+        "aiokafka in Python": lambda: seven(aiokafka_rows()),
+        "arrow of segments": lambda: summed(segments.mapPartitions(lambda some: (data for _, data in read_whole(some)))
+                                            .mapPartitions(decode(output="arrow")).mapPartitions(arrow_in_python)),
+        "aiokafka of payloads": lambda: seven(payloads.map(lambda data: ("w1-0", data)).mapPartitions(with_aiokafka)),
+        "arrow of payloads":
+            lambda: summed(payloads.mapPartitions(decode(output="arrow")).mapPartitions(arrow_in_python)),
+        "tuples of payloads": lambda: summed(payloads.mapPartitions(decode())
+                                             .mapPartitions(lambda some: rows_in_python(some, 2, 3, 0))),
     }
+
+
+RATIOS = (
+    ("data source", "aiokafka to a DataFrame"), ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
+    ("arrow of segments", "aiokafka in Python"), ("arrow of payloads", "aiokafka of payloads"),
+    ("arrow of payloads", "aiokafka to a DataFrame"), ("tuples of payloads", "aiokafka of payloads"),
+)
+
+
+def in_own_workers(spark: SparkSession, name: str, job: Callable[[], int]) -> int:
+    """Run a job; Spark keeps Python workers apart by their environment."""
+    spark.sparkContext.environment["BENCHMARK_JOB"] = name
+    return job()
 
 
 def main() -> None:
@@ -150,24 +214,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = write_segments(Path(folder), wanted.rows)
         work = {name: job for name, job in jobs(spark, paths).items() if not wanted.only or name in wanted.only}
-        rows = {name: job() for name, job in work.items()}  # warm
+        rows = {name: in_own_workers(spark, name, job) for name, job in work.items()}  # warm
         assert len(set(rows.values())) == 1, rows
         for _ in range(wanted.rounds):
             for name, job in work.items():
                 before = cpu_seconds(root)
-                job()
+                in_own_workers(spark, name, job)
                 taken.setdefault(name, []).append(cpu_seconds(root) - before)
         spark.stop()
     count = next(iter(rows.values()))
     print(f"{count:,} rows; CPU seconds of driver, JVM and workers (median, min..max)")
     for name, seconds in taken.items():
-        print(f"  {name:26} {statistics.median(seconds):7.2f}  {min(seconds):.2f}..{max(seconds):.2f}")
+        print(f"  {name:24} {statistics.median(seconds):7.2f}  {min(seconds):.2f}..{max(seconds):.2f}")
     ratios = {}
-    peer = "mapPartitions, aiokafka"
-    frame = "aiokafka, to a DataFrame"
-    for one, other in (("data source", frame), ("data source", peer), ("data source", "JVM reader"),
-                       ("mapPartitions, arrow", frame), ("mapPartitions, arrow", peer),
-                       ("mapPartitions, tuples", peer)):
+    for one, other in RATIOS:
         if one in taken and other in taken:
             each = [b / a for a, b in zip(taken[one], taken[other], strict=True)]
             ratios[f"{one} / {other}"] = each
