@@ -60,6 +60,9 @@ cdef extern from "sink.h" nogil:
     void kw_sink_free(kw_sink *s)
     int kw_route_walk(kw_cursor *c, const kw_route *route)
 
+cdef enum:
+    REPEATED = 50  # times the bytes of the payloads
+
 kw_sink_grow, kw_sink_give = buffer_grow, buffer_free
 
 FORMATS = (b"b", b"c", b"s", b"S", b"i", b"I", b"l", b"g", b"w:16", b"u", b"z")  # by kind, up to bytes
@@ -75,7 +78,8 @@ cdef int check(int status) except -1:
     if status == KW_NO_MEMORY:
         raise MemoryError
     if status == KW_TOO_LARGE:
-        raise LimitError("a column of these messages passes 2 GiB", limit=0x7fffffff)
+        raise LimitError("a column of these messages passes 2 GiB, or outer values repeat in 50 times the payloads",
+                         limit=0x7fffffff)
     return 0
 
 
@@ -93,7 +97,7 @@ cdef class Gatherer:
     cdef int version
     cdef kw_sink *top
     cdef kw_route *route
-    cdef int64_t most
+    cdef int64_t most, room  # room: bytes that repeated outer values may still take
     cdef list routes       # addresses, to be freed
     cdef list sinks        # addresses
     cdef Mark *marks
@@ -105,6 +109,7 @@ cdef class Gatherer:
         self.message = find(message)
         plan = self.message.at(version)
         self.version, self.most, self.routes, self.sinks = plan.version, most, [], []
+        self.room = 1 << 20
         self.top = self.make_sink(NULL, KW_STRUCT, False)
         self.route = self.make_route(plan, self.top, wanted, "")
         check(kw_sink_start(self.top))
@@ -236,6 +241,7 @@ cdef class Gatherer:
                 status = kw_route_walk(&c, self.route)
                 if status == KW_DONE:
                     status = kw_sink_struct(self.top) if c.at == c.end else KW_BY_OBJECT
+            self.room += REPEATED * buffer.len
         finally:
             PyBuffer_Release(&buffer)
         if status != KW_DONE:
@@ -270,7 +276,7 @@ cdef class Gatherer:
         try:
             return [flat_part(self, paths, chains, longest, first, last)]
         except LimitError:
-            if last - first < 2:
+            if last - first < 2 or self.room < self.most:
                 raise
         middle = (first + last) // 2
         return self.flat(paths, first, middle) + self.flat(paths, middle, last)
@@ -301,15 +307,24 @@ cdef class Taken:
         kw_sink_free(self.sink)
 
 
-cdef kw_sink *same_shape(const kw_sink *like) except NULL:
+cdef kw_sink *same_shape(const kw_sink *like, int64_t most) except NULL:
     cdef kw_sink *made = <kw_sink *>some_room(1, sizeof(kw_sink))
     cdef int i
-    made.field, made.kind, made.most = like.field, like.kind, like.most
+    made.field, made.kind, made.most = like.field, like.kind, most
     made.children = <kw_sink **>some_room(like.n_children, sizeof(void *))
     for i in range(like.n_children):
-        made.children[i] = same_shape(like.children[i])
+        made.children[i] = same_shape(like.children[i], most)
         made.n_children = i + 1
     return made
+
+
+cdef size_t taken(const kw_sink *sink) noexcept:
+    """Bytes of a sink's strings and lists."""
+    cdef size_t size = sink.values.size + sink.offsets.size if sink.kind >= KW_STRING else 0
+    cdef int i
+    for i in range(sink.n_children):
+        size += taken(sink.children[i])
+    return size
 
 
 cdef (int64_t, int64_t) below(list arrays, int64_t first, int64_t last) noexcept:
@@ -330,19 +345,20 @@ cdef tuple flat_part(Gatherer self, tuple paths, list chains, list longest, int6
             nodes.append(sink_part(path, <kw_sink *><size_t>address, self, least, most))
         else:
             outer, end = below(arrays, first, last)
-            nodes.append(repeated(path, <kw_sink *><size_t>address, longest[len(arrays):], outer, end))
+            nodes.append(repeated(self, path, <kw_sink *><size_t>address, longest[len(arrays):], outer, end))
     return most - least, nodes
 
 
-cdef Node repeated(str name, kw_sink *sink, list arrays, int64_t outer, int64_t end):
+cdef Node repeated(Gatherer self, str name, kw_sink *sink, list arrays, int64_t outer, int64_t end):
     """A column of an outer level, each of its values beside all rows below it."""
     cdef int64_t first, last
     cdef Taken owner = Taken.__new__(Taken)
-    owner.sink = same_shape(sink)
+    owner.sink = same_shape(sink, min(self.most, max(0, self.room)))
     check(kw_sink_start(owner.sink))
     for outer in range(outer, end):
         first, last = below(arrays, outer, outer + 1)
         check(kw_sink_repeat(sink, outer, owner.sink, last - first))
+    self.room -= taken(owner.sink)
     return sink_node(name, owner.sink, owner)
 
 
