@@ -274,6 +274,7 @@ def from_json(message, version, value):
     """The message that Kafka's JsonConverter reads from a value of JSON at a version: the reverse of to_json.
 
     message: its name or class. Fields that the version lacks are ignored, tagged ones may be left out.
+    A key is the newest release's name, or one that the field had at that version in 3.9 or later.
     Raises EncodeError (path, reason) for values that do not fit, UnsupportedVersionError.
     """
     cdef Message found = find(message)

@@ -1,7 +1,6 @@
 """The walker that reads: bytes to the fields of message instances, by the ops of a plan."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-
 from cpython.object cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
@@ -34,7 +33,6 @@ cdef extern from "Python.h":
     PyObject *PyExc_UnicodeDecodeError
     void raw_incref "Py_INCREF"(PyObject *)
     void raw_decref "Py_DECREF"(PyObject *)
-
 
 cdef PyObject *empty_text = <PyObject *>""
 cdef PyObject *empty_tuple = <PyObject *>()
@@ -125,9 +123,7 @@ cdef inline int take_text_size(Walk *w, const kw_op *op, int64_t *size) noexcept
         return -1
     if size[0] > KW_MAX_STRING:
         return kw_fail(&w.f, &w.c, KW_STRING_LONG, size[0])
-    if size[0] > 0 and not kw_has(&w.c, size[0]):
-        return kw_fail(&w.f, &w.c, KW_SHORT, size[0])
-    return 0
+    return kw_fail(&w.f, &w.c, KW_SHORT, size[0]) if size[0] > 0 and not kw_has(&w.c, size[0]) else 0
 
 
 cdef int read_string(Walk *w, const kw_op *op, char *self) noexcept:
@@ -236,7 +232,7 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
         raw_incref(empty_tuple)
         store(self, op.at, empty_tuple)
         return 0
-    if count > (w.c.end - w.c.at) // op.need:
+    if count * op.need > w.c.end - w.c.at:  # of 31 and 32 bits: no overflow
         return kw_fail(&w.f, &w.c, KW_COUNT, count)
     if op.code == KW_ARRAY_INT and op.elem == KW_INT32 and count <= 8:
         return read_few(w, op, self, count)
@@ -495,12 +491,8 @@ cdef bint is_default(const kw_op *op, char *self) noexcept:
     cdef const kw_field *field = op.field
     cdef const uint8_t *place = KW_PLACE(self, op.at)
     cdef const uint8_t *model = field.owner.model + op.at
-    cdef int i
     if op.code < KW_STRING:
-        for i in range(kw_width[op.code]):
-            if place[i] != model[i]:
-                return False
-        return True
+        return memcmp(place, model, kw_width[op.code]) == 0
     try:
         return slot_equal(field, KW_SLOT(self, op.at), NULL)
     except BaseException:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
+import subprocess
 import sys
 from typing import Any
 
 import pytest
 
-import kwire
+import kwire.schema
 from kwire.cli import main
 
 pytestmark = pytest.mark.quick
@@ -80,3 +82,30 @@ def test_frames(run: Any) -> None:
 def test_failures_are_one_line(run: Any, arguments: tuple[str, ...], stdin: bytes, code: int, words: str) -> None:
     seen, out, err = run(*arguments, stdin=stdin)
     assert seen == code and out == b"" and words in err and err.count("\n") == 1, (seen, err)
+
+
+def test_shells_complete_commands_and_names(tmp_path: Any) -> None:
+    """By the command that the README names; bash runs it, zsh and fish get a script of their own."""
+    command = tmp_path / "kwire"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kwire "$@"\n')
+    command.chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+                                "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}  # fmt: skip
+
+    def completed(*words: str) -> list[str]:
+        script = (
+            'eval "$(_KWIRE_COMPLETE=bash_source kwire)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+            '_kwire_completion kwire; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        ran = subprocess.run(["bash", "-c", script, "bash", *words], env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.split()
+
+    assert completed("kwire", "decode", "Heartb") == ["HeartbeatRequest", "HeartbeatResponse"]
+    assert len(completed("kwire", "encode", "")) == len(kwire.schema.message_names())
+    assert "frame" in completed("kwire", "fr")
+    assert completed("kwire", "decode", "--from", "he") == ["hex"]
+    for shell in ("zsh", "fish"):
+        ran = subprocess.run([str(command)], env=environment | {"_KWIRE_COMPLETE": f"{shell}_source"},
+                             capture_output=True, text=True)  # fmt: skip
+        assert ran.returncode == 0 and "_KWIRE_COMPLETE" in ran.stdout

@@ -1,6 +1,7 @@
 """messages.pyi: fresh, true to the classes, and understood by type checkers."""
 
 import ast
+import json
 import subprocess
 import sys
 
@@ -70,3 +71,18 @@ def test_mypy_resolves_nested_fields(tmp_path, sample, errors):
         capture_output=True, text=True, cwd=stub.STUB.parents[1],
     )
     assert run.stdout.count("error:") == errors, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(("sample", "errors"), [(SAMPLE, 0), (WRONG, 3)])
+def test_pyright_resolves_nested_fields(tmp_path, sample, errors):
+    path = tmp_path / "sample.py"
+    path.write_text(sample)
+    (tmp_path / "pyrightconfig.json").write_text(
+        json.dumps({"typeCheckingMode": "standard", "pythonVersion": "3.11", "extraPaths": [str(stub.STUB.parents[1])]})
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path), str(path)],
+        capture_output=True, text=True, cwd=tmp_path,
+    )
+    told = json.loads(run.stdout)["generalDiagnostics"]
+    assert len([one for one in told if one["severity"] == "error"]) == errors, told
