@@ -144,7 +144,7 @@ def decode_request_header(data: Buffer, *, lenient: bool = False) -> Any:
 
 def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
     """(header, position behind it, name of the request, version of the header)."""
-    head = bytes(memoryview(data)[:4])
+    head = bytes(memoryview(data).cast("B")[:4])
     if len(head) < 4:
         raise DecodeError(f"need 4 bytes, {len(head)} left", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
@@ -163,7 +163,7 @@ def _guess_header(frame: Buffer) -> Any:
             return decode_from("RequestHeader", version, frame, lenient=True)[0]
         except KwireError:
             continue
-    view = memoryview(frame)
+    view = memoryview(frame).cast("B")
     return messages.RequestHeader(
         request_api_key=int.from_bytes(view[:2], "big", signed=True),
         request_api_version=int.from_bytes(view[2:4], "big", signed=True),
@@ -171,7 +171,7 @@ def _guess_header(frame: Buffer) -> Any:
 
 
 def _left_over(frame: Buffer, end: int, lenient: bool, what: str) -> bytes:
-    rest = bytes(memoryview(frame)[end:])
+    rest = bytes(memoryview(frame).cast("B")[end:])
     if rest and not lenient:
         raise DecodeError(f"{len(rest)} bytes left over", offset=end, what=what)
     return rest
@@ -194,6 +194,8 @@ def decode_response(
     correlation_id = None
     if request is not None:
         header = request.header if isinstance(request, Request) else request
+        if not isinstance(header, messages.RequestHeader):
+            raise TypeError(f"expected a Request or its header, got {type(request).__name__}")
         key, asked, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
     elif api is None or version is None:
         raise TypeError("decode_response needs the request, or api= and version=")
@@ -209,7 +211,7 @@ def decode_response(
             f"correlation id {response_header.correlation_id} answers another request than {correlation_id}",
             path=".correlation_id", what="ResponseHeader",
         )
-    if key == _API_VERSIONS and asked and memoryview(frame)[at : at + 2] == _UNSUPPORTED_VERSION.to_bytes(2, "big"):
+    if key == _API_VERSIONS and asked and _starts_with_error(frame, at, _UNSUPPORTED_VERSION):
         try:
             message, end = decode_from(name, 0, frame, at, lenient=lenient)
             rest = _left_over(frame, end, lenient, f"{name} v0")
@@ -230,9 +232,15 @@ def _response_facts(key: int, version: int) -> tuple[str, int]:
     return facts.name, facts.header_version(facts.check(version))
 
 
+def _starts_with_error(frame: Buffer, at: int, code: int) -> bool:
+    return memoryview(frame).cast("B")[at : at + 2] == code.to_bytes(2, "big")
+
+
 def _key_of(api: int | str) -> int:
     if isinstance(api, int):
         return api
+    if not isinstance(api, str):
+        raise TypeError(f"api is a key or a name, not {api!r:.80}")
     facts = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
     if facts.api_key is None or facts.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{api} is no API", api=api)
@@ -284,7 +292,7 @@ def encode_response(
 
 def pack_frame(frame: Buffer) -> bytes:
     """The frame with its 4-byte size in front, as it goes over a connection."""
-    data = bytes(frame)
+    data = memoryview(frame).tobytes()
     return len(data).to_bytes(4, "big") + data
 
 
@@ -309,7 +317,7 @@ class FrameReader:
 
         Raises LimitError for a size over max_size and DecodeError for a negative one; the stream is lost then.
         """
-        self._rest += memoryview(data)
+        self._rest += memoryview(data).cast("B")
         frames, at = [], 0
         try:
             while len(self._rest) - at >= 4:

@@ -109,6 +109,10 @@ def columns_of(
     Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column), ValueError
     for a path there is not.
     """
+    if errors not in ("raise", "keep"):
+        raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+    if isinstance(paths, str):
+        raise TypeError("paths are several: a list of them, not one str")
     flat = None if paths is None else tuple(paths)
     wanted = None if flat is None else _tree(flat)
     gatherers = [Gatherer(message, version, wanted)]
@@ -133,10 +137,12 @@ def columns_of(
 
 def _tree(paths: tuple[str, ...]) -> dict[str, Any]:
     """The paths as nested dicts; None stands for everything below."""
-    if not paths or len(set(paths)) != len(paths):
+    if not paths or len(paths) != len({*map(str, paths)}):
         raise ValueError("paths must be there, each once")
     tree: dict[str, Any] = {}
     for path in paths:
+        if not isinstance(path, str):
+            raise TypeError(f"a path is a str, not {type(path).__name__}")
         *above, last = path.split(".")
         here = tree
         for name in above:

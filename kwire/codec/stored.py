@@ -63,7 +63,7 @@ def encode_remote_log_record(message: Any, version: int) -> bytes:
 
 
 def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Any, int]:
-    view = memoryview(data)
+    view = memoryview(data).cast("B")
     frame, at = _uvarint(view, 0, lenient)
     number, at = _uvarint(view, at, lenient)
     version, at = _uvarint(view, at, lenient)
@@ -119,7 +119,7 @@ def decode_coordinator_record(
     that the facts lack gives key and value as bytes. Raises DecodeError, UnsupportedVersionError.
     """
     known = record_types(_kind(kind))
-    view = memoryview(key)
+    view = memoryview(key).cast("B")
     if len(view) < 2:
         raise DecodeError(f"need 2 bytes, {len(view)} left", what=f"key of a {kind} record")
     number = int.from_bytes(view[:2], "big", signed=True)
@@ -129,7 +129,7 @@ def decode_coordinator_record(
     key_message = _behind_version(found.key, 0, view, lenient)
     if value is None:
         return CoordinatorRecord(number, found.name, key_message, None, None)
-    body = memoryview(value)
+    body = memoryview(value).cast("B")
     if len(body) < 2:
         raise DecodeError(f"need 2 bytes, {len(body)} left", what=found.value)
     version = int.from_bytes(body[:2], "big", signed=True)

@@ -190,3 +190,17 @@ def test_a_full_column_begins_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
             kept = kwire.columns_of("MetadataResponse", 12, some, names, errors="keep")
             assert pa.table(kept) == pa.table(kwire.columns_of("MetadataResponse", 12, few, names))
             assert [(bad.number, type(bad.error)) for bad in kept.bad] == [(1, kwire.LimitError)]
+
+
+def test_wrong_arguments() -> None:
+    data = metadata(1, 1)
+    for wrong in ("topics", [None], [5], 5):
+        with pytest.raises(TypeError):
+            kwire.columns_of("MetadataResponse", 12, [data], wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no field"):
+        kwire.columns_of("MetadataResponse", 12, [data], [""])
+    with pytest.raises(ValueError, match="errors"):
+        kwire.columns_of("MetadataResponse", 12, [data], errors="drop")  # type: ignore[arg-type]
+    for payload in (None, 5, "text"):
+        with pytest.raises(TypeError):
+            kwire.columns_of("MetadataResponse", 12, [payload], errors="keep")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 
 import kwire
@@ -132,3 +135,35 @@ def test_reader_refuses_sizes() -> None:
     assert (caught.value.limit, caught.value.needed, caught.value.offset) == (10, 11, 14)
     with pytest.raises(kwire.DecodeError):
         kwire.FrameReader().feed(b"\xff\xff\xff\xff")
+
+
+def test_frames_come_in_as_any_buffer() -> None:
+    frame = kwire.encode_request(messages.HeartbeatRequest(group_id="g", member_id="mm"), 4, correlation_id=3)
+    answer = kwire.encode_response(messages.HeartbeatResponse(error_code=7), 4, correlation_id=3)
+    wide = frame + b"\0" * (-len(frame) % 4)
+    forms = (bytearray(frame), memoryview(frame), np.frombuffer(frame, np.int8), array.array("b", frame))
+    for data in forms:
+        request = kwire.decode_request(data)
+        assert request.to_bytes() == frame
+        assert kwire.pack_frame(data) == len(frame).to_bytes(4, "big") + frame
+    assert kwire.decode_request(np.frombuffer(wide, np.int32), lenient=True).message == request.message
+    for data in (np.frombuffer(answer, np.int8), array.array("b", answer)):
+        assert kwire.decode_response(data, request).message.error_code == 7
+    packed = kwire.pack_frame(frame)
+    assert kwire.FrameReader().feed(np.frombuffer(packed, np.int8)) == [frame]
+    record = kwire.encode_metadata_record(messages.NoOpRecord(), 0)
+    assert kwire.decode_metadata_record(array.array("b", record)) == (messages.NoOpRecord(), 0)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "text", [1, 2], 1.5])
+def test_what_is_no_buffer_is_a_type_error(wrong: Any) -> None:
+    for call in (kwire.decode_request, kwire.pack_frame, kwire.FrameReader().feed, kwire.decode_metadata_record,
+                 lambda data: kwire.decode_response(data, api=12, version=0)):
+        with pytest.raises(TypeError):
+            call(wrong)
+    if wrong is not None:
+        with pytest.raises(TypeError):
+            kwire.decode_response(b"\0" * 10, wrong)
+    if not isinstance(wrong, int | str):
+        with pytest.raises(TypeError):
+            kwire.decode_response(b"\0" * 10, api=wrong, version=0)
