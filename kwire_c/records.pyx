@@ -270,13 +270,14 @@ cdef class RecordBatch:
     cdef int load(self, kw_record *first=NULL, uint32_t room=0) except -1:
         """Decompress and check all records, once; then the first room heads are in first."""
         cdef Block payload = None
+        cdef kw_heads heads
         if self.is_loaded:
             return 0
         if self.head.codec and self.head.count != 0:
             payload = unpack(self.data, &self.head, self.limit, self.at)
-        check_heads(&self.heads, self.data, &self.head, payload, first, room, self.at)
-        self.payload = payload
-        self.is_loaded = True
+        check_heads(&heads, self.data, &self.head, payload, first, room, self.at)
+        if not self.is_loaded:  # another thread may have been quicker, as the check runs without the lock
+            self.heads, self.payload, self.is_loaded = heads, payload, True
         return 0
 
     def __len__(self):

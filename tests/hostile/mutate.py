@@ -12,6 +12,7 @@ import faulthandler
 import json
 import mmap
 import random
+import signal
 import struct
 import sys
 import traceback
@@ -38,13 +39,18 @@ class Note:
             path.write_bytes(bytes(8))
             with open(path, "r+b") as file:
                 self.area = mmap.mmap(file.fileno(), 8)
+            faulthandler.register(signal.SIGVTALRM, chain=True)  # tells where it hangs, then the signal ends it
 
     def __call__(self, number: int) -> None:
         if self.area is None:
             return
         struct.pack_into("<q", self.area, 0, number)
         if number % 256 == 0:
-            faulthandler.dump_traceback_later(self.seconds, exit=True)
+            signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)  # of the process's own time: others may be busy
+
+    def done(self) -> None:
+        """Nothing more is watched."""
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def damage(data: bytearray, chance: random.Random) -> bytearray:
@@ -182,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
     note = Note(chosen.progress)
     if chosen.truncations:
         print(run_truncations(chosen.everywhere, note), "truncations", flush=True)
-        faulthandler.cancel_dump_traceback_later()
+        note.done()
         return 0
     formats = Counter[str]()
     numbers = range(chosen.first, chosen.first + chosen.count)
@@ -201,7 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
         formats[form(data)] += 1
     print(len(numbers), "mutations", flush=True)
     print(json.dumps({"mutations": len(numbers), "formats": dict(sorted(formats.items()))}), flush=True)
-    faulthandler.cancel_dump_traceback_later()
+    note.done()
     return 0
 
 

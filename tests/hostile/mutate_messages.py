@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> int:
         taken[pair] += len(mutants)
     told = {"mutations": taken.total(), "accepted": accepted, "pairs": len(taken), "fewest": min(taken.values())}
     print(json.dumps(told), flush=True)
-    faulthandler.cancel_dump_traceback_later()
+    note.done()
     return 0
 
 

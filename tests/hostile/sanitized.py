@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from pathlib import Path
 
 from tests.upstream import places
@@ -54,7 +55,8 @@ def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             for old in places.cache().glob(f"{name}-*"):
-                shutil.rmtree(old)
+                if old.stat().st_mtime < time.time() - 86400:  # another checkout may use a younger one
+                    shutil.rmtree(old)
             fresh = Path(tempfile.mkdtemp(dir=places.cache(), prefix=f"{name}."))
             try:
                 _build(fresh, kind, plant)

@@ -127,3 +127,14 @@ def test_every_truncation_at_every_byte(tmp_path: Path) -> None:
 def test_all_sanitised(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     ran = watched(sanitized.extensions(), tmp_path / "at", *arguments)
     assert ran.returncode == 0, told(ran, tmp_path / "at", *arguments)
+
+
+def test_a_hang_is_told(tmp_path: Path) -> None:
+    """A case that takes too much of its own time ends the process, which tells where it was."""
+    code = "import sys; from pathlib import Path; from tests.hostile import mutate\n"
+    code += "note = mutate.Note(Path(sys.argv[1]), 1); note(512)\nwhile True: pass"
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "at")], cwd=sanitized.ROOT, capture_output=True, text=True
+    )
+    assert ran.returncode < 0 and 'File "<string>", line 3' in ran.stderr
+    assert struct.unpack("<q", (tmp_path / "at").read_bytes()) == (512,)
