@@ -89,7 +89,7 @@ def _known(release: str) -> dict[int, Versions]:
 
 def _client_keys(release: str) -> set[int]:
     """The APIs that the tool calls UNSUPPORTED where a broker lacks them."""
-    union = _at_least(release, "3.5")  # before: those of ZooKeeper's brokers only
+    union = _at_least(release, "3.6")  # before: those of ZooKeeper's brokers only
     wanted = {"broker", "zkBroker"} if union else {"zkBroker"}
     return {
         row.key for row in schema.apis(release)

@@ -18,7 +18,7 @@ from kwire.net.listing import kip97_listing, tool_listing
 from kwire.net.offer import Offer, api_name, release_table
 from kwire.schema import Versions
 from tests.net.fake import HOST, Broker, Server, cluster, of_release, serving
-from tests.net.texts import ranges, texts, without_port
+from tests.net.texts import nothings, ranges, texts, without_port
 
 pytestmark = pytest.mark.quick
 
@@ -65,7 +65,7 @@ def run(capsys: Any, *arguments: str) -> tuple[int, str, str]:
 
 
 def test_there_are_texts() -> None:
-    assert len(texts()) == 32
+    assert (len(texts()), len(nothings())) == (32, 15)
     assert {tool for tool, _ in texts()} == {"2.8.2", "3.3.2", "3.9.1", "4.3.0", "4.4.0"}
 
 
@@ -73,6 +73,12 @@ def test_there_are_texts() -> None:
 def test_equals_the_tools_text(tool: str, broker: str) -> None:
     text = texts()[tool, broker]
     assert without_port(tool_listing(Node(0, HOST, 0), offer_of(text), tool)) == without_port(text)
+
+
+@pytest.mark.parametrize("release", sorted(nothings()))
+def test_what_each_release_looks_for(release: str) -> None:
+    """The APIs that it calls UNSUPPORTED, under the names that they had then."""
+    assert tool_listing(Node(0, HOST, 0), Offer({}), release).partition("-> ")[2] == nothings()[release]
 
 
 def test_kip97s_own_listing() -> None:

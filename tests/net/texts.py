@@ -12,17 +12,25 @@ _LINE = re.compile(r"\t(?:\w+)\((\d+)\): (\d+)(?: to (\d+))?")
 
 
 @cache
+def files() -> dict[str, str]:
+    """Name -> text of everything in tests/data/versions.tar.xz."""
+    with tarfile.open(DATA / "versions.tar.xz") as tar:
+        found = ((member.name.removeprefix("./"), tar.extractfile(member)) for member in tar)
+        return {name: file.read().decode() for name, file in found if file is not None}
+
+
+@cache
 def texts() -> dict[tuple[str, str], str]:
     """(tool's release, broker's release) -> what was printed; "3.9.1zk" is 3.9.1 with ZooKeeper."""
-    found = {}
-    with tarfile.open(DATA / "versions.tar.xz") as tar:
-        for member in tar:
-            named = re.fullmatch(r"\./(?:tool|clients)-(.+)--broker-(.+)\.txt", member.name)
-            if named:
-                file = tar.extractfile(member)
-                assert file is not None
-                found[named[1], named[2]] = file.read().decode()
-    return found
+    named = ((re.fullmatch(r"(?:tool|clients)-(.+)--broker-(.+)\.txt", name), text) for name, text in files().items())
+    return {(found[1], found[2]): text for found, text in named if found}
+
+
+@cache
+def nothings() -> dict[str, str]:
+    """Release -> what NodeApiVersions.toString(true) of its kafka-clients says of a broker that offers nothing."""
+    named = ((re.fullmatch(r"nothing-(.+)\.txt", name), text) for name, text in files().items())
+    return {found[1]: text for found, text in named if found}
 
 
 def ranges(text: str) -> dict[int, tuple[int, int]]:
