@@ -30,11 +30,11 @@ def make(target: Target, tree: Path, work: Path) -> tuple[Path, dict[str, Any]]:
     inspection.inspect(wheel, target, built_in=work)
     python = trial.try_alone(wheel, interpreter, work)
     say(target.name, "inspected; runs README's first example of the core with cramjam alone")
-    tests = trial.try_tests(wheel, python, work)
+    tests = trial.try_tests(wheel, target, python, work)
     say(target.name, tests)
     facts = {"python": target.version, "machine": target.machine, "emulated": not target.native, "tests": tests}
     if target.native:
-        trial.try_spark(wheel, python, work)
+        trial.try_spark(wheel, target, python, work)
         say(target.name, "runs README's first example, of Spark")
     return wheel, facts
 

@@ -11,6 +11,7 @@ from typing import Any
 from wheelhouse.build import ROOT
 from wheelhouse.commands import RecipeError, module, need, run
 from wheelhouse.interpreters import Interpreter
+from wheelhouse.targets import Target
 
 FOLDERS = ("codecs", "messages", "primitives", "records")  # the core, with all vectors
 NEEDED_BY_TESTS = ["pytest>=8", "pytest-timeout", "hypothesis", "numpy", "polars", "duckdb"]
@@ -31,7 +32,7 @@ def try_alone(wheel: Path, interpreter: Interpreter, folder: Path) -> Path:
     RecipeError if more came with it than cramjam, or the processor's own crc32c is not in use on ARM.
     """
     python = interpreter.new_environment(folder / "environment")
-    install(python, wheel)
+    install(interpreter.target, python, wheel)
     said = run([python, "-c", ALONE], folder).split()
     if said[:-1] != ["cramjam", "kwire"]:
         raise RecipeError(f"{wheel.name} brings {said[:-1]}")
@@ -43,9 +44,9 @@ def try_alone(wheel: Path, interpreter: Interpreter, folder: Path) -> Path:
     return python
 
 
-def try_tests(wheel: Path, python: Path, folder: Path) -> str:
+def try_tests(wheel: Path, target: Target, python: Path, folder: Path) -> str:
     """Runs the core's tests from folder, which is no checkout, on an environment with the wheel; pytest's summary."""
-    install(python, f"kwire[arrow,fast] @ {wheel.as_uri()}", *NEEDED_BY_TESTS)
+    install(target, python, f"kwire[arrow,fast] @ {wheel.as_uri()}", *NEEDED_BY_TESTS)
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     shutil.copy(ROOT / "pyproject.toml", folder)  # for pytest's settings
     told = run(
@@ -59,9 +60,9 @@ def try_tests(wheel: Path, python: Path, folder: Path) -> str:
     return summary
 
 
-def try_spark(wheel: Path, python: Path, folder: Path) -> None:
+def try_spark(wheel: Path, target: Target, python: Path, folder: Path) -> None:
     """Runs README's first example, Spark over a folder of segments, on an environment with the wheel."""
-    install(python, f"kwire[spark,cli] @ {wheel.as_uri()}")
+    install(target, python, f"kwire[spark,cli] @ {wheel.as_uri()}")
     commands, examples = blocks("console")[0], blocks("python")[0]
     (folder / "example.py").write_text(f"{examples}\nspark.stop()\n")
     unpack = commands.splitlines()[0].removeprefix("$ ")
@@ -77,14 +78,27 @@ def try_source(archive: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
     module("twine", "check", "--strict", archive)
     environment = folder / "environment"
     run([sys.executable, "-m", "venv", "--without-pip", environment])
-    install(environment / "bin" / "python", archive)
+    module("pip", "--python", environment / "bin" / "python", "install", "-q", archive)
     run([environment / "bin" / "python", "-c", core_example()], folder)
     return archive, {}
 
 
-def install(python: Path, *wanted: str | Path) -> None:
-    """Installs into an environment, with the pip of the Python that runs this recipe, run by that environment's own."""
-    module("pip", "--python", python, "install", "-q", "--no-warn-script-location", *wanted)
+def install(target: Target, python: Path, *wanted: str | Path) -> None:
+    """Installs into an environment of a target, by the pip of the Python that runs this recipe.
+
+    pip is run by the environment's own Python, so that it is the target that accepts the wheels. Behind an emulator it
+    is not to fetch them as well: this machine does, before.
+    """
+    pip = ["--python", python, "install", "-q", "--no-warn-script-location"]
+    if not target.native:
+        brought = python.parents[1] / "brought"
+        platforms = [f"manylinux_2_{minor}_{target.machine}" for minor in range(17, 37)]
+        module(
+            "pip", "download", "-q", "--dest", brought, "--only-binary=:all:", "--python-version", target.version,
+            *(f"--platform={platform}" for platform in [*platforms, f"manylinux2014_{target.machine}"]), *wanted,
+        )  # fmt: skip
+        pip += ["--no-index", "--find-links", brought]
+    module("pip", *pip, *wanted)
 
 
 def blocks(language: str) -> list[str]:
