@@ -57,7 +57,7 @@ cdef extern from "plan.h" nogil:
         uint32_t size
         uint16_t n_fields, n_slots
         uint8_t collected
-        uint16_t n_spare
+        uint32_t n_spare
         void *spare
 
     ctypedef struct kw_op:

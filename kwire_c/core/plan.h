@@ -50,7 +50,7 @@ struct kw_class {
     uint32_t size;
     uint16_t n_fields, n_slots;
     uint8_t collected;       /* may be part of a cycle: known to the garbage collector */
-    uint16_t n_spare;
+    uint32_t n_spare;
     void *spare;             /* freed instances that wait to be used again, each pointing to the next */
 };
 
