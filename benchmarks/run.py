@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import footprint
 from benchmarks.bars import BARS, Bar
 from benchmarks.messages import M
 from benchmarks.peers import children, messages, python
@@ -177,19 +178,25 @@ def plan(chosen: list[str]) -> list[tuple[Work, str]]:
     }
     found: list[tuple[Work, str]] = []
     for name in chosen or list(every):
+        if name == "footprint":
+            continue
         found += every[name] if name in every else [(ALL[name], "decode")]
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", help="W1 W2 W3 W4 crc32c M columns_of, or one of W3 by its full name")
+    parser.add_argument("workloads", nargs="*", help="W1..W4 crc32c M columns_of footprint, or one of W3 by its name")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time a contestant works in a round")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--only", action="append", metavar="PEER", help="java, rust, go, aiokafka ...; may be repeated")
     told = parser.parse_args()
     console = Console()
+    if not told.workloads or "footprint" in told.workloads:
+        console.print(footprint.table())
+        if told.workloads == ["footprint"]:
+            return
     makers: list[Callable[[], Contestant]] = [children.java, children.rust, children.go]
     makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS, messages.kio, messages.kafka_python]
     if told.only:

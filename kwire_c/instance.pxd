@@ -12,7 +12,7 @@ cdef extern from *:
     #define KW_SLOT(self, at) (*(PyObject **)((char *)(self) + (at)))
     #define KW_PLACE(self, at) ((uint8_t *)(self) + (at))
     #define KW_UNKNOWN_AT ((uint32_t)sizeof(PyObject))
-    #define KW_SPARE_BYTES (8 << 20) /* of freed instances kept a class: fresh pages cost more than what is read into them */
+    #define KW_SPARE_BYTES (8 << 20) /* of freed instances kept a class: fresh pages cost more than reading */
 
     #if defined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS) || defined(__SANITIZE_ADDRESS__)
     #define KW_PLAIN_OBJECTS 1
