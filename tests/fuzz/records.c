@@ -6,6 +6,9 @@
 #include "scan.h"
 #include "target.h"
 
+int starved;
+uint32_t digest;
+
 static void headers_of(const uint8_t *block, uint32_t size, const kw_record *record) {
     uint32_t at = record->headers_at, key_at, value_at;
     int32_t key_size, value_size;
@@ -71,6 +74,29 @@ static void batches(const uint8_t *data, size_t size) {
     }
 }
 
+static void digest_bytes(const kw_buffer *buffer, size_t size) {
+    MUST(buffer->room >= size);
+    if (size) digest = kw_crc32c(digest, buffer->data, size);
+}
+
+static void digest_binary(const kw_binary *binary, int views, int64_t rows) {
+    const size_t spans = rows == 0 ? 0 : views ? (size_t)rows * 16 : (size_t)(rows + 1) * 4;
+    digest_bytes(&binary->spans, spans);
+    if (spans && !views) digest_bytes(&binary->data, (size_t)((const int32_t *)binary->spans.data)[rows]);
+    if (binary->nulls) digest_bytes(&binary->validity, (size_t)rows / 8);
+    digest += (uint32_t)binary->nulls;
+}
+
+static void digest_columns(const kw_columns *columns) {
+    static const uint8_t widths[KW_COL_FIXED] = {8, 8, 1, 4, 8, 2, 4, 8, 4, 1, 1};
+    for (int i = 0; i < KW_COL_FIXED; i++) digest_bytes(&columns->fixed[i], (size_t)columns->rows * widths[i]);
+    digest_binary(&columns->key, columns->views, columns->rows);
+    digest_binary(&columns->value, columns->views, columns->rows);
+    digest_binary(&columns->header_key, 0, columns->header_rows);
+    digest_binary(&columns->header_value, 0, columns->header_rows);
+    digest_bytes(&columns->header_lists, columns->rows ? (size_t)(columns->rows + 1) * 4 : 0);
+}
+
 static void as_columns(const uint8_t *data, size_t size, int views, int64_t most) {
     kw_columns columns = {.fields = (1u << (KW_COL_HEADERS + 1)) - 1, .views = views, .max_bytes = most,
                           .input_bytes = size, .scale = 1};
@@ -79,11 +105,13 @@ static void as_columns(const uint8_t *data, size_t size, int views, int64_t most
                   .view_buffer = 2};
     while (run.at < size) {
         kw_run_status status = kw_columns_run(&columns, &run);
+        if (status == KW_RUN_MEMORY && ++starved == 1) continue; /* no row of the batch was added: once more */
         if (status == KW_RUN_END || status == KW_RUN_MEMORY || status == KW_RUN_FULL) break;
         if (!kw_batch_length_trusted(data + run.at, size - run.at)) break;
         run.at += 12 + kw_load32(data + run.at + 8);
     }
     MUST(columns.rows >= 0 && columns.key.nulls <= columns.rows);
+    digest_columns(&columns);
     kw_columns_free(&columns);
 }
 

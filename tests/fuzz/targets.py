@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 CORE = ROOT / "kwire_c" / "core"
 KEPT = places.DATA / "fuzz"  # NAME.xz: inputs, minimised
 TARGETS = ("records", "containers", "plans")
+ALLOCATING = ("records", "plans")
 FACE = "face"
 SANITIZERS = ["-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 LIMITS = ["-max_len=2048", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]
@@ -40,8 +41,11 @@ def clang() -> str:
 def build(name: str, program: Path, *options: str, compiler: str = "") -> list[str]:
     """The command that runs a target of the C core, built from source. options: of the compiler."""
     sources = [str(HERE / f"{name}.c"), *(str(path) for path in sorted(CORE.glob("*.c")))]
-    if "-DALONE" in options:
+    if "-DALONE" in options or "-DSHORT" in options:
         sources.append(str(HERE / "alone.c"))
+    if "-DSHORT" in options:
+        sources.append(str(HERE / "short.c"))
+        options += tuple(f"-D{function}=short_{function}" for function in ("realloc", "mmap", "mremap"))
     flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", *SANITIZERS, *options, f"-I{CORE}", f"-I{HERE}"]
     subprocess.run([compiler or clang(), *flags, *sources, "-o", str(program)], check=True)
     return [str(program)]

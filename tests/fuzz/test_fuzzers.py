@@ -44,6 +44,17 @@ def test_alone(name: str, tmp_path: Path) -> None:
     assert "ERROR: AddressSanitizer: heap-buffer-overflow" in ran.stderr
 
 
+@pytest.mark.parametrize("name", targets.ALLOCATING)
+def test_memory_that_falls_short(name: str, tmp_path: Path) -> None:
+    """Each allocation of the C core fails: it is told, nothing leaks, and what is made afterwards is the same."""
+    cases = list(targets.corpus(name))
+    (tmp_path / "cases").write_bytes(targets.pack(cases))
+    short = targets.build(name, tmp_path / "short", "-DSHORT", "-fsanitize=address,undefined", compiler="cc")
+    ran = subprocess.run([*short, tmp_path / "cases"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    assert ran.stdout == f"{len(cases)} inputs\n"
+
+
 @pytest.mark.timeout(1800)
 def test_a_minute_of_each() -> None:
     """Two at a time. KWIRE_FUZZ_SECONDS asks for another time."""
