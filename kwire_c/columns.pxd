@@ -77,6 +77,8 @@ cdef extern from "columns.h" nogil:
         KW_RUN_FULL
         KW_RUN_MEMORY
 
+    ctypedef uint32_t kw_checksum(uint32_t value, const uint8_t *data, size_t size) noexcept nogil
+
     ctypedef struct kw_run:
         const uint8_t *data
         size_t size
@@ -87,7 +89,7 @@ cdef extern from "columns.h" nogil:
         int64_t origin
         int32_t source
         int32_t view_buffer
-        uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size) noexcept nogil
+        kw_checksum *crc32c
         size_t at
         size_t keep_at
         kw_batch batch
@@ -98,8 +100,8 @@ cdef extern from "columns.h" nogil:
     kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                        uint32_t count, const kw_place *place)
     kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
-                                             uint32_t at, const kw_window *window, kw_batch_status *status,
-                                             uint32_t *where)
+                                             uint32_t at, const kw_window *window, kw_checksum *crc32c,
+                                             kw_batch_status *status, uint32_t *where)
     void kw_columns_free(kw_columns *columns)
     int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish)
     void kw_buffer_free(kw_buffer *buffer)
@@ -112,8 +114,8 @@ cdef uint32_t window_apply(const kw_window *window, const kw_batch *batch, kw_re
 cdef kw_append_status columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                      uint32_t count, const kw_place *place) noexcept nogil
 cdef kw_append_status columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
-                                           uint32_t at, const kw_window *window, kw_batch_status *status,
-                                           uint32_t *where) noexcept nogil
+                                           uint32_t at, const kw_window *window, kw_checksum *crc32c,
+                                           kw_batch_status *status, uint32_t *where) noexcept nogil
 cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil
 cdef int buffer_grow(kw_buffer *buffer, size_t need, size_t wish) noexcept nogil
 cdef void buffer_free(kw_buffer *buffer) noexcept nogil

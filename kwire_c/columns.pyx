@@ -56,9 +56,9 @@ cdef kw_append_status columns_append(kw_columns *columns, const kw_batch *batch,
 
 
 cdef kw_append_status columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
-                                           uint32_t at, const kw_window *window, kw_batch_status *status,
-                                           uint32_t *where) noexcept nogil:
-    return kw_columns_append_batch(columns, batch, place, at, window, status, where)
+                                           uint32_t at, const kw_window *window, kw_checksum *crc32c,
+                                           kw_batch_status *status, uint32_t *where) noexcept nogil:
+    return kw_columns_append_batch(columns, batch, place, at, window, crc32c, status, where)
 
 
 cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil:

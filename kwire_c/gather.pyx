@@ -224,7 +224,7 @@ cdef class Gatherer:
                     status = columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
                 else:
                     status = columns_append_batch(
-                        &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_HEADER_V2, run.window,
+                        &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_HEADER_V2, run.window, NULL,
                         &run.status, &run.where)
             if status == KW_APPEND_OK:
                 return 0

@@ -9,6 +9,7 @@
 #define KW_LOG_OVERHEAD 12   /* base offset and length, in front of every batch */
 #define KW_HEADER_TO_MAGIC 17
 #define KW_HEADER_V2 61
+#define KW_CHECKED_FROM 21    /* the first byte that the checksum of magic 2 is of: the attributes */
 #define KW_MIN_LENGTH 14     /* LegacyRecord.RECORD_OVERHEAD_V0: a smaller length is corrupt */
 #define KW_MIN_RECORD 7      /* bytes of the smallest record of magic 2 */
 #define KW_PORTION 256       /* heads of records that are held at a time */

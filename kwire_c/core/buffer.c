@@ -1,5 +1,5 @@
 /* Growable buffers: see buffer.h. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE /* mremap */
 #include "buffer.h"
 
 #include <stdatomic.h>
@@ -9,13 +9,78 @@
 
 #include "cursor.h"
 
+/* Large buffers are mapped apart, in huge pages where the system has them: a page fault for 2 MiB instead of 4 KiB, and
+   to grow one moves its pages, not its bytes. */
+#ifdef __linux__
+#ifndef MADV_FREE /* older headers than kernels */
+#define MADV_FREE 8
+#endif
+#ifndef MADV_HUGEPAGE
+#define MADV_HUGEPAGE 14
+#endif
+#define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE ((size_t)4 << 20)
+
+static uint8_t *map_pages(size_t room) {
+    uint8_t *all = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) return NULL;
+    size_t before = (0 - (uintptr_t)all) & (HUGE_PAGE - 1);
+    if (before) munmap(all, before);
+    munmap(all + before + room, HUGE_PAGE - before);
+    madvise(all + before, room, MADV_HUGEPAGE); /* advice: failing does no harm */
+    return all + before;
+}
+
+static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) {
+    if (mremap(data, from, room, 0) != MAP_FAILED) return data;
+    uint8_t *to = map_pages(room);
+    if (!to) return NULL;
+    if (mremap(data, from, room, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return to;
+    munmap(to, room);
+    return NULL;
+}
+
+static void unmap_pages(uint8_t *data, size_t room) { munmap(data, room); }
+
+/* The pages stay until the kernel needs them elsewhere. */
+static void mark_free(uint8_t *data, size_t room) { madvise(data, room, MADV_FREE); }
+
+#else
+#define HUGE_PAGE ((size_t)1)
+#define LARGE SIZE_MAX
+static uint8_t *map_pages(size_t room) { return malloc(room); }
+static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) { return (void)from, realloc(data, room); }
+static void unmap_pages(uint8_t *data, size_t room) { (void)room, free(data); }
+static void mark_free(uint8_t *data, size_t room) { (void)data, (void)room; }
+#endif
+
+/* Memory of *room bytes, rounded up there, that begins with the size bytes of data, which goes; NULL when it is short. */
+static uint8_t *resize(uint8_t *data, size_t size, size_t from, size_t *room) {
+    if (*room < LARGE) return realloc(data, *room);
+    *room = (*room + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    if (from >= LARGE) return remap_pages(data, from, *room);
+    uint8_t *grown = map_pages(*room);
+    if (!grown) return NULL;
+    if (size) memcpy(grown, data, size);
+    free(data);
+    return grown;
+}
+
+static void drop(uint8_t *data, size_t room) {
+    if (room < LARGE)
+        free(data);
+    else
+        unmap_pages(data, room);
+}
+
 /* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. What goes past
-   POOL_WARM in all is marked as free to the kernel, which takes such pages back when memory is short. */
+   POOL_WARM in all is marked as free to the kernel, which takes such pages back when memory is short; small buffers
+   never come to that. */
 #define POOL_SLOTS 24
 #define POOL_SMALLEST ((size_t)64 << 10)
 #define POOL_WARM ((size_t)256 << 20)
 #define POOL_BYTES ((size_t)2 << 30)
-static struct {
+static struct kept {
     uint8_t *data;
     size_t room;
 } pool[POOL_SLOTS];
@@ -29,15 +94,6 @@ static void lock_pool(void) {
 }
 
 static void unlock_pool(void) { atomic_flag_clear_explicit(&pool_lock, memory_order_release); }
-
-static void mark_free(uint8_t *data, size_t room) {
-#ifdef MADV_FREE
-    uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)data + room) & ~(uintptr_t)4095;
-    if (to > from) madvise((void *)from, to - from, MADV_FREE);
-#else
-    (void)data, (void)room;
-#endif
-}
 
 /* The smallest kept buffer of room bytes or more, and not of twice as many; NULL where there is none. */
 static uint8_t *pool_take(size_t room, size_t *got) {
@@ -60,16 +116,16 @@ static uint8_t *pool_take(size_t room, size_t *got) {
 }
 
 static void pool_give(uint8_t *data, size_t room) {
-    uint8_t *dropped[POOL_SLOTS];
+    struct kept dropped[POOL_SLOTS];
     int drops = 0;
     if (room < POOL_SMALLEST || room > POOL_BYTES) {
-        free(data);
+        drop(data, room);
         return;
     }
     lock_pool();
     int cold = pool_bytes + room > POOL_WARM;
     unlock_pool();
-    if (cold) mark_free(data, room);
+    if (cold && room >= LARGE) mark_free(data, room);
     lock_pool();
     int slot = -1;
     for (int i = 0; i < POOL_SLOTS && slot < 0; i++)
@@ -77,7 +133,7 @@ static void pool_give(uint8_t *data, size_t room) {
     while (slot < 0 || pool_bytes + room > POOL_BYTES) { /* the oldest go */
         unsigned i = pool_next++ % POOL_SLOTS;
         if (!pool[i].data) continue;
-        dropped[drops++] = pool[i].data;
+        dropped[drops++] = pool[i];
         pool_bytes -= pool[i].room;
         pool[i].data = NULL;
         slot = (int)i;
@@ -86,7 +142,7 @@ static void pool_give(uint8_t *data, size_t room) {
     pool[slot].room = room;
     pool_bytes += room;
     unlock_pool();
-    while (drops) free(dropped[--drops]);
+    while (drops--) drop(dropped[drops].data, dropped[drops].room);
 }
 
 int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
@@ -102,8 +158,8 @@ int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
         buffer->room = got;
         return 1;
     }
-    uint8_t *grown = realloc(buffer->data, room);
-    if (!grown) grown = realloc(buffer->data, room = need);
+    uint8_t *grown = resize(buffer->data, buffer->size, buffer->room, &room);
+    if (!grown) grown = resize(buffer->data, buffer->size, buffer->room, (room = need, &room));
     if (!grown) return 0;
     buffer->data = grown;
     buffer->room = room;

@@ -3,26 +3,33 @@
 
 #include "cursor.h"
 
-/* Records parsed before they are appended: their heads stay in the nearest cache. */
+/* A batch is read in portions of about so many bytes, and at most so many records: read, copied and added to the
+   checksum by turns, so that fetching what comes next and writing back what is done go on behind the work. */
+#define PORTION_BYTES 4096
 #define PORTION 256
+#define PORTION_LEAST 16
 
 static const uint8_t widths[KW_COL_FIXED] = {8, 8, 1, 4, 8, 2, 4, 8, 4, 1, 1};
+
+/* What all the input may come to in a buffer that has size bytes when `done` bytes of the input are done. */
+static size_t foreseen(const kw_columns *columns, size_t size, double done) {
+    double all = (double)columns->input_bytes, wish = all > done ? 1.02 * (double)size * all / done : (double)size;
+    return (size_t)(wish > 2 * all ? 2 * all : wish);
+}
 
 /* Room for more bytes; where it must grow, for what all the input will need at the rate so far. */
 static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
     if (more > SIZE_MAX / 4 - buffer->size) return 0;
-    double wish = (double)(buffer->size + more) * columns->scale;
-    double most = 2.0 * (double)columns->input_bytes;
-    return kw_buffer_grow(buffer, buffer->size + more, (size_t)(wish > most ? most : wish));
+    return kw_buffer_grow(buffer, buffer->size + more, foreseen(columns, buffer->size + more, columns->done));
 }
 
 /* The same where more is a generous guess: what stands in the buffer tells the rate. */
 static int reserve_at_rate(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
     if (more > SIZE_MAX / 4 - buffer->size) return 0;
-    double wish = (double)buffer->size * columns->scale_before, most = 2.0 * (double)columns->input_bytes;
-    return kw_buffer_grow(buffer, buffer->size + more, (size_t)(wish > most ? most : wish) + more);
+    size_t wish = buffer->size ? foreseen(columns, buffer->size, columns->done_before) : 0;
+    return kw_buffer_grow(buffer, buffer->size + more, wish + more);
 }
 
 static void binary_free(kw_binary *binary) {
@@ -316,13 +323,6 @@ static void restore_rows(kw_columns *columns, const mark *to) {
     restore_validity(&columns->header_value, to->header_rows, to->headers);
 }
 
-/* How many times what stands in the columns all the input may come to, when `bytes` more of it are done. */
-static void set_scale(kw_columns *columns, double bytes) {
-    double seen = (double)columns->seen_bytes + bytes;
-    columns->scale_before = columns->scale;
-    columns->scale = (double)columns->input_bytes > seen ? 1.02 * (double)columns->input_bytes / seen : 1.0;
-}
-
 static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place) {
     kw_append_status status;
@@ -372,7 +372,8 @@ static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, c
 kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place) {
     mark before = mark_rows(columns);
-    set_scale(columns, batch->size);
+    columns->done_before = (double)columns->seen_bytes;
+    columns->done = columns->done_before + batch->size;
     kw_append_status status = append_all(columns, batch, records, count, place);
     if (KW_UNLIKELY(status != KW_APPEND_OK))
         restore_rows(columns, &before);
@@ -394,35 +395,53 @@ uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_reco
     return kept;
 }
 
+/* How many records of a batch make a portion. */
+static uint32_t portion_of(uint32_t bytes, uint32_t count) {
+    uint64_t portion = (uint64_t)count * PORTION_BYTES / (bytes ? bytes : 1);
+    return portion < PORTION_LEAST ? PORTION_LEAST : portion > PORTION ? PORTION : (uint32_t)portion;
+}
+
 kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
-                                         uint32_t at, const kw_window *window, kw_batch_status *status,
-                                         uint32_t *where) {
+                                         uint32_t at, const kw_window *window, kw_checksum *crc32c,
+                                         kw_batch_status *status, uint32_t *where) {
     kw_record records[PORTION];
-    const uint32_t start = at;
-    const double rate = (double)batch->size / (double)(place->block_size - start ? place->block_size - start : 1);
+    const uint32_t start = at, bytes = place->block_size - start;
+    const double rate = (double)batch->size / (double)(bytes ? bytes : 1);
+    uint32_t summed = KW_CHECKED_FROM, sum = 0;
     mark before = mark_rows(columns);
     kw_append_status appended = KW_APPEND_OK;
     *where = 0;
-    *status = kw_batch_count(batch, place->block_size - start);
-    for (uint32_t left = *status == KW_BATCH_OK ? (uint32_t)batch->count : 0; left;) {
-        uint32_t count = left < PORTION ? left : PORTION;
+    *status = kw_batch_count(batch, bytes);
+    columns->done = (double)columns->seen_bytes;
+    uint32_t left = *status == KW_BATCH_OK ? (uint32_t)batch->count : 0, portion = portion_of(bytes, left);
+    while (left) {
+        uint32_t count = left < portion ? left : portion;
         *status = kw_records_read(place->block, &at, place->block_size, batch, records, count);
         if (KW_UNLIKELY(*status != KW_BATCH_OK)) break;
         left -= count;
         if (window) count = kw_window_apply(window, batch, records, count);
-        set_scale(columns, (double)(at - start) * rate);
+        columns->done_before = columns->done;
+        columns->done = (double)columns->seen_bytes + (double)(at - start) * rate;
         appended = append_all(columns, batch, records, count, place);
         if (KW_UNLIKELY(appended != KW_APPEND_OK)) break;
+        if (crc32c) {
+            sum = crc32c(sum, place->block + summed, at - summed);
+            summed = at;
+        }
     }
     if (*status == KW_BATCH_OK && appended == KW_APPEND_BAD) *status = KW_BATCH_HEADERS; /* the input is mutable */
     if (*status == KW_BATCH_OK && appended == KW_APPEND_OK && batch->count && at != place->block_size)
         *status = KW_BATCH_TRAILING;
+    *where = at;
+    if (crc32c && crc32c(sum, place->block + summed, place->block_size - summed) != batch->crc) {
+        *status = KW_BATCH_CRC; /* whatever else is wrong comes of it */
+        *where = 0;
+    }
     if (KW_LIKELY(*status == KW_BATCH_OK && appended == KW_APPEND_OK)) {
         columns->seen_bytes += batch->size;
         return KW_APPEND_OK;
     }
     restore_rows(columns, &before);
-    *where = at;
     return *status != KW_BATCH_OK ? KW_APPEND_BAD : appended;
 }
 
@@ -440,11 +459,17 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
         run->where = 0;
         if (run->status != KW_BATCH_OK) return KW_RUN_BAD;
         if (batch->magic < 2) return KW_RUN_SLOW;
-        if (run->verify_crc && run->crc32c(0, data + 21, batch->size - 21) != batch->crc) {
-            run->status = KW_BATCH_CRC;
-            return KW_RUN_BAD;
+        const int is_control = (batch->attributes & KW_ATTR_CONTROL) != 0;
+        kw_checksum *crc32c = run->verify_crc && run->keep_at != run->at ? run->crc32c : NULL;
+        if (crc32c && (batch->codec || is_control || run->window || run->ask)) {
+            /* what the header decides below, a sound one decides; of other batches it is checked as they are read */
+            if (crc32c(0, data + KW_CHECKED_FROM, batch->size - KW_CHECKED_FROM) != batch->crc) {
+                run->status = KW_BATCH_CRC;
+                return KW_RUN_BAD;
+            }
+            crc32c = NULL;
         }
-        if (!run->control && batch->attributes & KW_ATTR_CONTROL) {
+        if (!run->control && is_control) {
             run->at += batch->size;
             continue;
         }
@@ -453,12 +478,12 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
             run->at += batch->size;
             continue;
         }
-        if (run->ask && run->keep_at != run->at && (batch->attributes & KW_ATTR_TRANSACTIONAL) &&
-            !(batch->attributes & KW_ATTR_CONTROL))
+        if (run->ask && run->keep_at != run->at && (batch->attributes & KW_ATTR_TRANSACTIONAL) && !is_control)
             return KW_RUN_TRANSACTION;
         if (batch->codec) return KW_RUN_SLOW;
         kw_place place = {data, batch->size, run->view_buffer, run->at, run->origin + (int64_t)run->at, run->source};
-        switch (kw_columns_append_batch(columns, batch, &place, KW_HEADER_V2, run->window, &run->status, &run->where)) {
+        switch (kw_columns_append_batch(columns, batch, &place, KW_HEADER_V2, run->window, crc32c, &run->status,
+                                        &run->where)) {
         case KW_APPEND_OK: break;
         case KW_APPEND_FULL: return KW_RUN_FULL;
         case KW_APPEND_MEMORY: return KW_RUN_MEMORY;

@@ -28,8 +28,7 @@ typedef struct {
     int64_t rows, header_rows;
     int64_t max_bytes; /* of one column, before a new chunk is begun */
     uint64_t input_bytes, seen_bytes; /* of all inputs; of the batches appended so far */
-    double scale;      /* how many times what there will be after this append the whole input may come to */
-    double scale_before; /* the same of what there was before it */
+    double done_before, done;         /* bytes of input whose records stood here before this append; will after it */
     kw_buffer fixed[KW_COL_FIXED];
     kw_binary key, value, header_key, header_value;
     kw_buffer header_lists;
@@ -59,11 +58,15 @@ uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_reco
 kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place);
 
-/* Appends the records of magic 2 that stand in place->block from byte `at` on; window: NULL for all. On anything but
-   OK no row was added; KW_APPEND_BAD: *status and *where (byte of the block) say why. */
+/* CRC-32C, continued from value (0 to begin). */
+typedef uint32_t kw_checksum(uint32_t value, const uint8_t *data, size_t size);
+
+/* Appends the records of magic 2 that stand in place->block from byte `at` on; window: NULL for all; crc32c: NULL, or
+   the block is the whole batch and its checksum must hold. On anything but OK no row was added; KW_APPEND_BAD: *status
+   and *where (byte of the block) say why. */
 kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
-                                         uint32_t at, const kw_window *window, kw_batch_status *status,
-                                         uint32_t *where);
+                                         uint32_t at, const kw_window *window, kw_checksum *crc32c,
+                                         kw_batch_status *status, uint32_t *where);
 void kw_columns_free(kw_columns *columns);
 
 /* UTF-8 as Java reads it, bad bytes as U+FFFD: writes at most 3 * size bytes to out, returns how many. */
@@ -86,7 +89,7 @@ typedef struct {
     const kw_window *window;      /* or NULL */
     int32_t source, view_buffer;
     int64_t origin;               /* the position that the first byte of data is reported at */
-    uint32_t (*crc32c)(uint32_t value, const uint8_t *data, size_t size);
+    kw_checksum *crc32c;
     /* in and out */
     size_t at;
     size_t keep_at;               /* the batch here was decided on: it is kept (SIZE_MAX: none) */
