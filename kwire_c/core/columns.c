@@ -5,7 +5,7 @@
 
 /* A batch is read in portions of about so many bytes, and at most so many records: read, copied and added to the
    checksum by turns, so that fetching what comes next and writing back what is done go on behind the work. */
-#define PORTION_BYTES 4096
+#define PORTION_BYTES 3072
 #define PORTION 256
 #define PORTION_LEAST 16
 

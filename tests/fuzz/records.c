@@ -97,12 +97,12 @@ static void digest_columns(const kw_columns *columns) {
     digest_bytes(&columns->header_lists, columns->rows ? (size_t)(columns->rows + 1) * 4 : 0);
 }
 
-static void as_columns(const uint8_t *data, size_t size, int views, int64_t most) {
+static void as_columns(const uint8_t *data, size_t size, int views, int64_t most, int verify) {
     kw_columns columns = {.fields = (1u << (KW_COL_HEADERS + 1)) - 1, .views = views, .max_bytes = most,
-                          .input_bytes = size, .scale = 1};
+                          .input_bytes = size};
     kw_window window = {INT64_MIN, most < INT32_MAX ? 5 : INT64_MAX, INT64_MIN, INT64_MAX};
     kw_run run = {.data = data, .size = size, .window = views ? &window : NULL, .crc32c = kw_crc32c, .keep_at = SIZE_MAX,
-                  .view_buffer = 2};
+                  .view_buffer = 2, .verify_crc = verify};
     while (run.at < size) {
         kw_run_status status = kw_columns_run(&columns, &run);
         if (status == KW_RUN_MEMORY && ++starved == 1) continue; /* no row of the batch was added: once more */
@@ -133,9 +133,10 @@ static void scans(const uint8_t *data, size_t size) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     batches(data, size);
-    as_columns(data, size, 0, INT32_MAX);
-    as_columns(data, size, 1, INT32_MAX);
-    as_columns(data, size, 0, 50);
+    as_columns(data, size, 0, INT32_MAX, 0);
+    as_columns(data, size, 0, INT32_MAX, 1);
+    as_columns(data, size, 1, INT32_MAX, 0);
+    as_columns(data, size, 0, 50, 0);
     checksums(data, size);
     scans(data, size);
     return 0;
