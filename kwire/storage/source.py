@@ -7,6 +7,8 @@ import mmap
 import os
 from typing import Any, Protocol, TypeVar
 
+from kwire_c.failure import CorruptBatchError
+
 E = TypeVar("E", bound=Exception)
 _GRAIN = mmap.ALLOCATIONGRANULARITY
 
@@ -27,7 +29,11 @@ class Source(Protocol):
 
 
 class LocalSource:
-    """A local file. Each view is an mmap of its own; the file must not be truncated while views live."""
+    """A local file. Each view is an mmap of its own; the file must not be truncated while views live.
+
+    (A page of a view that the file has no more of ends the process with SIGBUS. Reading into memory instead of mapping
+    costs 10 ns a record of 100 bytes, half of what all else does.)
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -37,12 +43,16 @@ class LocalSource:
         return os.stat(self.path).st_size
 
     def view(self, start: int, end: int) -> memoryview:
-        """Bytes [start, end) as one mmap."""
+        """Bytes [start, end) as one mmap. Raises CorruptBatchError (.file) where the file has become shorter."""
         if end <= start:
             return memoryview(b"")
         aligned = start - start % _GRAIN
         descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
+            size = os.fstat(descriptor).st_size
+            if size < end:
+                reason = f"the file was cut to {size} bytes while it was read"
+                raise located(CorruptBatchError(reason, position=start), self.path)
             window = mmap.mmap(descriptor, end - aligned, access=mmap.ACCESS_READ, offset=aligned)
         finally:
             os.close(descriptor)

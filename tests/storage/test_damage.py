@@ -95,6 +95,16 @@ def test_an_empty_file_and_one_of_zeros(tmp_path: Path) -> None:
     assert (list(segment.read()), segment.tail) == ([], (0, 5000))
 
 
+def test_a_file_cut_short_while_it_is_read(path: Path) -> None:
+    segment, size = LogSegment(path), path.stat().st_size
+    started = segment.batches()
+    with path.open("r+b") as file:
+        file.truncate(size - 1)
+    with pytest.raises(kwire.CorruptBatchError, match=f"cut to {size - 1} bytes while it was read") as caught:
+        list(started)
+    assert caught.value.file == str(path)
+
+
 def test_a_wrong_checksum(path: Path) -> None:
     data = bytearray(path.read_bytes())
     positions = [one.position for one in LogSegment(path).batches()]
