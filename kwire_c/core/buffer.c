@@ -11,6 +11,7 @@
 
 /* Large buffers are mapped apart, in huge pages where the system has them: a page fault for 2 MiB instead of 4 KiB, and
    to grow one moves its pages, not its bytes. */
+#define LARGE ((size_t)4 << 20)
 #ifdef __linux__
 #ifndef MADV_FREE /* older headers than kernels */
 #define MADV_FREE 8
@@ -19,7 +20,6 @@
 #define MADV_HUGEPAGE 14
 #endif
 #define HUGE_PAGE ((size_t)2 << 20)
-#define LARGE ((size_t)4 << 20)
 
 static uint8_t *map_pages(size_t room) {
     uint8_t *all = mmap(NULL, room + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,9 +35,8 @@ static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) {
     if (mremap(data, from, room, 0) != MAP_FAILED) return data;
     uint8_t *to = map_pages(room);
     if (!to) return NULL;
-    if (mremap(data, from, room, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return to;
-    munmap(to, room);
-    return NULL;
+    /* where it fails the place may be another thread's already: it is not unmapped here */
+    return mremap(data, from, room, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED ? NULL : to;
 }
 
 static void unmap_pages(uint8_t *data, size_t room) { munmap(data, room); }
@@ -47,7 +46,6 @@ static void mark_free(uint8_t *data, size_t room) { madvise(data, room, MADV_FRE
 
 #else
 #define HUGE_PAGE ((size_t)1)
-#define LARGE SIZE_MAX
 static uint8_t *map_pages(size_t room) { return malloc(room); }
 static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) { return (void)from, realloc(data, room); }
 static void unmap_pages(uint8_t *data, size_t room) { (void)room, free(data); }
