@@ -41,3 +41,13 @@ def test_what_asks_for_more_than_the_limit_is_told() -> None:
 def test_dead_children_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(attacks.__dict__, "ROOT", ROOT / "kwire")  # where there is no such module to run
     assert "No module named" in attacks.run("kwire", 0)["died"]
+
+
+def test_the_table_in_the_security_page() -> None:
+    """Each attack has its row; the errors in kwire's column are those that come."""
+    rows = [line.split(" | ") for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| ")]
+    told = {row[0].removeprefix("| "): row[1] for row in rows if len(row) == 5}
+    assert [name for name in told if name != "attack"] == [attack.name for attack in attacks.ATTACKS]
+    for name in ("array of -2", "2^31-1 headers", "frame of 2^31-1", "snappy, declared 4 GiB"):
+        number = [attack.name for attack in attacks.ATTACKS].index(name)
+        assert {way[0] for way in attacks.run("kwire", number)["ways"].values()} == {told[name]}

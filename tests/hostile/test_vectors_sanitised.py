@@ -1,4 +1,4 @@
-"""Every vector of Kafka's own classes under the sanitisers: records, odd batches, codecs, primitives, messages."""
+"""Every vector of Kafka's own classes under the sanitisers: records, odd batches, codecs, messages; and the threads."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ TESTS = {
     "tests/messages/test_frames.py": 1,
     "tests/messages/test_columns_of.py": 1,
     "tests/messages/test_classes.py": 1,
+    "tests/hostile/test_threads.py": 7,
 }  # at least so many tests each
 
 
