@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import uuid
 from typing import Any
 
@@ -144,3 +145,28 @@ def test_tags_that_were_read_out_of_order_are_not_written() -> None:
         kwire.encode(lenient, 3)
     assert lenient.unknown_tags == {21: b"b", 20: b"a"}
     assert kwire.encode(lenient, 3) == b"\1\1\2\x14\1a\x15\1b"  # as a dict they have no order
+
+
+def test_a_list_that_shrinks_while_it_is_written() -> None:
+    value = messages.BrokerHeartbeatRequest()
+
+    class Shrinking(uuid.UUID):
+        @property
+        def bytes(self) -> Any:
+            value.offline_log_dirs.clear()
+            return b"x" * 16
+
+    value.offline_log_dirs = [Shrinking(int=1), uuid.UUID(int=2), uuid.UUID(int=3)]
+    with pytest.raises(kwire.EncodeError, match="the list changed while it was written") as caught:
+        kwire.encode(value, 1)
+    assert caught.value.path == ".offline_log_dirs"
+
+
+def test_bytes_that_no_length_can_tell() -> None:
+    """2 GiB of pages that nobody touches."""
+    with mmap.mmap(-1, (1 << 31) - 1) as pages, memoryview(pages) as view:
+        message = messages.SaslAuthenticateRequest(auth_bytes=view)
+        for version in (0, 2):
+            with pytest.raises(kwire.EncodeError, match="2147483647 bytes are more than a field can hold"):
+                kwire.encode(message, version)
+        del message
