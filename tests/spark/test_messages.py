@@ -91,7 +91,7 @@ def test_from_wire(spark: SparkSession, by: str, monkeypatch: pytest.MonkeyPatch
     if by == "pandas":  # as before Spark 4.1
         from pyspark.sql import functions
 
-        monkeypatch.delattr(functions, "arrow_udf")
+        monkeypatch.delattr(functions, "arrow_udf", raising=False)
     frame = spark.createDataFrame([(1, PAYLOADS[1]), (2, None), (3, BAD), (4, PAYLOADS[4])], "id int, payload binary")
     table = frame.select("id", from_wire("payload", message="FetchRequest", version=15, mode="PERMISSIVE").alias("m"))
     kind = table.schema["m"].dataType
