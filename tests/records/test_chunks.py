@@ -1,0 +1,59 @@
+"""Columns in several chunks, as where one would pass 2 GiB: here after a few bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+import pytest
+
+import kwire
+from kwire.codec.columns import gather_columns
+
+pytestmark = pytest.mark.quick
+FIELDS = ("offset", "timestamp", "key", "value", "headers", "codec")
+
+
+def log(magic: int, codec: str) -> bytes:
+    """Batches of ten records with nulls among them, every other one compressed."""
+    made = []
+    for number in range(6):
+        first = number * 10
+        records: list[Any] = [(at, None if at % 3 else b"k", b"v%d" % at) for at in range(first, first + 10)]
+        if magic == 2:
+            records[4] = (4, b"key", None, [("h", b"x"), ("n", None)])
+        used = codec if number % 2 else "none"
+        if magic < 2 and used == "none":
+            made += [kwire.build_batch([one], magic=magic, base_offset=one[0]) for one in records]
+        else:
+            made.append(kwire.build_batch(records, magic=magic, codec=used, base_offset=first))
+    return b"".join(made)
+
+
+def read(data: bytes, chunk_bytes: int, **options: Any) -> Any:
+    return gather_columns([data], FIELDS, max_batch_bytes=1 << 20, chunk_bytes=chunk_bytes, **options)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
+def test_chunks_hold_what_one_chunk_holds(magic: int, codec: str) -> None:
+    data = log(magic, codec)
+    whole = pyarrow.table(read(data, 1 << 20))
+    assert whole.num_rows == 60 and whole["value"].num_chunks == 1
+    least = 200 if magic == 2 else 400  # what a compressed batch comes to, and more
+    cut = pyarrow.table(read(data, least))
+    cut.validate(full=True)
+    assert cut["value"].num_chunks > 1 and cut.to_pylist() == whole.to_pylist()
+    with pytest.raises(ValueError, match="chunks: take its stream"):
+        read(data, least)["value"].__arrow_c_array__()
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+@pytest.mark.parametrize("errors", ["raise", "keep"])
+def test_a_batch_that_fills_more_than_a_chunk(codec: str, errors: str) -> None:
+    small = kwire.build_batch([(0, b"k", b"v")])
+    large = kwire.build_batch([(0, b"k", b"v" * 1000)], codec=codec, base_offset=1)
+    with pytest.raises(kwire.LimitError) as caught:
+        read(small + large, 400, errors="raise")
+    assert (caught.value.limit, caught.value.offset) == (400, len(small))
+    assert pyarrow.table(read(small + large, 4000, errors=errors)).num_rows == 2
