@@ -55,7 +55,7 @@ def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
             for old in places.cache().glob(f"{name}-*"):
-                if old.stat().st_mtime < time.time() - 86400:  # another checkout may use a younger one
+                if old.is_dir() and old.stat().st_mtime < time.time() - 86400:  # another checkout may use a younger one
                     shutil.rmtree(old)
             fresh = Path(tempfile.mkdtemp(dir=places.cache(), prefix=f"{name}."))
             try:
