@@ -1,0 +1,103 @@
+"""Records as objects, and what build_batch refuses: each refusal names the record or the argument."""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import Record
+
+pytestmark = pytest.mark.quick
+FULL = Record(7, 1000, b"k", b"v", (("h", b"x"), ("n", None)), timestamp_type="log_append", sequence=3, attributes=1)
+
+
+def test_a_record_made_by_hand_is_one_that_was_read() -> None:
+    made = Record(5, 99, b"k", None, [("h", b"x")])
+    (batch,) = kwire.read_batches(kwire.build_batch([made], base_offset=5))
+    (read,) = batch
+    assert (read, hash(read), repr(read)) == (made, hash(made), repr(made)) and read != FULL and made != 5
+    assert repr(made) == "Record(offset=5, timestamp=99, key=b'k', value=None, headers=(('h', b'x'),))"
+    assert repr(FULL).endswith("timestamp_type='log_append', sequence=3, attributes=1)")
+    assert batch.is_valid() and bytes(batch.raw) == kwire.build_batch([read], base_offset=5)
+    assert repr(batch).startswith("<RecordBatch magic=2 codec='none' offset=5..5 count=1 position=0")
+    for record in (made, FULL, read, Record()):
+        again = pickle.loads(pickle.dumps(record))
+        assert (again, again.attributes, again.timestamp_type) == (record, record.attributes, record.timestamp_type)
+    assert Record(timestamp_type="none").timestamp_type == "none"
+    with pytest.raises(ValueError, match="not 'other'"):
+        Record(timestamp_type="other")
+
+
+@pytest.mark.parametrize("magic,codec", [(2, "none"), (2, "gzip"), (1, "gzip"), (0, "none")])
+def test_the_size_without_compression(magic: int, codec: str) -> None:
+    records = [(at, b"k", b"value" * 100) for at in range(20)][:20 if codec != "none" or magic == 2 else 1]
+    packed, plain = (next(iter(kwire.read_batches(kwire.build_batch(records, magic=magic, codec=one))))
+                     for one in (codec, "none"))  # fmt: skip
+    entries = kwire.build_batch(records, magic=magic)
+    assert packed.plain_size == len(entries) and plain.size <= packed.plain_size
+
+
+def test_offsets_of_records_without_one_go_on() -> None:
+    mixed = [(1, None, b"a"), Record(-1, 2, None, b"b"), [3, None, b"c"], Record(20, 4, None, b"d"), (5, None, b"e")]
+    (batch,) = kwire.read_batches(kwire.build_batch(mixed, base_offset=10))
+    assert [record.offset for record in batch] == [10, 11, 12, 20, 21] and batch.last_offset == 21
+    headers: dict[str, Any] = {"a": b"1", "b": None}
+    (batch,) = kwire.read_batches(kwire.build_batch([(0, None, None, headers)]))
+    assert next(iter(batch)).headers == (("a", b"1"), ("b", None))
+
+
+@pytest.mark.parametrize("records,options,path,reason", [
+    ([(1 << 63, None, b"")], {}, "records[0].timestamp", "64 bits"),
+    ([(0, None, b""), (0, b"")], {}, "records[1]", "not 2 values"),
+    ([Record(5), Record(5)], {}, "records[1].offset", "does not rise above 5"),
+    ([Record(1 << 40)], {"last_offset": 0}, "records[0].offset", "too far from the base offset"),
+    ([(0, None, b"", [("\ud800", b"")])], {}, "records[0].headers", "no valid text"),
+    ([(0, None, b"", [("h", b"")])], {"magic": 1}, "records[0].headers", "magic 1 has no headers"),
+    ([], {"magic": 0}, "records", "no empty batches"),
+    ([], {"base_offset": 1 << 63}, "base_offset", "not between"),
+    ([], {"producer_epoch": 32768}, "producer_epoch", "not between"),
+    ([], {"base_sequence": -(1 << 31) - 1}, "base_sequence", "not between"),
+    ([], {"last_offset": 1 << 40}, "last_offset", "too far from the base offset"),
+    ([], {"delete_horizon": 5, "base_timestamp": 6}, "base_timestamp", "the base timestamp is the horizon"),
+])
+def test_what_no_batch_can_hold(records: Any, options: dict[str, Any], path: str, reason: str) -> None:
+    with pytest.raises(kwire.EncodeError, match=reason) as caught:
+        kwire.build_batch(records, **options)
+    assert caught.value.path == path
+
+
+def test_sizes_that_no_length_can_tell() -> None:
+    """2 GiB of pages that nobody touches."""
+    with mmap.mmap(-1, 1 << 31) as pages, memoryview(pages) as view:
+        half = view[:1 << 30]
+        for magic in (0, 1, 2):
+            with pytest.raises(kwire.EncodeError, match="key or value is over 2 GiB"):
+                kwire.build_batch([(0, view, None)], magic=magic)
+            with pytest.raises(kwire.EncodeError, match="batch is over 2 GiB") as caught:
+                kwire.build_batch([(0, None, half), (0, half, None)], magic=magic)
+            assert caught.value.path == "records[1]"
+        with pytest.raises(kwire.EncodeError, match="record is over 2 GiB"):
+            kwire.build_batch([(0, None, view[:-1])])
+        with pytest.raises(kwire.EncodeError, match="a header is over 2 GiB"):
+            kwire.build_batch([(0, None, None, [("h", view)])])
+        half.release()
+
+
+def test_bad_batches_have_words() -> None:
+    data = bytearray(kwire.build_batch([(0, None, b"v")]))
+    data[-1] ^= 1
+    (bad,) = kwire.read_batches(data, errors="keep")
+    again = pickle.loads(pickle.dumps(bad))
+    assert repr(bad) == repr(again) and repr(bad).startswith(f"<BadBatch position=0 size={len(data)}: ")
+    assert (again.position, again.raw, again.source) == (0, bytes(data), 0)
+    with pytest.raises(ValueError, match="errors is 'raise' or 'keep', not 'skip'"):
+        kwire.read_batches(data, errors="skip")  # type: ignore[call-overload,arg-type,unused-ignore]
+    torn = kwire.build_batch([(0, None, b"v")])[:-3]
+    (bad,) = kwire.read_batches(torn, errors="keep", strict_tail=True)
+    assert bad.raw == torn and "the input ends inside the batch" in str(bad.error)
+    with pytest.raises(kwire.CorruptBatchError, match="more needed"):
+        list(kwire.read_batches(torn[:9], strict_tail=True))
