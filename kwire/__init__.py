@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kwire.lazy import attach
+
 TYPE_CHECKING = False  # typing's, without importing it
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
-    from typing import Any
-
     from kwire import messages as messages
     from kwire import schema as schema
     from kwire.codec.columns import Column as Column
@@ -93,19 +93,4 @@ _ROOMS = ("messages", "schema", "net", "storage", "spark")
 
 __all__ = ["__version__", *_HOME]
 
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    home = _HOME.get(name)
-    if name in _ROOMS:
-        return import_module(f"kwire.{name}")
-    if home is None:
-        raise AttributeError(f"module 'kwire' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = attach(__name__, _HOME, _ROOMS)

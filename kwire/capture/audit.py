@@ -158,7 +158,7 @@ def add_all(found: Audit, events: Iterable[Exchange | Lost]) -> None:
 
 def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str | None]:
     """(why a release refuses that version of an API, or None; what else is to be known of it there, or None)."""
-    offered = next((row for row in schema.apis(release) if row.key == api_key), None)
+    offered = dict(schema.api_by_release(api_key))[schema.release_name(release)]
     between = any(row.key == api_key and row.cluster_action for row in schema.apis())
     note = "sent between brokers, so it goes with their upgrade" if between else None
     if offered is None:
@@ -174,11 +174,10 @@ def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str |
 
 
 def _without(api_key: int, release: str) -> str:
-    names = schema.releases(old=True)
-    having = [name for name in names if any(row.key == api_key for row in schema.apis(name))]
+    having = [name for name, row in schema.api_by_release(api_key) if row]
     if not having:
         return f"no Kafka release has {api_name(api_key)}"
+    names = schema.releases(old=True)
     if names.index(having[0]) > names.index(release):
         return f"Kafka {release} has no {api_name(api_key)} yet: it came with {having[0]}"
-    removed = names[names.index(having[-1]) + 1]
-    return f"{api_name(api_key)} is gone: Kafka {removed} removed it"
+    return f"{api_name(api_key)} is gone: Kafka {schema.release_after(having[-1])} removed it"

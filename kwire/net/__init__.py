@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kwire.lazy import attach
 
 if TYPE_CHECKING:
     from kwire.net.cluster import Broker, Cluster
@@ -40,15 +41,4 @@ _PLACES = {
 }
 _HOME = {name: f"kwire.net.{place}" for place, names in _PLACES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kwire.net' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = attach(__name__, _HOME)

@@ -70,29 +70,21 @@ def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None)
 
 def lives(api: Api) -> list[VersionLife]:
     """Every version of an API and its life over the releases, rising."""
-    table = _by_release(api)
+    table = schema.api_by_release(api.key)
     flexible = schema.message(api.request).flexible_versions
     found = []
     for version in api.versions.all():
         has = [release for release, row in table if row and version in row.versions]
         deprecated = [release for release, row in table if row and version in row.versions.overlap(row.deprecated)]
-        names = [release for release, _ in table]
-        after = names[names.index(has[-1]) + 1 :] if has else []
         unstable = tuple(release for release, row in table if row and row.unstable and row.max_version == version)
         found.append(
             VersionLife(
-                version, has[0] if has else None, deprecated[0] if deprecated else None, after[0] if after else None,
+                version, has[0] if has else None, deprecated[0] if deprecated else None,
+                schema.release_after(has[-1]) if has else None,
                 version in flexible, unstable,
             )
         )
     return found
-
-
-def _by_release(api: Api) -> list[tuple[str, Api | None]]:
-    return [
-        (release, next((row for row in schema.apis(release) if row.key == api.key), None))
-        for release in schema.releases(old=True)
-    ]
 
 
 def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -101,8 +93,8 @@ def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
     rows = []
     for api in apis:
         yield from _api_pages(api)
-        has = [release for release, row in _by_release(api) if row]
-        rows.append({"api": api, "first": has[0], "removed": _after(has[-1])})
+        has = [release for release, row in schema.api_by_release(api.key) if row]
+        rows.append({"api": api, "first": has[0], "removed": schema.release_after(has[-1])})
     versions = sum(len(api.versions.all()) for api in apis)
     yield "index.html", "index.html", {"apis": rows, "versions": versions, "old_releases": schema.releases(old=True)}
     yield "errors.html", "errors.html", {"errors": list(ErrorCode)}
@@ -110,25 +102,19 @@ def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
     for release in schema.releases(old=True):
         yield f"release/{release}.html", "release.html", {
             "release": release, "patch": schema.patch_release(release), "apis": schema.apis(release),
-            "previous": previous, "next": _after(release),
+            "previous": previous, "next": schema.release_after(release),
             "difference": difference(previous, release) if previous else None,
         }
         previous = release
 
 
-def _after(release: str) -> str | None:
-    names = schema.releases(old=True)
-    place = names.index(release) + 1
-    return names[place] if place < len(names) else None
-
-
 def _api_pages(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
     life = lives(api)
-    table = _by_release(api)
+    table = schema.api_by_release(api.key)
     messages = [schema.message(name) for name in (api.request, api.response)]
     last = [release for release, row in table if row][-1]
     yield f"api/{api.name}.html", "api.html", {
-        "api": api, "facts": _api_facts(api, _after(last)), "versions": life, "by_release": table,
+        "api": api, "facts": _api_facts(api, schema.release_after(last)), "versions": life, "by_release": table,
         "messages": [(message, list(message.walk())) for message in messages],
         "changes": [
             change for message in messages

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kwire.lazy import attach
 
 if TYPE_CHECKING:
     from kwire.schema.codes import ErrorCode
     from kwire.schema.compare import Difference, FieldChange, VersionChange, difference, field_changes
     from kwire.schema.facts import NO_VERSIONS, Field, Message, Versions, canonical, message, message_names
-    from kwire.schema.history import Api, api, apis, patch_release, release_name, releases
+    from kwire.schema.history import (
+        Api,
+        api,
+        api_by_release,
+        apis,
+        patch_release,
+        release_after,
+        release_name,
+        releases,
+    )
     from kwire.schema.kinds import RecordType, record_type, record_types
     from kwire.schema.levels import (
         FeatureLevel,
@@ -38,6 +48,7 @@ __all__ = [
     "VersionChange",
     "Versions",
     "api",
+    "api_by_release",
     "apis",
     "canonical",
     "difference",
@@ -51,13 +62,14 @@ __all__ = [
     "patch_release",
     "record_type",
     "record_types",
+    "release_after",
     "release_name",
     "releases",
 ]
 
 _PLACES = {
     "facts": ("NO_VERSIONS", "Field", "Message", "Versions", "canonical", "message", "message_names"),
-    "history": ("Api", "api", "apis", "patch_release", "release_name", "releases"),
+    "history": ("Api", "api", "api_by_release", "apis", "patch_release", "release_after", "release_name", "releases"),
     "kinds": ("RecordType", "record_type", "record_types"),
     "levels": (
         "FeatureLevel", "FeatureRange", "MetadataBounds", "MetadataVersion", "features", "metadata_bounds",
@@ -68,15 +80,4 @@ _PLACES = {
 }
 _HOME = {name: f"kwire.schema.{place}" for place, names in _PLACES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kwire.schema' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = attach(__name__, _HOME)

@@ -119,6 +119,21 @@ def api(name: str | int, release: str | None = None) -> Api:
 
 
 @lru_cache(None)
+def api_by_release(key: int) -> tuple[tuple[str, Api | None], ...]:
+    """(release, the API with that key as that release has it, or None), of all releases from "0.9.0" on, rising."""
+    return tuple(
+        (release, next((row for row in apis(release) if row.key == key), None)) for release in releases(old=True)
+    )
+
+
+def release_after(release: str) -> str | None:
+    """The release that came next ("3.9" -> "4.0"), None for the newest. Raises UnsupportedVersionError."""
+    names = releases(old=True)
+    place = names.index(release_name(release)) + 1
+    return names[place] if place < len(names) else None
+
+
+@lru_cache(None)
 def _old_names() -> dict[str, str]:
     return {
         old.removesuffix("Request"): new.removesuffix("Request")

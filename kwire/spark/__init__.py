@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kwire.lazy import attach
 
 if TYPE_CHECKING:
     from kwire.spark.functions import decode_records, records
@@ -25,15 +26,4 @@ __all__ = [
     "KwireDataSource", "decode_frames", "decode_messages", "decode_records", "from_wire", "records", "register",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kwire.spark' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = attach(__name__, _HOME)
