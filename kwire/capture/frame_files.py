@@ -101,26 +101,23 @@ class _Packed:
     def take(self, start: int, size: int) -> bytes | None:
         """Bytes [start, start + size), None where the file ends before; start never goes back."""
         while self.position < start:
-            part = self._rest[: start - self.position] or self._block()[:]
-            if not self._rest:
-                if not part:
-                    return None
-                self._rest = part
-                continue
-            self._rest = self._rest[len(part) :]
-            self.position += len(part)
+            if not self._part(start - self.position):
+                return None
         pieces, missing = [], size
         while missing:
-            if not self._rest:
-                self._rest = self._block()
-                if not self._rest:
-                    return None
-            part = self._rest[:missing]
-            self._rest = self._rest[len(part) :]
-            self.position += len(part)
+            part = self._part(missing)
+            if not part:
+                return None
             pieces.append(part)
             missing -= len(part)
         return b"".join(pieces)
+
+    def _part(self, most: int) -> bytes:
+        """The next bytes, at most so many; none at the end."""
+        self._rest = self._rest or self._block()
+        part, self._rest = self._rest[:most], self._rest[most:]
+        self.position += len(part)
+        return part
 
 
 def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
@@ -166,8 +163,8 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = None
-    wanted = {"conn": (int, str), "off": int, "len": int}
-    if not isinstance(row, dict) or any(type(row.get(name)) not in _kinds(kind) for name, kind in wanted.items()):
+    wanted = {"conn": (int, str), "off": (int,), "len": (int,)}
+    if not isinstance(row, dict) or any(type(row.get(name)) not in kinds for name, kinds in wanted.items()):
         raise kwire.DecodeError("no line of a frame file: conn, dir, off and len are needed",
                                 what=f"{text}, line {number}")
     known = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME + 4)
@@ -187,10 +184,6 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
 def _text(value: str) -> str:
     """A text of a line, as one line that any encoding and any terminal takes."""
     return " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
-
-
-def _kinds(kind: Any) -> tuple[type, ...]:
-    return kind if isinstance(kind, tuple) else (kind,)
 
 
 def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
