@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from tests.hostile import sanitized
 from tests.hostile.sanitized import ROOT
 from tests.upstream import places
+from tests.upstream.maven import MissingTool, need
 
 HERE = Path(__file__).parent
 CORE = ROOT / "kwire_c" / "core"
@@ -26,16 +26,9 @@ SANITIZERS = ["-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 LIMITS = ["-max_len=2048", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]
 
 
-class MissingTool(Exception):
-    """A tool is not there; the message says how to get it."""
-
-
 def clang() -> str:
     """The path of clang, which has libFuzzer."""
-    found = shutil.which("clang")
-    if not found:
-        raise MissingTool("clang is missing: apt-get install -y clang")
-    return found
+    return need("clang", "clang")
 
 
 def build(name: str, program: Path, *options: str, compiler: str = "") -> list[str]:

@@ -171,20 +171,31 @@ def form(data: bytes) -> str:
     return f"magic {data[16]} codec {codec}"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000)
+def options(about: str | None) -> argparse.ArgumentParser:
+    """What every run of mutations is told on its command line."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100_000, help="mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case or group")
     parser.add_argument("--only", type=int)
-    parser.add_argument("--truncations", action="store_true")
-    parser.add_argument("--everywhere", action="store_true", help="large batches are cut at every byte too")
     parser.add_argument("--progress", type=Path)
     parser.add_argument("--extensions", help="folder from which kwire_c must come")
+    return parser
+
+
+def check_build(extensions: str | None, module: str) -> None:
+    """Is it the build under test that was imported?"""
+    if extensions:
+        place = str(import_module(module).__file__)
+        assert place.startswith(extensions), f"{place} is not the build under test"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = options(__doc__)
+    parser.add_argument("--truncations", action="store_true")
+    parser.add_argument("--everywhere", action="store_true", help="large batches are cut at every byte too")
     chosen = parser.parse_args(arguments)
-    if chosen.extensions:
-        place = str(import_module("kwire_c.records").__file__)
-        assert place.startswith(chosen.extensions), f"{place} is not the build under test"
+    check_build(chosen.extensions, "kwire_c.records")
     note = Note(chosen.progress)
     if chosen.truncations:
         print(run_truncations(chosen.everywhere, note), "truncations", flush=True)

@@ -7,7 +7,6 @@ for a parent that finds the process dead.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import faulthandler
 import json
@@ -17,12 +16,10 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 
 import kwire
 from tests.hostile.exercise import Wrong, look
-from tests.hostile.mutate import EDGES, VARINTS, Note
+from tests.hostile.mutate import EDGES, VARINTS, Note, check_build, options
 from tests.hostile.samples import Pair, pairs, samples
 
 GROUP = 16
@@ -124,17 +121,8 @@ def exercise(pair: Pair, mutants: list[bytes], number: int) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000, help="mutants, in groups of 16")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="number of the first group")
-    parser.add_argument("--only", type=int)
-    parser.add_argument("--progress", type=Path)
-    parser.add_argument("--extensions", help="folder from which kwire_c must come")
-    chosen = parser.parse_args(arguments)
-    if chosen.extensions:
-        place = str(import_module("kwire_c.decode").__file__)
-        assert place.startswith(chosen.extensions), f"{place} is not the build under test"
+    chosen = options(__doc__).parse_args(arguments)
+    check_build(chosen.extensions, "kwire_c.decode")
     note = Note(chosen.progress)
     numbers = range(chosen.first, chosen.first + -(-chosen.count // GROUP))
     if chosen.only is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
@@ -16,6 +14,7 @@ from bs4 import BeautifulSoup
 from kwire import schema
 from kwire.cli import main
 from kwire.pages.site import write_site
+from tests.browser import rendered
 from tests.schema.test_against_kafka import DATA, SLIPS
 
 
@@ -28,6 +27,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def soup(page: Path) -> BeautifulSoup:
     return BeautifulSoup(page.read_text(), "html.parser")
+
+
+def dom(page: Path, query: str = "", width: int = 1200) -> BeautifulSoup:
+    return BeautifulSoup(rendered(page, query, width), "html.parser")
 
 
 def texts(row) -> list[str]:
@@ -125,26 +128,11 @@ def test_every_link_leads_to_a_page_and_a_place(site):
             assert anchor in anchors[target], (page, link)
 
 
-def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert found, "the pages are checked in Chromium, which is not here: apt-get install chromium"
-    return found
-
-
-def rendered(page: Path, query: str = "", width: int = 1200) -> BeautifulSoup:
-    """The page as Chromium leaves it after its scripts have run."""
-    command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
-               f"--user-data-dir={page.parent / 'profile'}", "--dump-dom", f"{page.as_uri()}{query}"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return BeautifulSoup(done.stdout, "html.parser")
-
-
 def test_search_in_a_browser(site):
-    found = rendered(site / "index.html", "?q=isolationlevel%20fetchrequest").find("ul", id="found")
+    found = dom(site / "index.html", "?q=isolationlevel%20fetchrequest").find("ul", id="found")
     assert found.li.a.get_text() == "isolationLevel" and found.li.a["href"] == "api/Fetch.html#request"
-    assert rendered(site / "api" / "Fetch.html", "?q=heartbeat").find("ul", id="found").li.a.get_text() == "Heartbeat"
-    assert rendered(site / "index.html", "?q=nosuchthing").find("ul", id="found").get_text() == "nothing found"
+    assert dom(site / "api" / "Fetch.html", "?q=heartbeat").find("ul", id="found").li.a.get_text() == "Heartbeat"
+    assert dom(site / "index.html", "?q=nosuchthing").find("ul", id="found").get_text() == "nothing found"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +142,7 @@ def test_a_narrow_screen_need_not_scroll_sideways(site, page):
     copy = site / page.replace(".html", "-measured.html")
     measure = "let page = document.documentElement; document.body.id = page.scrollWidth - page.clientWidth"
     copy.write_text((site / page).read_text().replace("</body>", f"<script>{measure}</script></body>"))
-    assert rendered(copy, width=400).body["id"] == "0"
+    assert dom(copy, width=400).body["id"] == "0"
     copy.unlink()
 
 
