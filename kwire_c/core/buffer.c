@@ -143,7 +143,10 @@ static void pool_give(uint8_t *data, size_t room) {
     while (drops--) drop(dropped[drops].data, dropped[drops].room);
 }
 
+#define MOST (SIZE_MAX / 4) /* bytes of a buffer: sums of two sizes do not overflow */
+
 int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
+    if (need > MOST) return 0;
     size_t room = buffer->room * 2 > wish ? buffer->room * 2 : wish;
     if (room < need) room = need;
     if (room < 4096) room = 4096;
@@ -166,7 +169,7 @@ int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
 
 int kw_buffer_reserve(kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
-    if (more > SIZE_MAX / 4 - buffer->size) return 0;
+    if (more > MOST) return 0;
     return kw_buffer_grow(buffer, buffer->size + more, 0);
 }
 

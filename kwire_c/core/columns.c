@@ -20,14 +20,12 @@ static size_t foreseen(const kw_columns *columns, size_t size, double done) {
 /* Room for more bytes; where it must grow, for what all the input will need at the rate so far. */
 static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
-    if (more > SIZE_MAX / 4 - buffer->size) return 0;
     return kw_buffer_grow(buffer, buffer->size + more, foreseen(columns, buffer->size + more, columns->done));
 }
 
 /* The same where more is a generous guess: what stands in the buffer tells the rate. */
 static int reserve_at_rate(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
-    if (more > SIZE_MAX / 4 - buffer->size) return 0;
     size_t wish = buffer->size ? foreseen(columns, buffer->size, columns->done_before) : 0;
     return kw_buffer_grow(buffer, buffer->size + more, wish + more);
 }
@@ -137,7 +135,7 @@ static copy_function *best_copy(void) { return copy_parts_16; }
 
 static kw_append_status append_copies(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                       uint32_t count, int value, const kw_place *place) {
-    int64_t rows = columns->rows, bytes = count ? place->block_size - records->key_at : 0; /* no more are left in it */
+    int64_t rows = columns->rows, bytes = place->block_size - records->key_at; /* no more are left in it */
     /* rows are added only when all columns have room: what stands behind rows is written over */
     int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
     if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
@@ -249,10 +247,7 @@ static int append_header_part(kw_binary *binary, int64_t rows, const uint8_t *fr
         }
         binary->data.size += bytes;
     }
-    if (size < 0 || binary->validity.size) {
-        if (!validity_reserve(binary, rows, 1)) return 0;
-        if (size < 0 && !set_null(binary, rows)) return 0;
-    }
+    if (size < 0 ? !set_null(binary, rows) : binary->validity.size && !validity_reserve(binary, rows, 1)) return 0;
     spans[rows + 1] = (int32_t)binary->data.size;
     binary->spans.size = (size_t)(rows + 2) * 4;
     return 1;

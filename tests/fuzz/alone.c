@@ -20,6 +20,6 @@ int main(int count, char **names) {
         }
         fclose(file);
     }
-    printf("%zu inputs\n", inputs);
+    printf("%zu inputs, digest %08x\n", inputs, digest);
     return 0;
 }

@@ -100,7 +100,7 @@ static void digest_columns(const kw_columns *columns) {
 static void as_columns(const uint8_t *data, size_t size, int views, int64_t most, int verify) {
     kw_columns columns = {.fields = (1u << (KW_COL_HEADERS + 1)) - 1, .views = views, .max_bytes = most,
                           .input_bytes = size};
-    kw_window window = {INT64_MIN, most < INT32_MAX ? 5 : INT64_MAX, INT64_MIN, INT64_MAX};
+    kw_window window = {1, most < INT32_MAX ? 5 : INT64_MAX, INT64_MIN, INT64_MAX};
     kw_run run = {.data = data, .size = size, .window = views ? &window : NULL, .crc32c = kw_crc32c, .keep_at = SIZE_MAX,
                   .view_buffer = 2, .verify_crc = verify};
     while (run.at < size) {

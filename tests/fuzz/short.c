@@ -56,6 +56,6 @@ void each_input(const uint8_t *data, size_t size) {
         run(data, size, from, 1);
         MUST(!starved && digest == expected);
         run(data, size, from, 2);
-        MUST(starved == 1 && digest == expected);
+        MUST(starved == (count > from) && digest == expected); /* kept buffers may have made some needless */
     }
 }

@@ -31,8 +31,7 @@ static inline uint8_t *exact(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void each_input(const uint8_t *data, size_t size); /* what alone.c's main does with an input */
 
-/* For short.c: how often the target was told that memory is short, and the checksum of what it made of the input. */
-extern int starved;
-extern uint32_t digest;
+extern uint32_t digest; /* of what the target made of its input, where it makes anything */
+extern int starved;     /* for short.c: how often it was told that memory is short */
 
 #endif

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import kwire
 from tests.hostile import sanitized
 from tests.hostile.sanitized import ROOT
 from tests.upstream import places
@@ -22,6 +23,7 @@ KEPT = places.DATA / "fuzz"  # NAME.xz: inputs, minimised
 TARGETS = ("records", "containers", "plans")
 ALLOCATING = ("records", "plans")
 FACE = "face"
+NARROW = "-D__builtin_cpu_supports(name)=0"  # a processor without AVX2, to columns.c
 SANITIZERS = ["-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 LIMITS = ["-max_len=2048", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]
 
@@ -77,6 +79,14 @@ def corpus(name: str) -> Iterator[bytes]:
         (size,) = struct.unpack_from("<I", data, at)
         at += 4 + size
         yield data[at - size : at]
+
+
+def cases(name: str) -> Iterator[bytes]:
+    """The kept inputs, and one too large to keep: bitmaps of nulls that outgrow their first room, 32,768 rows."""
+    yield from corpus(name)
+    if name == "records":
+        long = (0, b"k" * 1500, b"v" * 1500)
+        yield kwire.build_batch([long, (0, None, None, [("", None)]), *[(0, b"", b"", [("", b"")])] * 33_000])
 
 
 def keep(name: str, inputs: Iterable[bytes]) -> None:

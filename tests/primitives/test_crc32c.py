@@ -23,11 +23,12 @@ from hypothesis import strategies as st
 
 import kwire
 from kwire_c.crc32c import crc32c, crc32c_with, variants
+from tests.primitives import checks
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = ROOT / "kwire_c" / "core"
-SOURCES = [str(CORE / name) for name in ("crc32c.c", "crc32c_x86.c", "crc32c_arm.c")]
-CHECK = str(Path(__file__).with_name("crc32c_check.c"))
+CORE = checks.CORE
+SOURCES = [str(CORE / name) for name in checks.SOURCES["crc32c_check"]]
+CHECK = str(checks.HERE / "crc32c_check.c")
 
 
 @pytest.fixture(scope="module")
@@ -179,15 +180,17 @@ def test_the_constants_are_fresh() -> None:
 @pytest.mark.checkout
 def test_the_c_alone(tmp_path: Path) -> None:
     """The C without Python, against the definition, with the sanitisers awake."""
-    program = str(tmp_path / "check")
-    subprocess.run(
-        ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
-         "-fno-sanitize-recover=undefined", f"-I{CORE}", CHECK, *SOURCES, "-o", program],
-        check=True,
-    )
-    ran = subprocess.run([program], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    assert tuple(ran.stdout.split()) == variants()
+    program = tmp_path / "check"
+    checks.build("crc32c_check", program, "-O2", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+    assert tuple(checks.run(program)) == variants()
+
+
+@pytest.mark.checkout
+def test_processors_that_have_less(tmp_path: Path) -> None:
+    """Only what the processor and the system have is used, best first."""
+    checks.build("crc32c_check", tmp_path / "check", "-O2")
+    for lacks, left in checks.LESS.items():
+        assert checks.run(tmp_path / "check", lacks) == [name for name in left if name in variants()], lacks
 
 
 @pytest.mark.soak

@@ -48,6 +48,20 @@ def test_chunks_hold_what_one_chunk_holds(magic: int, codec: str) -> None:
         read(data, least)["value"].__arrow_c_array__()
 
 
+@pytest.mark.parametrize(("part", "chunks"), [("key", 5), ("value", 10)])
+def test_headers_alone_fill_chunks(part: str, chunks: int) -> None:
+    """A key counts three times: so long it may get when its bytes are no UTF-8."""
+    headers = [("k" * 30, b"")] if part == "key" else [("", b"v" * 90)]
+    data = b"".join(kwire.build_batch([(0, b"key", b"value", headers)] * 3, base_offset=at) for at in range(0, 30, 3))
+    options: dict[str, Any] = {"max_batch_bytes": 1 << 20}
+    whole = pyarrow.table(gather_columns([data], ("headers",), chunk_bytes=1 << 20, **options))
+    cut = pyarrow.table(gather_columns([data], ("headers",), chunk_bytes=300, **options))
+    assert whole["headers"].num_chunks == 1 and cut["headers"].num_chunks == chunks
+    assert cut.to_pylist() == whole.to_pylist() and len(cut.to_pylist()[29]["headers"]) == 1
+    with pytest.raises(kwire.LimitError):
+        gather_columns([data], ("headers",), chunk_bytes=100, **options)
+
+
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("errors", ["raise", "keep"])
 def test_a_batch_that_fills_more_than_a_chunk(codec: str, errors: str) -> None:

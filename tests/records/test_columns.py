@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import re
 import struct
 from datetime import UTC, datetime
 
@@ -173,12 +175,30 @@ def test_committed_leaves_out_aborted_transactions(views, codec):
         assert values(data, committed=True) == [b"kept", b"kept too", b"plain", b"open"]
         assert len(values(data)) == 6
         assert len(values(data, control=True)) == 10
+        markers = [value for value in values(data, committed=True, control=True) if value == struct.pack(">hi", 0, 0)]
+        assert len(markers) == 4
     control = kwire.columns(log, ["offset", "is_control"], control=True)
     found = zip(control["offset"].to_numpy().tolist(), control["is_control"].to_numpy().tolist(), strict=True)
     assert [offset for offset, yes in found if yes] == [2, 4, 5, 8]
     damaged = bytearray(b"".join(log))
     damaged[len(log[0]) + len(log[1]) + 70] ^= 1  # the first abort marker: a bad batch tells nothing
     assert values(damaged, committed=True, errors="keep") == [b"aborted", b"kept", b"kept too", b"plain", b"open"]
+
+
+def test_header_keys_that_are_no_utf8():
+    """As Python replaces what is malformed, but one U+FFFD for a whole surrogate, as Java."""
+    starts = bytes.fromhex("41 80 c1 c2 df e0 e1 ed ef f0 f1 f4 f5")
+    seconds = bytes.fromhex("6f 7f 80 8f 90 9f a0 af bf cf ff")
+    keys = [bytes(key) for key in itertools.product(starts, seconds, b"A\x80\xbf", b"\x80\xc3")]
+    batch = kwire.build_batch([(0, None, None, [(f"{number:04}", None) for number in range(len(keys))])])
+    for number, key in enumerate(keys):  # a length of 4, the key, a null
+        batch = batch.replace(b"\x08%04d\x01" % number, b"\x08" + key + b"\x01")
+    surrogate = re.compile(rb"(?<![\xc2-\xf4])\xed[\xa0-\xbf][\x80-\xbf]")
+    expected = [surrogate.sub(b"\xff", key).decode("utf-8", "replace") for key in keys]
+    (headers,) = pyarrow.table(kwire.columns(batch, ["headers"], verify_crc=False))["headers"].to_pylist()
+    assert [header["key"] for header in headers] == expected
+    ((record,),) = kwire.read_batches(batch, verify_crc=False)
+    assert [key for key, _ in record.headers] == expected
 
 
 def test_partial_last_batches_and_bad_ones(data):
@@ -207,7 +227,9 @@ def test_old_formats(codec):
         log = b"".join(kwire.build_batch([record], magic=magic, base_offset=i) for i, record in enumerate(records))
         log += kwire.build_batch(records, magic=magic, codec=codec, base_offset=10)
         for views in (False, True):
-            table = pyarrow.table(kwire.columns(log, ["offset", "timestamp_type", "value", "headers"], views=views))
+            fields = ["offset", "timestamp_type", "value", "headers", "is_control"]
+            table = pyarrow.table(kwire.columns(log, fields, views=views))
+            assert set(table["is_control"].to_pylist()) == {False}
             assert table["offset"].to_pylist() == list(range(20))
             assert set(table["timestamp_type"].to_pylist()) == {(-1, 0)[magic]}
             assert table["value"].to_pylist() == [b"%d" % index for index in range(10)] * 2
