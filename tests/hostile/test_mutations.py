@@ -101,7 +101,7 @@ def test_sanitised(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(1800)
 def test_a_planted_read_out_of_bounds_is_found(tmp_path: Path) -> None:
-    """The same run, on a build whose one bounds check is off by one, ends with the sanitiser's report."""
+    """The same run, on a build that reads one byte too many for nothing, ends with the sanitiser's report."""
     folder = sanitized.extensions(plant=True)
     ran = watched(folder, tmp_path / "at", "--count", "40000", "--seed", "2")
     assert ran.returncode != 0, "the planted read was not found"
