@@ -25,7 +25,7 @@ from benchmarks.bars import BARS, Bar
 from benchmarks.messages import M
 from benchmarks.peers import children, messages, python
 from benchmarks.peers.contest import Absent, Contestant, Slice, Work
-from benchmarks.workloads import ALL, W1, W2, W3
+from benchmarks.workloads import ALL, W1, W2, W3, W4
 
 SLOW = {"kafka-python"}  # only in the plain workloads
 
@@ -171,7 +171,7 @@ def plan(chosen: list[str]) -> list[tuple[Work, str]]:
         "W1": [(W1, "decode")],
         "W2": [(W2, "decode")],
         "W3": [(work, "decode") for work in W3],
-        "W4": [(W1, "encode"), (W2, "encode")],
+        "W4": [(work, "encode") for work in W4],
         "crc32c": [(W1, "crc32c-16k"), (W1, "crc32c-1m")],
         "M": [(work, f"message-{way}") for work in M for way in ("decode", "encode")],
         "columns_of": [(M[0], "message-columns")],

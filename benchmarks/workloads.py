@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import kwire
 
 START = 1_700_000_000_000
-TOTAL = 8 << 20  # bytes of uncompressed batches in one pass
 WORDS = [f"{kind}-{i}" for kind in ("user", "order", "page", "click", "eu-west", "product") for i in range(60)]
 
 
@@ -24,6 +23,7 @@ class Workload:
     headers: int = 0
     codec: str = "none"
     batch: int = 16 << 10
+    total: int = 8 << 20  # bytes of uncompressed batches in one pass
 
     def rows(self) -> list[list[tuple[Any, ...]]]:
         """The records of each batch as build_batch takes them. Values are text that compresses about as JSON does."""
@@ -48,7 +48,7 @@ def _rows(work: Workload) -> list[list[tuple[Any, ...]]]:
     size = work.value + work.key + 10 + work.headers * 20
     a_batch = max(1, work.batch // size)
     rows, now = [], START
-    for _ in range(max(1, TOTAL // (a_batch * size))):
+    for _ in range(max(1, work.total // (a_batch * size))):
         batch = []
         for _ in range(a_batch):
             text = ",".join(dice.choices(WORDS, k=work.value // 6 + 1)) + f"{dice.getrandbits(64):x}"
@@ -72,6 +72,8 @@ def _batches(work: Workload) -> list[bytes]:
 
 W1 = Workload("W1", value=100, key=10)
 W2 = Workload("W2", value=1024, key=10, headers=2)
+# rows are written as a producer has them, just made: as objects 8 MiB of them no longer fit the processor's caches
+W4 = [replace(work, total=1 << 20) for work in (W1, W2)]
 W3 = [
     Workload(f"W3 {codec} {name}", value=100, key=10, codec=codec, batch=size)
     for codec in ("none", "gzip", "snappy", "lz4", "zstd")

@@ -1,32 +1,25 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from kwire_c.records import Record
+
 def set_compressor(function: Callable[..., bytes]) -> None: ...
-def build_v2(
-    records: list[Any],
-    codec: int,
-    level: int | None,
-    base_offset: int,
-    log_append: bool,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    transactional: bool,
-    control: bool,
-    partition_leader_epoch: int,
-    delete_horizon: int | None,
-    base_timestamp: int | None,
-    max_timestamp: int | None,
-    last_offset: int | None,
-) -> bytes: ...
-def build_legacy(
-    records: list[Any],
+def build_batch(
+    records: Iterable[Record | tuple[Any, ...]],
     *,
-    magic: int,
-    codec: int,
-    level: int | None,
-    base_offset: int,
-    log_append: bool,
-    max_timestamp: int | None,
-    last_offset: int | None,
+    magic: int = 2,
+    codec: str = "none",
+    level: int | None = None,
+    base_offset: int = 0,
+    timestamp_type: str = "create",
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    partition_leader_epoch: int = -1,
+    delete_horizon: int | None = None,
+    base_timestamp: int | None = None,
+    max_timestamp: int | None = None,
+    last_offset: int | None = None,
 ) -> bytes: ...

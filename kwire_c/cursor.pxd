@@ -33,3 +33,4 @@ cdef extern from "cursor.h" nogil:
     kw_status kw_read_varint32(kw_cursor *c, int32_t *out)
     kw_status kw_read_varint64(kw_cursor *c, int64_t *out)
     uint8_t *kw_write_uvarint(uint8_t *p, uint64_t v)
+    void kw_copy(uint8_t *to, const uint8_t *source, size_t size)

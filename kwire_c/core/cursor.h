@@ -49,7 +49,11 @@ static inline uint32_t kw_zigzag32(int32_t v) { return ((uint32_t)v << 1) ^ (0u 
 static inline uint64_t kw_zigzag64(int64_t v) { return ((uint64_t)v << 1) ^ (0ull - ((uint64_t)v >> 63)); }
 
 /* Bytes of a varint: 1..5 (1..10). */
-static inline int kw_uvarint_size(uint64_t v) { return (9 * (64 - __builtin_clzll(v | 1)) + 64) / 64; }
+static inline int kw_uvarint_size(uint64_t v) {
+    if (KW_LIKELY(v < 0x80)) return 1;
+    if (KW_LIKELY(v < 0x4000)) return 2; /* the count of bits is slow on many processors */
+    return (9 * (64 - __builtin_clzll(v)) + 64) / 64;
+}
 
 /* As Kafka's ByteUtils.readUnsignedVarint: overlong forms are accepted, bits above 32 of the 5th byte are
    dropped, a 6th byte is an error. The cursor moves only on success. */
@@ -120,6 +124,27 @@ static inline uint8_t *kw_write_uvarint(uint8_t *p, uint64_t v) {
     }
     *p++ = (uint8_t)v;
     return p;
+}
+
+/* memcpy without a call where keys, headers and small values are short. */
+static inline void kw_copy(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size > 128) {
+        memcpy(to, from, size);
+    } else if (size > 64) {
+        memcpy(to, from, 64);
+        memcpy(to + size - 64, from + size - 64, 64);
+    } else if (size > 32) {
+        memcpy(to, from, 32);
+        memcpy(to + size - 32, from + size - 32, 32);
+    } else if (size >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else {
+        for (size_t i = 0; i < size; i++) to[i] = from[i];
+    }
 }
 
 #endif

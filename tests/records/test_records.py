@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -75,16 +76,65 @@ def test_sizes_that_no_length_can_tell() -> None:
     with mmap.mmap(-1, 1 << 31) as pages, memoryview(pages) as view:
         half = view[:1 << 30]
         for magic in (0, 1, 2):
-            with pytest.raises(kwire.EncodeError, match="key or value is over 2 GiB"):
+            with pytest.raises(kwire.EncodeError, match="key, value or header is over 2 GiB"):
                 kwire.build_batch([(0, view, None)], magic=magic)
             with pytest.raises(kwire.EncodeError, match="batch is over 2 GiB") as caught:
                 kwire.build_batch([(0, None, half), (0, half, None)], magic=magic)
             assert caught.value.path == "records[1]"
-        with pytest.raises(kwire.EncodeError, match="record is over 2 GiB"):
+        with pytest.raises(kwire.EncodeError, match="batch is over 2 GiB"):
             kwire.build_batch([(0, None, view[:-1])])
-        with pytest.raises(kwire.EncodeError, match="a header is over 2 GiB"):
+        with pytest.raises(kwire.EncodeError, match="key, value or header is over 2 GiB"):
             kwire.build_batch([(0, None, None, [("h", view)])])
         half.release()
+
+
+class Thief:
+    """A number, a row and headers that empty the list they stand in while they are read."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows = rows
+
+    def __index__(self) -> int:
+        self.rows.clear()
+        return 7
+
+    def __iter__(self) -> Iterator[Any]:
+        self.rows.clear()
+        return iter(("h", bytearray(b"of a pair")))
+
+
+def taken(kind: str) -> list[Any]:
+    """Rows of which the third takes all of them away, and nobody else holds them."""
+    rows: list[Any] = [(i, b"key %d" % i, b"value %d" % i, [("h", b"%d" % i)]) for i in range(40)]
+    thief = Thief(rows)
+    rows[2] = (thief, b"k", b"v") if kind == "timestamp" else (7, b"k", b"v", [thief] if kind == "pair" else thief)
+    return rows
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+@pytest.mark.parametrize("kind", ["timestamp", "pair"])
+def test_rows_that_go_while_they_are_read(kind: str, codec: str) -> None:
+    (batch,) = kwire.read_batches(kwire.build_batch(taken(kind), codec=codec))
+    read = list(batch)
+    assert [record.key for record in read] == [b"k" if i == 2 else b"key %d" % i for i in range(40)]
+    assert [record.value for record in read] == [b"v" if i == 2 else b"value %d" % i for i in range(40)]
+    assert list(read[2].headers) == ([("h", b"of a pair")] if kind == "pair" else [])
+    assert list(read[39].headers) == [("h", b"39")]
+
+
+@pytest.mark.parametrize("make", [tuple, iter, lambda rows: map(list, rows)], ids=["tuple", "iterator", "lists"])
+def test_rows_of_any_form(make: Any) -> None:
+    rows = [(i, b"k" * i, b"v" * 40 * i, {"a": b"1", "b": None} if i % 2 else None) for i in range(9)]
+    same = [(t, k, v, list(h.items()) if h else []) for t, k, v, h in rows]
+    assert kwire.build_batch(make(rows)) == kwire.build_batch(same)
+
+
+def test_sizes_of_all_lengths() -> None:
+    """Every way in which bytes are copied."""
+    rows = [(i * i * i, bytes(range(i % 256)), bytes([i % 256]) * i, [("n" * (i % 140), b"h" * (i % 70))])
+            for i in range(300)]  # fmt: skip
+    (batch,) = kwire.read_batches(kwire.build_batch(rows))
+    assert [(r.timestamp, r.key, r.value, list(r.headers)) for r in batch] == rows
 
 
 def test_bad_batches_have_words() -> None:
