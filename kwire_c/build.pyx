@@ -2,7 +2,7 @@
 
 import zlib
 
-from kwire_c.codecs import CODECS
+from kwire_c import codecs
 from kwire_c.failure import EncodeError
 
 from cpython.buffer cimport PyBUF_READ
@@ -64,7 +64,7 @@ cdef enum:
     MOST = 2147483647 - 64  # bytes of a batch
 
 cdef object _compress = None
-cdef dict _CODEC_NUMBERS = {name: number for number, name in enumerate(CODECS)}
+cdef dict _CODEC_NUMBERS = {name: number for number, name in enumerate(codecs.CODECS)}
 
 
 def set_compressor(function):
@@ -455,7 +455,7 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
                          last_offset):
     """Entries of magic 0 or 1, in one wrapper where there is a codec."""
     cdef int64_t base = _number(base_offset, "base_offset", INT64_MIN, INT64_MAX)
-    cdef int64_t newest, last, size
+    cdef int64_t newest, last, offset, size
     cdef int attributes = KW_ATTR_LOG_APPEND if log_append and magic else 0
     cdef bint are_appended = log_append and max_timestamp is not None
     cdef Py_ssize_t i, count = len(records)
@@ -471,10 +471,12 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
             raise EncodeError(f"magic {magic} has no headers", path=f"records[{i}].headers")
         size = (34 if magic else 26) + <int64_t> max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
         out.reserve(size, count - i, i)
-        # entries of a wrapper count from its first in magic 1 (KIP-31), stand as they are in magic 0
-        out.at = _entry(out.at, magic, <int64_t> (<uint64_t> row.offset - <uint64_t> base) if codec and magic else row.offset,
-                        newest if are_appended else row.stamp, attributes, row.key, row.key_size, row.value,
-                        row.value_size)
+        if codec and magic:  # entries of a wrapper count from its first (KIP-31)
+            offset = <int64_t> (<uint64_t> row.offset - <uint64_t> base)
+        else:
+            offset = row.offset
+        out.at = _entry(out.at, magic, offset, newest if are_appended else row.stamp, attributes, row.key,
+                        row.key_size, row.value, row.value_size)
     if not codec:
         return out.finish()
     last = row.offset if last_offset is None else _number(last_offset, "last_offset", INT64_MIN, INT64_MAX)
