@@ -6,11 +6,13 @@ KWIRE_PLANT=1 plants an out-of-bounds read for the tests that show the sanitiser
 KWIRE_ONLY=records,columns builds these extensions alone.
 """
 
+import copy
 import os
 from glob import glob
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 # extension -> the files of kwire_c/core linked into it besides its own .pyx
 EXTENSIONS = {
@@ -62,7 +64,19 @@ if switch("FUZZ"):
 if switch("PLANT"):
     macros.append(("KWIRE_PLANT", "1"))
 
+
+
+class BuildExt(build_ext):
+    """Objects of each extension in a folder of its own: built side by side (-j), two would write the same batch.o."""
+
+    def build_extension(self, ext):
+        alone = copy.copy(self)
+        alone.build_temp = os.path.join(self.build_temp, ext.name)
+        build_ext.build_extension(alone, ext)
+
+
 setup(
+    cmdclass={"build_ext": BuildExt},
     ext_modules=cythonize(
         [
             Extension(

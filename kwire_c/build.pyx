@@ -488,6 +488,8 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
     return out.finish()
 
 
+@cython.binding(True)
+@cython.embedsignature(False)
 def build_batch(
     records, *, magic=2, codec="none", level=None, base_offset=0, timestamp_type="create", producer_id=-1,
     producer_epoch=-1, base_sequence=-1, transactional=False, control=False, partition_leader_epoch=-1,
