@@ -54,8 +54,7 @@ if switch("SANITIZE"):
     compile_args = ["-O1", "-g", "-std=c11", "-fno-omit-frame-pointer", "-fno-wrapv", *sanitizer]
     link_args = sanitizer
 if switch("COVERAGE"):
-    # the seed: a file linked into several extensions is one to gcov, so that their counters add up
-    compile_args, link_args = ["-O0", "-g", "-std=c11", "--coverage", "-frandom-seed=kwire"], ["--coverage"]
+    compile_args, link_args = ["-O0", "-g", "-std=c11", "--coverage"], ["--coverage"]
     macros.append(("CYTHON_TRACE_NOGIL", "1"))
     directives["linetrace"] = True
 if switch("FUZZ"):

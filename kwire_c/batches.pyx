@@ -1,9 +1,9 @@
 """The batches of one input in order, and the bytes that are none."""
 
-from kwire_c.failure import CorruptBatchError, KwireError, MissingCodecError
+from kwire_c.failure import CorruptBatchError, DecodeError, KwireError, MissingCodecError
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport uint8_t
+from libc.stdint cimport INT64_MAX, uint8_t
 
 cimport cython
 
@@ -18,6 +18,7 @@ from kwire_c.batch cimport (
 )
 from kwire_c.block cimport Block, pin
 from kwire_c.heads cimport checksum_holds, corrupt
+from kwire_c.integers cimport clipped
 from kwire_c.records cimport RecordBatch
 
 
@@ -62,8 +63,10 @@ cdef class BatchIterator:
         self.block = pin(data)
         self.verify_crc = verify_crc
         self.keep = errors == "keep"
-        self.limit = limit
-        self.origin = position
+        self.limit = clipped(limit)
+        self.origin = clipped(position)
+        if not 0 <= self.origin <= INT64_MAX - self.block.size:
+            raise DecodeError(f"position {position} is no byte of a file", offset=position)
         self.strict_tail = strict_tail
 
     def __iter__(self):

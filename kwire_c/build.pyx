@@ -37,7 +37,7 @@ from kwire_c.cursor cimport (
     kw_zigzag32,
     kw_zigzag64,
 )
-from kwire_c.records cimport Record
+from kwire_c.records cimport Record, bounded
 
 
 cdef extern from "Python.h":
@@ -350,20 +350,11 @@ cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *
     return 0
 
 
-cdef int64_t _number(object value, str name, int64_t low, int64_t high) except? -2:
-    """value as an integer of that field's width."""
-    cdef int overflow = 0
-    cdef int64_t number = PyLong_AsLongLongAndOverflow(<PyObject *> value, &overflow)
-    if overflow or not low <= number <= high:
-        raise EncodeError(f"{value} is not between {low} and {high}", path=name)
-    return number
-
-
 cdef bytes _build_v2(list records, int codec, level, base_offset, bint log_append, producer_id, producer_epoch,
                      base_sequence, bint transactional, bint control, partition_leader_epoch, delete_horizon,
                      base_timestamp, max_timestamp, last_offset):
     """One batch of magic 2."""
-    cdef int64_t base = _number(base_offset, "base_offset", INT64_MIN, INT64_MAX)
+    cdef int64_t base = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
     cdef int64_t newest, last
     cdef int32_t delta = 0
     cdef Py_ssize_t count = len(records)
@@ -372,22 +363,22 @@ cdef bytes _build_v2(list records, int codec, level, base_offset, bint log_appen
     cdef Output out = Output()
     cdef uint16_t attributes = codec
     if delete_horizon is not None:
-        base_stamp = _number(delete_horizon, "delete_horizon", INT64_MIN, INT64_MAX)
+        base_stamp = bounded(delete_horizon, "delete_horizon", INT64_MIN, INT64_MAX)
         if base_timestamp is not None and base_timestamp != delete_horizon:
             raise EncodeError("with a delete horizon the base timestamp is the horizon", path="base_timestamp")
         attributes |= KW_ATTR_DELETE_HORIZON
     elif base_timestamp is not None:
-        base_stamp = _number(base_timestamp, "base_timestamp", INT64_MIN, INT64_MAX)
+        base_stamp = bounded(base_timestamp, "base_timestamp", INT64_MIN, INT64_MAX)
     if log_append:
         attributes |= KW_ATTR_LOG_APPEND
     if transactional:
         attributes |= KW_ATTR_TRANSACTIONAL
     if control:
         attributes |= KW_ATTR_CONTROL
-    cdef int64_t producer = _number(producer_id, "producer_id", INT64_MIN, INT64_MAX)
-    cdef int64_t epoch = _number(producer_epoch, "producer_epoch", -32768, 32767)
-    cdef int64_t sequence = _number(base_sequence, "base_sequence", -INT32_MAX - 1, INT32_MAX)
-    cdef int64_t leader = _number(partition_leader_epoch, "partition_leader_epoch", -INT32_MAX - 1, INT32_MAX)
+    cdef int64_t producer = bounded(producer_id, "producer_id", INT64_MIN, INT64_MAX)
+    cdef int64_t epoch = bounded(producer_epoch, "producer_epoch", -32768, 32767)
+    cdef int64_t sequence = bounded(base_sequence, "base_sequence", -INT32_MAX - 1, INT32_MAX)
+    cdef int64_t leader = bounded(partition_leader_epoch, "partition_leader_epoch", -INT32_MAX - 1, INT32_MAX)
 
     if not codec or not count:
         out.skip(KW_HEADER_V2)
@@ -399,11 +390,11 @@ cdef bytes _build_v2(list records, int codec, level, base_offset, bint log_appen
         memcpy(out.start + KW_HEADER_V2, <const uint8_t *> <bytes> payload, len(payload))
     newest, last = -1, base
     if max_timestamp is not None:
-        newest = _number(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
+        newest = bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
     elif count:
         newest = rows.max_stamp
     if last_offset is not None:
-        last = _number(last_offset, "last_offset", INT64_MIN, INT64_MAX)
+        last = bounded(last_offset, "last_offset", INT64_MIN, INT64_MAX)
     elif count:
         last = <int64_t> (<uint64_t> rows.offset - 1)
     if not _fits(last, base, &delta):
@@ -454,7 +445,7 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
 cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset, bint log_append, max_timestamp,
                          last_offset):
     """Entries of magic 0 or 1, in one wrapper where there is a codec."""
-    cdef int64_t base = _number(base_offset, "base_offset", INT64_MIN, INT64_MAX)
+    cdef int64_t base = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
     cdef int64_t newest, last, offset, size
     cdef int attributes = KW_ATTR_LOG_APPEND if log_append and magic else 0
     cdef bint are_appended = log_append and max_timestamp is not None
@@ -464,7 +455,7 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
     cdef Row row
     if not count:
         raise EncodeError("magic 0 and 1 have no empty batches", path="records")
-    newest = 0 if max_timestamp is None else _number(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
+    newest = 0 if max_timestamp is None else bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
     for i in range(count):
         rows.read(i, &row)
         if row.headers:
@@ -479,7 +470,7 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
                         row.key_size, row.value, row.value_size)
     if not codec:
         return out.finish()
-    last = row.offset if last_offset is None else _number(last_offset, "last_offset", INT64_MIN, INT64_MAX)
+    last = row.offset if last_offset is None else bounded(last_offset, "last_offset", INT64_MIN, INT64_MAX)
     payload = _compress(codec, out.finish(), level=level, magic=magic)
     out = Output()
     out.reserve(34 + len(payload), 1, 0)

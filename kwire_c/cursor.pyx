@@ -5,6 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from kwire_c.failure import DecodeError
 
+from kwire_c.integers cimport clipped
+
 cdef dict REASONS = {
     KW_SHORT: "the input ends inside a varint",
     KW_VARINT_LONG: "a varint with too many bytes",
@@ -19,7 +21,8 @@ cdef enum kind:
     SIGNED64
 
 
-cdef read(data, Py_ssize_t position, kind what, bint strict):
+cdef read(data, position, kind what, bint strict):
+    cdef Py_ssize_t at = clipped(position)
     cdef Py_buffer view
     cdef kw_cursor cursor
     cdef kw_status status = KW_SHORT
@@ -30,9 +33,9 @@ cdef read(data, Py_ssize_t position, kind what, bint strict):
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         kw_cursor_set(&cursor, <const uint8_t *>view.buf, view.len)
-        if not kw_has(&cursor, position):
+        if not kw_has(&cursor, at):
             raise DecodeError(f"the position is outside of the {view.len} bytes of input", offset=position)
-        cursor.at += position
+        cursor.at += at
         if what == UNSIGNED32:
             status = kw_read_uvarint32_strict(&cursor, &u32) if strict else kw_read_uvarint32(&cursor, &u32)
         elif what == SIGNED32:
@@ -61,7 +64,7 @@ cdef bytes write(uint64_t value):
     return (<char *>room)[:end - room]
 
 
-def read_unsigned_varint(data, Py_ssize_t position=0, *, bint strict=False):
+def read_unsigned_varint(data, position=0, *, bint strict=False):
     """An unsigned 32-bit varint at position: (value, end). Raises DecodeError.
 
     As Kafka reads it: overlong forms are accepted, bits above the 32nd dropped; with strict both are refused.
@@ -69,17 +72,17 @@ def read_unsigned_varint(data, Py_ssize_t position=0, *, bint strict=False):
     return read(data, position, UNSIGNED32, strict)
 
 
-def read_varint(data, Py_ssize_t position=0):
+def read_varint(data, position=0):
     """A zigzag 32-bit varint at position: (value, end). Raises DecodeError."""
     return read(data, position, SIGNED32, False)
 
 
-def read_unsigned_varlong(data, Py_ssize_t position=0):
+def read_unsigned_varlong(data, position=0):
     """An unsigned 64-bit varint at position: (value, end). Raises DecodeError."""
     return read(data, position, UNSIGNED64, False)
 
 
-def read_varlong(data, Py_ssize_t position=0):
+def read_varlong(data, position=0):
     """A zigzag 64-bit varint at position: (value, end). Raises DecodeError."""
     return read(data, position, SIGNED64, False)
 

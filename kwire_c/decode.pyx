@@ -9,6 +9,7 @@ from kwire_c.failure import DecodeError
 from kwire_c.report import decode_error
 
 from kwire_c.instance cimport kw_new_instance
+from kwire_c.integers cimport clipped
 from kwire_c.plan cimport KW_PYTHON, KW_TRAILING, Message, find, kw_cursor_set, kw_fail, kw_plan
 from kwire_c.reader cimport Walk, read_struct
 
@@ -67,7 +68,7 @@ def decode(message, version, data, *, bint lenient=False, bint views=False):
     return over(found, found.at(version), data, 0, lenient, views, NULL)
 
 
-def decode_from(message, version, data, Py_ssize_t position=0, *, bint lenient=False, bint views=False):
+def decode_from(message, version, data, position=0, *, bint lenient=False, bint views=False):
     """Decodes the message that starts at a position: (message, position behind it). Else as decode."""
     cdef Message found = find(message)
     cdef Py_ssize_t end = 0
@@ -75,23 +76,24 @@ def decode_from(message, version, data, Py_ssize_t position=0, *, bint lenient=F
     return made, end
 
 
-cdef object over(Message found, const kw_plan *plan, object data, Py_ssize_t position, bint lenient, bint views,
+cdef object over(Message found, const kw_plan *plan, object data, object position, bint lenient, bint views,
                  Py_ssize_t *end):
     cdef Py_buffer buffer
+    cdef Py_ssize_t at = clipped(position)
     owner = memoryview(data) if views else data if type(data) is bytes else None
     if type(data) is bytes:
-        check_position(position, PyBytes_GET_SIZE(data))
-        return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), position, lenient,
+        check_position(at, position, PyBytes_GET_SIZE(data))
+        return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
                     views, owner, end)
     PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
     try:
-        check_position(position, buffer.len)
-        return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, position, lenient, views, owner, end)
+        check_position(at, position, buffer.len)
+        return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, at, lenient, views, owner, end)
     finally:
         PyBuffer_Release(&buffer)
 
 
-cdef int check_position(Py_ssize_t position, Py_ssize_t size) except -1:
-    if position < 0 or position > size:
+cdef int check_position(Py_ssize_t at, object position, Py_ssize_t size) except -1:
+    if at < 0 or at > size:
         raise DecodeError(f"position {position} is outside the {size} bytes", offset=position)
     return 0

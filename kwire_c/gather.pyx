@@ -45,6 +45,7 @@ from kwire_c.columns cimport (
 )
 from kwire_c.crc32c cimport crc32c_update
 from kwire_c.heads cimport check_heads, checksum_holds, corrupt, read_heads, unpack
+from kwire_c.integers cimport clipped
 
 from kwire_c.columns import RecordColumns
 
@@ -267,7 +268,7 @@ cdef class Gatherer:
 
 
 def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
-           Py_ssize_t max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
+           max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
            int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX):
     """Read inputs (a list of buffers) into RecordColumns; see kwire.columns.
 
@@ -289,21 +290,21 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.keep = errors == "keep"
     gatherer.strict_tail = strict_tail
     gatherer.control = control
-    gatherer.limit = max_batch_bytes
+    gatherer.limit = clipped(max_batch_bytes)
     gatherer.max_bytes = chunk_bytes
     gatherer.windowed = offsets is not None or timestamps is not None
     low, high = offsets or (None, None)
-    gatherer.window.offset_from = INT64_MIN if low is None else low
-    gatherer.window.offset_to = INT64_MAX if high is None else high
+    gatherer.window.offset_from = INT64_MIN if low is None else clipped(low)
+    gatherer.window.offset_to = INT64_MAX if high is None else clipped(high)
     low, high = timestamps or (None, None)
-    gatherer.window.time_from = INT64_MIN if low is None else low
-    gatherer.window.time_to = INT64_MAX if high is None else high
+    gatherer.window.time_from = INT64_MIN if low is None else clipped(low)
+    gatherer.window.time_to = INT64_MAX if high is None else clipped(high)
     blocks = [pin(data) for data in inputs]
     gatherer.left_bytes = sum([(<Block> block).size for block in blocks])
     if decide is not None:
         gatherer.decide = decide
     elif committed:
-        gatherer.decide = Markers(blocks, verify_crc, max_batch_bytes).keep
+        gatherer.decide = Markers(blocks, verify_crc, gatherer.limit).keep
     gatherer.budget = budget
     gatherer.begin_chunk()
     stopped = None

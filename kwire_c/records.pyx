@@ -4,12 +4,13 @@ import sys
 
 from kwire_c.codecs import codec_name
 from kwire_c.cursor import write_varint
+from kwire_c.failure import EncodeError
 from kwire_c.text import decode_replacing
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject_GenericGetAttr
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 cimport cython
@@ -31,6 +32,7 @@ from kwire_c.batch cimport (
 )
 from kwire_c.block cimport Block, pin
 from kwire_c.heads cimport check_heads, checksum_holds, corrupt, unpack
+from kwire_c.integers cimport PyLong_AsLongLongAndOverflow
 
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
@@ -43,6 +45,15 @@ def set_control_decoder(function):
     """Install decode(key: bytes or None, value: bytes or None) -> (control type, message or None): kwire.codec does."""
     global _decode_control
     _decode_control = function
+
+
+cdef int64_t bounded(object value, str name, int64_t low, int64_t high) except? -2:
+    """value as an integer of that field's width."""
+    cdef int overflow = 0
+    cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or not low <= number <= high:
+        raise EncodeError(f"{value} is not between {low} and {high}", path=name)
+    return number
 
 
 cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
@@ -101,7 +112,7 @@ cdef class Record:
 
     offset: int; timestamp: int, milliseconds since 1970 (-1: none); timestamp_type: "none", "create" or "log_append";
     key, value: bytes or None; headers: tuple of (str, bytes or None); sequence: int (-1: none); attributes: int.
-    Source: Kafka's DefaultRecord and LegacyRecord.
+    Raises EncodeError for a number that no record can carry. Source: Kafka's DefaultRecord and LegacyRecord.
     """
 
     def __cinit__(self):
@@ -111,9 +122,9 @@ cdef class Record:
                  sequence=-1, attributes=0):
         cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
         packed = bytearray()
-        self.head.offset = offset
-        self.head.stamp = timestamp
-        self.head.attributes = attributes
+        self.head.offset = bounded(offset, "offset", INT64_MIN, INT64_MAX)
+        self.head.stamp = bounded(timestamp, "timestamp", INT64_MIN, INT64_MAX)
+        self.head.attributes = <int8_t> bounded(attributes, "attributes", -128, 127)
         self.head.timestamp_type = _timestamp_type(timestamp_type)
         self.head.key_size = self.head.value_size = -1
         self.head.headers = 0
@@ -132,9 +143,9 @@ cdef class Record:
             self.head.headers += 1
         # a batch of its own
         batch.head.magic = 2
-        batch.head.base_offset = offset
-        batch.head.base_sequence = sequence
-        batch.head.max_timestamp = timestamp
+        batch.head.base_offset = self.head.offset
+        batch.head.base_sequence = <int32_t> bounded(sequence, "sequence", -INT32_MAX - 1, INT32_MAX)
+        batch.head.max_timestamp = self.head.stamp
         batch.block = pin(bytes(packed))
         batch.heads.block = batch.block.data
         batch.heads.size = <uint32_t> len(packed)

@@ -3,6 +3,8 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 
+from kwire_c.integers cimport clipped
+
 
 cdef extern from "scan.h" nogil:
     void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last)
@@ -10,7 +12,7 @@ cdef extern from "scan.h" nogil:
     size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits)
 
 
-def hop(data, Py_ssize_t stop, int64_t rows=0):
+def hop(data, stop, rows=0):
     """(bytes of whole batches from the start of data on, first byte of the last of them).
 
     Ends before a batch that is not all there or whose header is unsound, at or behind stop, or when about `rows` rows
@@ -18,50 +20,52 @@ def hop(data, Py_ssize_t stop, int64_t rows=0):
     """
     cdef Py_buffer view
     cdef size_t end = 0, last = 0
+    cdef int64_t until = clipped(stop), enough = clipped(rows)
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         with nogil:
-            kw_hop(<const uint8_t *> view.buf, view.len, stop if stop > 0 else 0, rows, &end, &last)
+            kw_hop(<const uint8_t *> view.buf, view.len, until if until > 0 else 0, enough, &end, &last)
     finally:
         PyBuffer_Release(&view)
     return end, last
 
 
-def find_header(data, Py_ssize_t start, Py_ssize_t stop, left):
+def find_header(data, start, stop, left):
     """The first byte in [start, stop) at which a sound header may stand, -1 where there is none.
 
     left: bytes from the start of data to the end of the file, which no batch may pass.
     """
     cdef Py_buffer view
     cdef size_t found
-    cdef uint64_t room = left
-    if start < 0 or stop <= start:
+    cdef int64_t first = clipped(start), until = clipped(stop), room = clipped(left)
+    if first < 0 or until <= first:
         return -1
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        if stop > view.len:
-            stop = view.len
-        if stop <= start:
+        if until > view.len:
+            until = view.len
+        if until <= first:
             return -1
-        if room < <uint64_t> view.len:
+        if room < view.len:
             room = view.len
         with nogil:
-            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, start, stop)
-        return found if found < <size_t> stop else -1
+            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until)
+        return found if found < <size_t> until else -1
     finally:
         PyBuffer_Release(&view)
 
 
-def next_marked(data, Py_ssize_t at, uint16_t bits):
+def next_marked(data, at, uint16_t bits):
     """From the batch at byte `at` on, the first of magic 2 with one of the attribute bits; -1 where there is none."""
     cdef Py_buffer view
     cdef size_t found
+    cdef int64_t start = clipped(at)
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
-        if not 0 <= at < view.len:
+        if not 0 <= start < view.len:
             return -1
         with nogil:
-            found = kw_next_marked(<const uint8_t *> view.buf, view.len, at, bits)
+            found = kw_next_marked(<const uint8_t *> view.buf, view.len, start, bits)
         return found if found < <size_t> view.len else -1
     finally:
         PyBuffer_Release(&view)

@@ -22,12 +22,13 @@ def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> An
     """The plain bytes of a compressed batch's records, as Kafka's Compression.wrapForInput reads them.
 
     codec: name or id (none 0, gzip 1, snappy 2, lz4 3, zstd 4); data: any contiguous buffer of bytes;
-    limit: the most bytes that may come out; magic: the batch's format, which decides on lz4's header checksum.
+    limit: the most bytes that may come out, 0 where it is below; magic: the batch's format, which decides on lz4's
+    header checksum.
     Returns bytes or a memoryview of memory that nothing else writes to; for codec none, data itself.
     Raises CorruptBatchError, LimitError (more than limit comes out), MissingCodecError.
     """
     try:
-        return _decompress[codec](data, limit, magic)
+        return _decompress[codec](data, max(limit, 0), magic)
     except KeyError:
         raise CorruptBatchError(f"unknown compression codec {codec!r}") from None
 

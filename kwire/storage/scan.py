@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.storage.source import located
 from kwire_c.codecs import codec_name
 from kwire_c.crc32c import crc32c
-from kwire_c.failure import CorruptBatchError
+from kwire_c.failure import CorruptBatchError, DecodeError
 from kwire_c.scan import find_header, hop
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ class Scanner:
         rows: int = 0,
         search: bool = True,
     ) -> None:
+        if start < 0:
+            raise located(DecodeError(f"position {start} is no byte of a file", offset=start), source.path)
         self.tail: tuple[int, int] | None = None
         self.window_bytes, self.rows = window_bytes, rows
         self._source, self._search = source, search

@@ -105,6 +105,22 @@ def test_a_bomb_under_a_small_cap(name: str) -> None:
     assert growth < 32 * MIB, f"{growth / MIB:.0f} MiB"
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_any_number_is_a_limit(codec: str) -> None:
+    """What passes 64 bits is no limit; below 0 nothing may come out."""
+    data = kwire.build_batch([(0, b"k" * 100, b"v" * 1000)], codec=codec)
+    for limit in (2**63 - 1, 2**63, 10**30, -1, -(2**62), -(2**63) - 1, -(10**30)):
+        if limit > 0 or codec == "none":
+            assert sum(len(list(batch)) for batch in kwire.read_batches(data, max_batch_bytes=limit)) == 1
+            assert len(kwire.columns(data, max_batch_bytes=limit)) == 1
+        else:
+            with pytest.raises(kwire.LimitError, match="limit 0, "):
+                [list(batch) for batch in kwire.read_batches(data, max_batch_bytes=limit)]
+            with pytest.raises(kwire.LimitError, match="limit 0, "):
+                kwire.columns(data, max_batch_bytes=limit)
+
+
 @pytest.mark.parametrize("name", ["gzip", "zstd-unstated", "zstd-stated", "lz4", "snappy-declared", "snappy-raw"])
 def test_a_batch_that_is_a_bomb(name: str) -> None:
     """The same through read_batches and columns."""

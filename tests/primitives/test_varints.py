@@ -91,7 +91,7 @@ def test_edges(kind: str) -> None:
         for verb in ("write", "size_of"):
             with pytest.raises(OverflowError):
                 function(verb, kind)(value)
-    for position in (-1, 3, 2**62):
+    for position in (-1, 3, 2**62, 2**63, 10**30, -(2**63) - 1):
         with pytest.raises(DecodeError):
             function("read", kind)(b"\x01\x02", position)
     with pytest.raises(DecodeError, match="ends inside"):

@@ -137,6 +137,29 @@ def test_sizes_of_all_lengths() -> None:
     assert [(r.timestamp, r.key, r.value, list(r.headers)) for r in batch] == rows
 
 
+@pytest.mark.parametrize("position", [-1, 2**63 - 1, 2**63, 10**30, -(2**63) - 1])
+def test_positions_that_no_file_has(position: int) -> None:
+    with pytest.raises(kwire.DecodeError, match=f"position {position} is no byte of a file"):
+        kwire.read_batches(kwire.build_batch([(0, None, b"v")]), position=position)
+
+
+def test_the_last_position_that_a_file_can_have() -> None:
+    data = kwire.build_batch([(0, None, b"v")])
+    (batch,) = kwire.read_batches(data, position=2**63 - 1 - len(data))
+    assert batch.position == 2**63 - 1 - len(data)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("offset", 64), ("timestamp", 64), ("sequence", 32), ("attributes", 8)])
+def test_numbers_that_no_record_can_carry(name: str, bits: int) -> None:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+    for value in (low, high):
+        told = -1 if name == "sequence" and value < 0 else value  # none
+        assert getattr(Record(**{name: value}), name) == told
+    for value in (low - 1, high + 1, 10**30, -(10**30)):
+        with pytest.raises(kwire.EncodeError, match=f"{name}: {value} is not between {low} and {high}"):
+            Record(**{name: value})
+
+
 def test_bad_batches_have_words() -> None:
     data = bytearray(kwire.build_batch([(0, None, b"v")]))
     data[-1] ^= 1

@@ -76,6 +76,23 @@ def test_offset_ranges(path: Path, span: tuple[int | None, int | None]) -> None:
     assert [one for piece in pieces for one in pa.table(piece)["offset"].to_pylist()] == expected
 
 
+def test_ranges_past_64_bits(path: Path) -> None:
+    segment = LogSegment(path)
+    for low in (-1, -(2**63) - 1, -(10**30)):
+        for high in (2**63 - 1, 2**63, 10**30):
+            for unit in ("offset", "timestamp"):
+                for span, rows in (((low, high), 60), ((high, None), 0), ((None, low), 0)):
+                    options = dict(zip((f"start_{unit}", f"end_{unit}"), span, strict=True))
+                    assert len(offsets(segment.read(**options))) == rows
+                    assert len(segment.columns(("offset",), **options)) == rows
+    for start in (-1, -(2**63) - 1, -(10**30)):
+        for read in (segment.headers, segment.batches, segment.transactions):
+            with pytest.raises(kwire.DecodeError, match=f"position {start} is no byte of a file"):
+                list(read(start))  # type: ignore[operator,call-overload,unused-ignore]
+    for start in (2**63, 10**30):
+        assert list(segment.headers(start)) == list(segment.batches(start)) == []
+
+
 @pytest.mark.parametrize("log_append", [False, True])
 def test_time_ranges_take_each_record_by_its_own_time(tmp_path: Path, log_append: bool) -> None:
     # times that go up and down, inside of batches too
