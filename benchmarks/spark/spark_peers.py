@@ -6,7 +6,8 @@ session, warm, in turn, each in Python workers of its own. All give the same row
   data source               the kwire format; counted, summed and compared by Spark
   JVM reader                Kafka's own classes behind the same query
   aiokafka to a DataFrame   mapPartitions reads the segments with aiokafka into tuples of the data source's seven
-                            columns (timestamps still numbers, which is cheaper), createDataFrame; the same query
+                            columns, createDataFrame; the same query
+  aiokafka, plain numbers   the same with timestamps as numbers, which Spark itself turns into timestamps: cheaper
   aiokafka in Python        the same tuples, aggregated by the RDD
   arrow of segments         mapPartitions(decode_records(output="arrow")) over the segments; aggregated by batch
   aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, which Spark must first hand to Python
@@ -25,6 +26,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,12 @@ def with_aiokafka(inputs: Iterator[tuple[str, bytes]]) -> Iterator[tuple[Any, ..
                 yield (record.key, record.value, topic, number, record.offset, record.timestamp, record.timestamp_type)
 
 
+def with_times(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The same rows with the timestamps that a DataFrame's column of that type takes."""
+    for *before, timestamp, kind in rows:
+        yield (*before, datetime.fromtimestamp(timestamp / 1000), kind)
+
+
 def rows_in_python(rows: Iterator[tuple[Any, ...]], key: int, value: int, offset: int) -> Iterator[tuple[int, ...]]:
     """(rows, bytes of keys, bytes of values, sum of offsets) of tuples; key, value, offset: where they stand."""
     count = keys = values = offsets = 0
@@ -137,7 +145,7 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
     payloads = context.parallelize(payloads_of(paths), PARTITIONS)
     segments = context.parallelize(paths, len(paths))
     folder = str(Path(paths[0]).parents[1])
-    schema = "key binary, value binary, topic string, partition int, offset long, timestamp long, timestampType int"
+    schema = "key binary, value binary, topic string, partition int, offset long, timestamp {}, timestampType int"
     decode = kwire.spark.decode_records
     jvm: Any = spark._jvm
 
@@ -153,9 +161,12 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
         return segments.mapPartitions(read_whole).mapPartitions(with_aiokafka)
 
     def aiokafka_to_a_frame() -> int:
+        return aggregated(spark.createDataFrame(aiokafka_rows().mapPartitions(with_times), schema.format("timestamp")))
+
+    def aiokafka_of_numbers() -> int:
         from pyspark.sql import functions as f
 
-        frame = spark.createDataFrame(aiokafka_rows(), schema)
+        frame = spark.createDataFrame(aiokafka_rows(), schema.format("long"))
         return aggregated(frame.withColumn("timestamp", f.timestamp_millis("timestamp")))
 
     def seven(rows: Any) -> int:
@@ -165,6 +176,7 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
         "data source": lambda: aggregated(spark.read.format("kwire").load(folder)),
         "JVM reader": in_the_jvm,
         "aiokafka to a DataFrame": aiokafka_to_a_frame,
+        "aiokafka, plain numbers": aiokafka_of_numbers,
         "aiokafka in Python": lambda: seven(aiokafka_rows()),
         "arrow of segments": lambda: summed(segments.mapPartitions(lambda some: (data for _, data in read_whole(some)))
                                             .mapPartitions(decode(output="arrow")).mapPartitions(arrow_in_python)),
@@ -177,7 +189,8 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
 
 
 RATIOS = (
-    ("data source", "aiokafka to a DataFrame"), ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
+    ("data source", "aiokafka to a DataFrame"), ("data source", "aiokafka, plain numbers"),
+    ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
     ("arrow of segments", "aiokafka in Python"), ("arrow of payloads", "aiokafka of payloads"),
     ("arrow of payloads", "aiokafka to a DataFrame"), ("tuples of payloads", "aiokafka of payloads"),
 )
