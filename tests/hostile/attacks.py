@@ -24,6 +24,7 @@ SIZE = 2 << 30  # bytes that a bomb unpacks to
 ZEROS = bytes(1 << 20)
 BIG = b"\xff\xff\xff\xff\x07"  # 2^31-1 as an unsigned varint
 TAGS = b"\x80\xda\xc4\x09" + b"\x7f\0" * 20_000_000  # their count, then 20 million times tag 127, empty
+ZSTD_DECLARED = b"\x28\xb5\x2f\xfd" + b"\xa0" + b"\xff" * 4 + b"\1\0\0"  # 2^32-1 bytes, and a last block of none
 METADATA = bytes(4) + b"\1\0" + bytes(4) + b"\1"  # MetadataResponse v12 up to its tags
 
 
@@ -97,6 +98,7 @@ ATTACKS = (
     Attack("zstd bomb", lambda: bombs.batch(4, zstd_bomb(), 2), "batches"),
     Attack("lz4 bomb", lambda: bombs.batch(3, lz4_bomb(), 2), "batches"),
     Attack("xerial snappy bomb", lambda: bombs.batch(2, bombs.BOMBS["snappy blocks"][1](), 2), "batches"),
+    Attack("zstd, declared 4 GiB", lambda: bombs.batch(4, ZSTD_DECLARED, 2), "batches"),
     Attack("snappy, declared 4 GiB", lambda: bombs.batch(2, bombs.BOMBS["snappy declared"][1](), 2), "batches"),
 )  # fmt: skip
 
@@ -208,9 +210,11 @@ def shown(answer: dict[str, Any]) -> str:
         return str(answer["died"]).strip().splitlines()[-1][:60]
     if not answer["ways"]:
         return "-"
-    classes = list(dict.fromkeys(told[0] for told in answer["ways"].values()))
+    kinds = {way: told[0] for way, told in answer["ways"].items()}
+    first = next(iter(kinds.values()))
+    others = ", ".join(f"{way}: {kind}" for way, kind in kinds.items() if kind != first)
     grown = f" at {answer['grown'] >> 20} MiB" if answer["grown"] >> 20 > 64 else ""
-    return ", ".join(classes) + grown
+    return first + (f" ({others})" if others else "") + grown
 
 
 def main() -> None:
