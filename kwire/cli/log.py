@@ -117,7 +117,7 @@ def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, a
 
 
 def _show_batches(found: LogDirectory, limit: int | None, as_lines: bool, wanted: dict[str, Any]) -> None:
-    from kwire.storage.pieces import Range
+    from kwire.storage.ranges import Range
 
     if wanted.pop("committed"):
         raise click.UsageError("--committed selects records: it does not go with --batches")

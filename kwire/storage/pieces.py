@@ -3,65 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from kwire.codec.columns import gather_columns
 from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
-from kwire.storage.scan import Scanner, Window, parse_header
+from kwire.storage.indexed import IndexedSegment
+from kwire.storage.ranges import Range
+from kwire.storage.scan import Scanner, Window
 from kwire.storage.source import located
 from kwire.storage.transactions import Transactions
 from kwire_c.failure import CorruptBatchError, KwireError
 
-if TYPE_CHECKING:
-    from kwire.storage.segment import LogSegment
-
 _PIECE_BYTES = 16 << 20  # of a segment, in one piece of columns; decompressed too
 FIELDS = ("offset", "timestamp", "key", "value")
-
-
-class Range(NamedTuple):
-    """Offsets and timestamps (ms) that are wanted, ends exclusive; None: no bound."""
-
-    start_offset: int | None = None
-    end_offset: int | None = None
-    start_timestamp: int | None = None
-    end_timestamp: int | None = None
-
-    def is_behind(self, batch: Any) -> bool:
-        """Does the batch, and all after it, stand behind the range?"""
-        return self.end_offset is not None and batch.base_offset >= self.end_offset
-
-    def is_behind_header(self, window: Window) -> bool:
-        """Does the window's first batch stand behind the range? (Wrappers of magic 0 and 1 cannot tell.)"""
-        if self.end_offset is None:
-            return False
-        first = parse_header(window.data, 0, window.position)
-        return first.magic == 2 and first.base_offset >= self.end_offset
-
-    def misses(self, batch: Any) -> bool:
-        """Has the batch, by its header, no record in the range?"""
-        return (
-            (self.start_offset is not None and batch.last_offset < self.start_offset)
-            or (self.start_timestamp is not None and batch.max_timestamp < self.start_timestamp)
-            or self.is_behind(batch)
-        )
-
-    def holds(self, batch: Any) -> bool:
-        """Are all records of the batch in the range?"""
-        if self.start_timestamp is not None or self.end_timestamp is not None:
-            return False
-        return (self.start_offset is None or batch.base_offset >= self.start_offset) and (
-            self.end_offset is None or batch.last_offset < self.end_offset
-        )
-
-    def admits(self, record: Any) -> bool:
-        """Is the record in the range?"""
-        return (
-            (self.start_offset is None or record.offset >= self.start_offset)
-            and (self.end_offset is None or record.offset < self.end_offset)
-            and (self.start_timestamp is None or record.timestamp >= self.start_timestamp)
-            and (self.end_timestamp is None or record.timestamp < self.end_timestamp)
-        )
 
 
 class SegmentBatches:
@@ -71,14 +25,14 @@ class SegmentBatches:
 
     def __init__(
         self,
-        segment: LogSegment,
-        start: int,
-        end: int | None,
+        segment: IndexedSegment,
+        start: int = 0,
+        end: int | None = None,
         *,
-        verify_crc: bool,
-        errors: str,
-        max_batch_bytes: int,
-        strict_tail: bool,
+        verify_crc: bool = True,
+        errors: str = "raise",
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        strict_tail: bool = False,
     ) -> None:
         if errors not in ("raise", "keep"):
             raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
@@ -120,7 +74,7 @@ class SegmentBatches:
             yield bad
 
 
-def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
+def _torn(segment: IndexedSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
     """The partial last batch as a bad one."""
     position, left = tail
     error = CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position)
@@ -136,7 +90,7 @@ def bad_region(window: Window) -> CorruptBatchError:
 
 
 def column_pieces(
-    segment: LogSegment,
+    segment: IndexedSegment,
     fields: Sequence[str],
     span: Range,
     *,
@@ -181,7 +135,7 @@ def column_pieces(
 
 
 def gather_all(
-    segments: Sequence[LogSegment],
+    segments: Sequence[IndexedSegment],
     fields: Sequence[str],
     *,
     start_offset: int | None = None,
@@ -222,7 +176,7 @@ def gather_all(
 
 
 def rows_of(
-    segments: Sequence[LogSegment],
+    segments: Sequence[IndexedSegment],
     windows: Sequence[Window],
     numbers: Sequence[int],
     fields: Sequence[str],
@@ -257,7 +211,7 @@ def rows_of(
     return found
 
 
-def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
+def _bad_columns(segment: IndexedSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
     """No rows, and the region in .bad; raises instead unless keep."""
     error = located(bad_region(window), segment.path)
     if not keep:
@@ -268,7 +222,7 @@ def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], kee
 
 
 def _tail_columns(
-    segment: LogSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
+    segment: IndexedSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
 ) -> Any:
     """No rows, and the partial last batch in .bad; raises instead unless keep."""
     bad = _torn(segment, tail, number)

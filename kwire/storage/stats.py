@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.codec.records import BadBatch
+from kwire.storage.pieces import SegmentBatches
 from kwire_c.failure import KwireError
 
 if TYPE_CHECKING:
-    from kwire.storage.segment import LogSegment
+    from kwire.storage.indexed import IndexedSegment
 
 _MOST_BINS = 2048
 _Key = TypeVar("_Key", int, str)
@@ -242,10 +243,10 @@ def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
         into[key] = into.get(key, 0) + count
 
 
-def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
+def segment_stats(segment: IndexedSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
     """Statistics of one segment; damaged batches are counted and left out. progress: takes bytes done since last."""
     stats = SegmentStats(segment.path, segment.topic, segment.partition, size=segment.size)
-    batches = segment.batches(errors="keep")
+    batches = SegmentBatches(segment, errors="keep")
     for batch in batches:
         bad = isinstance(batch, BadBatch)
         try:

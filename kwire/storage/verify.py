@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.codec.records import BadBatch
 from kwire.storage.discovery import beside
+from kwire.storage.pieces import SegmentBatches
 from kwire_c.failure import KwireError
 
 if TYPE_CHECKING:
+    from kwire.storage.indexed import IndexedSegment
     from kwire.storage.indexes import OffsetIndex, TimeIndex, TransactionIndex
-    from kwire.storage.segment import LogSegment
 
 
 class Finding(NamedTuple):
@@ -36,7 +37,7 @@ class Finding(NamedTuple):
         return f"{self.path}{place}: {self.kind}: {self.message}"
 
 
-def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
+def verify_segment(segment: IndexedSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
     """What is wrong with one segment and the indexes beside it; every record is read. progress: takes bytes done."""
     found: list[Finding] = []
     checks: list[Any] = [_Batches(segment, found)]
@@ -46,7 +47,7 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
         checks.append(_TimeIndex(segment, segment.time_index, found))
     if segment.transaction_index is not None:
         checks.append(_TransactionIndex(segment, segment.transaction_index, found))
-    iterator = segment.batches(errors="keep")
+    iterator = SegmentBatches(segment, errors="keep")
     for batch in iterator:
         if progress is not None:
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
@@ -67,11 +68,11 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
 
 
 def verify_partition(
-    segments: Sequence[LogSegment], progress: Callable[[int], None] | None = None
+    segments: Sequence[IndexedSegment], progress: Callable[[int], None] | None = None
 ) -> list[Finding]:
     """What is wrong in any segment of a partition, or between them. progress: takes bytes done since the last call."""
     found: list[Finding] = []
-    previous: tuple[LogSegment, int] | None = None
+    previous: tuple[IndexedSegment, int] | None = None
     for segment in segments:
         found += verify_segment(segment, progress)
         last = -1
@@ -95,7 +96,7 @@ def _reason(error: Any) -> str:
 class _Batches:
     """Offsets, timestamps and leader epochs of the batches themselves."""
 
-    def __init__(self, segment: LogSegment, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, found: list[Finding]) -> None:
         self.segment, self.found = segment, found
         self.last = -1
         self.epoch = -1
@@ -131,7 +132,7 @@ class _Batches:
 class _Index:
     """The .index: every entry points to a batch, and its offset ends one there."""
 
-    def __init__(self, segment: LogSegment, index: OffsetIndex, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, index: OffsetIndex, found: list[Finding]) -> None:
         self.path = beside(segment.path, ".index")
         self.found = found
         self.rest = sorted(((position, offset) for offset, position in index.entries), reverse=True)
@@ -170,7 +171,7 @@ class _Index:
 class _TimeIndex:
     """The .timeindex: an entry holds the largest timestamp so far, and the offset of the batch that has it."""
 
-    def __init__(self, segment: LogSegment, index: TimeIndex, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, index: TimeIndex, found: list[Finding]) -> None:
         self.path = beside(segment.path, ".timeindex")
         self.found = found
         self.rest = sorted(((offset, time) for time, offset in index.entries), reverse=True)
@@ -195,7 +196,7 @@ class _TimeIndex:
 class _TransactionIndex:
     """The .txnindex: entries stand for abort markers, and abort markers of transactions seen have an entry."""
 
-    def __init__(self, segment: LogSegment, index: TransactionIndex, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, index: TransactionIndex, found: list[Finding]) -> None:
         self.path = beside(segment.path, ".txnindex")
         self.found = found
         self.entries = {(entry.last_offset, entry.producer_id): entry for entry in index.entries}
