@@ -81,6 +81,6 @@ cdef extern from "batch.h" nogil:
     kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room, uint32_t *count)
     kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at,
                                    int32_t *key_size, uint32_t *value_at, int32_t *value_size)
-    int32_t kw_sequence(int32_t base_sequence, int32_t delta)
+    int32_t kw_sequence(const kw_batch *batch, int64_t offset)
     int64_t kw_timestamp(const kw_batch *batch, const kw_record *record)
     int kw_control_type(const uint8_t *block, const kw_record *record)

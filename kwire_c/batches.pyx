@@ -66,7 +66,7 @@ cdef class BatchIterator:
         self.limit = clipped(limit)
         self.origin = clipped(position)
         if not 0 <= self.origin <= INT64_MAX - self.block.size:
-            raise DecodeError(f"position {position} is no byte of a file", offset=position)
+            raise DecodeError(f"position {self.origin} is no byte of a file", offset=self.origin)
         self.strict_tail = strict_tail
 
     def __iter__(self):

@@ -92,6 +92,8 @@ cdef class Rows:
 
     cdef list records       # the user's, or a copy of it
     cdef bint is_copy
+    cdef PyObject *current  # the row that is read
+    cdef object held        # the same, from the copy on
     cdef list kept          # what the spans of the row read last point into
     cdef uint8_t *scratch   # its headers, as they go on the wire
     cdef Py_ssize_t room
@@ -112,9 +114,11 @@ cdef class Rows:
         cdef PyObject *item
         if index >= PyList_GET_SIZE(<PyObject *> self.records):
             raise EncodeError("records changed while they were read", path="records")
-        item = PyList_GET_ITEM(<PyObject *> self.records, index)
         if self.is_copy:
             self.kept.clear()
+        self.current = item = PyList_GET_ITEM(<PyObject *> self.records, index)
+        if index and self.offset == INT64_MIN:
+            raise EncodeError("no offset is left behind 2^63 - 1", path=f"records[{index}].offset")
         row.offset = self.offset
         row.headers = 0
         row.headers_size = 0
@@ -137,8 +141,9 @@ cdef class Rows:
         return 0
 
     cdef int copy(self) except -1:
-        """Before anybody else's code runs, which could take rows out of the user's list."""
+        """Before anybody else's code runs, which could take rows out of the user's list. (So can a finalizer, here.)"""
         if not self.is_copy:
+            self.held = <object> self.current if self.current != NULL else None
             self.records = list(self.records)
             self.is_copy = True
         return 0
@@ -161,7 +166,7 @@ cdef class Rows:
         row.value_size = self.span(PyTuple_GET_ITEM(item, 2), &row.value, index)
         if width == 4:
             field = PyTuple_GET_ITEM(item, 3)
-            if not PyList_CheckExact(field) or PyList_GET_SIZE(field):
+            if field != Py_None and (not PyList_CheckExact(field) or PyList_GET_SIZE(field)):
                 self.read_headers(index, <object> field, row)
         return 0
 
@@ -358,6 +363,7 @@ cdef bytes _build_v2(list records, int codec, level, base_offset, bint log_appen
     cdef int64_t newest, last
     cdef int32_t delta = 0
     cdef Py_ssize_t count = len(records)
+    cdef bytes payload
     cdef int64_t base_stamp = -1
     cdef Rows rows = Rows(records, base)
     cdef Output out = Output()
@@ -387,7 +393,7 @@ cdef bytes _build_v2(list records, int codec, level, base_offset, bint log_appen
         payload = _compress(codec, out.finish(), level=level, magic=2)
         out = Output()
         out.skip(KW_HEADER_V2 + len(payload))
-        memcpy(out.start + KW_HEADER_V2, <const uint8_t *> <bytes> payload, len(payload))
+        memcpy(out.start + KW_HEADER_V2, <const uint8_t *> payload, len(payload))
     newest, last = -1, base
     if max_timestamp is not None:
         newest = bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
@@ -450,12 +456,14 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
     cdef int attributes = KW_ATTR_LOG_APPEND if log_append and magic else 0
     cdef bint are_appended = log_append and max_timestamp is not None
     cdef Py_ssize_t i, count = len(records)
+    cdef bytes payload
     cdef Rows rows = Rows(records, base)
     cdef Output out = Output()
     cdef Row row
     if not count:
         raise EncodeError("magic 0 and 1 have no empty batches", path="records")
     newest = 0 if max_timestamp is None else bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
+    rows.copy()  # a checksum lets other threads go on
     for i in range(count):
         rows.read(i, &row)
         if row.headers:
@@ -475,7 +483,7 @@ cdef bytes _build_legacy(list records, int magic, int codec, level, base_offset,
     out = Output()
     out.reserve(34 + len(payload), 1, 0)
     out.at = _entry(out.at, magic, last, rows.max_stamp if max_timestamp is None else newest, attributes | codec, NULL,
-                    -1, <const uint8_t *> <bytes> payload, <int32_t> len(payload))
+                    -1, <const uint8_t *> payload, <int32_t> len(payload))
     return out.finish()
 
 

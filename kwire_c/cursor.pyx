@@ -34,7 +34,7 @@ cdef read(data, position, kind what, bint strict):
     try:
         kw_cursor_set(&cursor, <const uint8_t *>view.buf, view.len)
         if not kw_has(&cursor, at):
-            raise DecodeError(f"the position is outside of the {view.len} bytes of input", offset=position)
+            raise DecodeError(f"the position is outside of the {view.len} bytes of input", offset=at)
         cursor.at += at
         if what == UNSIGNED32:
             status = kw_read_uvarint32_strict(&cursor, &u32) if strict else kw_read_uvarint32(&cursor, &u32)
@@ -45,7 +45,7 @@ cdef read(data, position, kind what, bint strict):
         else:
             status = kw_read_varint64(&cursor, &i64)
         if status != KW_OK:
-            raise DecodeError(REASONS[status], offset=position)
+            raise DecodeError(REASONS[status], offset=at)
         end = cursor.at - cursor.base
     finally:
         PyBuffer_Release(&view)

@@ -82,18 +82,18 @@ cdef object over(Message found, const kw_plan *plan, object data, object positio
     cdef Py_ssize_t at = clipped(position)
     owner = memoryview(data) if views else data if type(data) is bytes else None
     if type(data) is bytes:
-        check_position(at, position, PyBytes_GET_SIZE(data))
+        check_position(at, PyBytes_GET_SIZE(data))
         return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
                     views, owner, end)
     PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
     try:
-        check_position(at, position, buffer.len)
+        check_position(at, buffer.len)
         return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, at, lenient, views, owner, end)
     finally:
         PyBuffer_Release(&buffer)
 
 
-cdef int check_position(Py_ssize_t at, object position, Py_ssize_t size) except -1:
+cdef int check_position(Py_ssize_t at, Py_ssize_t size) except -1:
     if at < 0 or at > size:
-        raise DecodeError(f"position {position} is outside the {size} bytes", offset=position)
+        raise DecodeError(f"position {at} is outside the {size} bytes", offset=at)
     return 0

@@ -12,6 +12,7 @@ from cpython.object cimport PyObject_GenericGetAttr
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 cimport cython
 
@@ -21,7 +22,6 @@ from kwire_c.batch cimport (
     KW_ATTR_TRANSACTIONAL,
     KW_BATCH_OK,
     KW_PORTION,
-    kw_batch,
     kw_batch_status,
     kw_header_read,
     kw_heads,
@@ -51,8 +51,10 @@ cdef int64_t bounded(object value, str name, int64_t low, int64_t high) except? 
     """value as an integer of that field's width."""
     cdef int overflow = 0
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
-    if overflow or not low <= number <= high:
-        raise EncodeError(f"{value} is not between {low} and {high}", path=name)
+    if overflow:  # the text of a number may be too long for Python
+        raise EncodeError(f"a number past 64 bits is not between {low} and {high}", path=name)
+    if not low <= number <= high:
+        raise EncodeError(f"{number} is not between {low} and {high}", path=name)
     return number
 
 
@@ -121,35 +123,39 @@ cdef class Record:
     def __init__(self, offset=-1, timestamp=-1, key=None, value=None, headers=(), *, timestamp_type="create",
                  sequence=-1, attributes=0):
         cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
+        cdef kw_record head
         packed = bytearray()
-        self.head.offset = bounded(offset, "offset", INT64_MIN, INT64_MAX)
-        self.head.stamp = bounded(timestamp, "timestamp", INT64_MIN, INT64_MAX)
-        self.head.attributes = <int8_t> bounded(attributes, "attributes", -128, 127)
-        self.head.timestamp_type = _timestamp_type(timestamp_type)
-        self.head.key_size = self.head.value_size = -1
-        self.head.headers = 0
+        memset(&head, 0, sizeof(head))
+        head.offset = bounded(offset, "offset", INT64_MIN, INT64_MAX)
+        head.stamp = bounded(timestamp, "timestamp", INT64_MIN, INT64_MAX)
+        head.attributes = <int8_t> bounded(attributes, "attributes", -128, 127)
+        head.timestamp_type = _timestamp_type(timestamp_type)
+        head.key_size = head.value_size = -1
         if key is not None:
             packed += key
-            self.head.key_size = <int32_t> len(packed)
+            head.key_size = <int32_t> len(packed)
         if value is not None:
-            self.head.value_at = <uint32_t> len(packed)
+            head.value_at = <uint32_t> len(packed)
             packed += value
-            self.head.value_size = <int32_t> (len(packed) - self.head.value_at)
-        self.head.headers_at = <uint32_t> len(packed)
+            head.value_size = <int32_t> (len(packed) - head.value_at)
+        head.headers_at = <uint32_t> len(packed)
         for name, content in headers:
             name = name.encode()
             packed += write_varint(len(name)) + name
             packed += write_varint(-1) if content is None else write_varint(len(content)) + bytes(content)
-            self.head.headers += 1
-        # a batch of its own
+            head.headers += 1
+        if len(packed) > INT32_MAX:
+            raise EncodeError("key, value and headers are over 2 GiB", path="value")
+        # a batch of its own, taken with its head at once: what raises above leaves the record as it was
         batch.head.magic = 2
-        batch.head.base_offset = self.head.offset
+        batch.head.base_offset = head.offset
         batch.head.base_sequence = <int32_t> bounded(sequence, "sequence", -INT32_MAX - 1, INT32_MAX)
-        batch.head.max_timestamp = self.head.stamp
+        batch.head.max_timestamp = head.stamp
         batch.block = pin(bytes(packed))
         batch.heads.block = batch.block.data
         batch.heads.size = <uint32_t> len(packed)
         batch.is_loaded = True
+        self.head = head
         self.batch = batch
 
     @property
@@ -187,10 +193,7 @@ cdef class Record:
     @property
     def sequence(self):
         """Sequence number of an idempotent producer, -1 without one."""
-        cdef const kw_batch *batch = &self.batch.head
-        if batch.base_sequence < 0:
-            return -1
-        return kw_sequence(batch.base_sequence, <int32_t> (self.head.offset - batch.base_offset))
+        return kw_sequence(&self.batch.head, self.head.offset)
 
     @property
     def attributes(self):

@@ -15,6 +15,7 @@ from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
 Decompress = Callable[[Any, int, int], Any]
 Compress = Callable[[Any, "int | None", int], bytes]
 
+_MOST = (1 << 63) - 1  # of bytes that a library can be told
 _MODULES = {"gzip": "gzip_members", "snappy": "xerial", "lz4": "lz4_frame", "zstd": "zstd_frame"}
 
 

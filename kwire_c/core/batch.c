@@ -80,11 +80,12 @@ int kw_batch_length_trusted(const uint8_t *data, size_t left) {
     return behind == 0 || (behind >= KW_HEADER_TO_MAGIC && data[KW_LOG_OVERHEAD + (size_t)length + 16] <= 2);
 }
 
-int32_t kw_sequence(int32_t base_sequence, int32_t delta) {
-    uint32_t room = (uint32_t)INT32_MAX - (uint32_t)delta; /* wraps as Java's int does */
-    if (base_sequence > (int32_t)room)
-        return (int32_t)((uint32_t)delta - ((uint32_t)INT32_MAX - (uint32_t)base_sequence) - 1);
-    return (int32_t)((uint32_t)base_sequence + (uint32_t)delta);
+int32_t kw_sequence(const kw_batch *batch, int64_t offset) {
+    if (batch->base_sequence < 0) return -1;
+    uint32_t delta = (uint32_t)((uint64_t)offset - (uint64_t)batch->base_offset), base = (uint32_t)batch->base_sequence;
+    uint32_t room = (uint32_t)INT32_MAX - delta; /* wraps as Java's int does */
+    if (batch->base_sequence > (int32_t)room) return (int32_t)(delta - ((uint32_t)INT32_MAX - base) - 1);
+    return (int32_t)(base + delta);
 }
 
 int kw_control_type(const uint8_t *block, const kw_record *record) {

@@ -120,8 +120,8 @@ kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room
 kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at, int32_t *key_size,
                                uint32_t *value_at, int32_t *value_size);
 
-/* DefaultRecordBatch.incrementSequence. */
-int32_t kw_sequence(int32_t base_sequence, int32_t delta);
+/* The sequence number of the record at an offset, -1 without one: DefaultRecordBatch.incrementSequence. */
+int32_t kw_sequence(const kw_batch *batch, int64_t offset);
 
 /* What records of this batch report as their timestamp. */
 static inline int64_t kw_timestamp(const kw_batch *batch, const kw_record *record) {

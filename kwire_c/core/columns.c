@@ -348,9 +348,7 @@ static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, c
         FILL(int64_t, KW_COL_TIMESTAMP, kw_timestamp(batch, records + i))
     }
     FILL(int8_t, KW_COL_TIMESTAMP_TYPE, records[i].timestamp_type)
-    FILL(int32_t, KW_COL_SEQUENCE,
-         batch->base_sequence < 0 ? -1
-                                  : kw_sequence(batch->base_sequence, (int32_t)(records[i].offset - batch->base_offset)))
+    FILL(int32_t, KW_COL_SEQUENCE, kw_sequence(batch, records[i].offset))
     FILL(int64_t, KW_COL_PRODUCER_ID, batch->producer_id)
     FILL(int16_t, KW_COL_PRODUCER_EPOCH, batch->producer_epoch)
     FILL(int32_t, KW_COL_LEADER_EPOCH, batch->partition_leader_epoch)

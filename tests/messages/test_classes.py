@@ -259,11 +259,12 @@ def test_arguments_of_the_face() -> None:
         kwire.encode(R.FetchTopic(), 0)
     with pytest.raises(TypeError):
         kwire.encode("FetchRequest", 0)
-    for position in (-1, 3, 2**63 - 1, 2**63, 10**30, -(2**63) - 1):
+    for position in (-1, 3, 2**63 - 1, 2**63, -(2**63) - 1, 10**5000):
+        near = max(min(position, 2**63 - 1), -(2**63))  # Python refuses to write the longest
         for data in (b"ab", bytearray(b"ab")):
-            with pytest.raises(kwire.DecodeError, match=f"position {position} is outside the 2 bytes") as caught:
+            with pytest.raises(kwire.DecodeError, match=f"position {near} is outside the 2 bytes") as caught:
                 kwire.decode_from("FetchRequest", 0, data, position)
-            assert caught.value.offset == position
+            assert caught.value.offset == near
     with pytest.raises(TypeError):
         kwire.decode_from("FetchRequest", 0, b"ab", 1.0)  # type: ignore[arg-type]
     base = type(R()).__mro__[1]

@@ -233,3 +233,12 @@ def test_old_formats(codec):
             assert table["offset"].to_pylist() == list(range(20))
             assert set(table["timestamp_type"].to_pylist()) == {(-1, 0)[magic]}
             assert table["value"].to_pylist() == [b"%d" % index for index in range(10)] * 2
+
+
+def test_sequences_where_offsets_wrap() -> None:
+    """A base offset of 2^63 - 1, which no checksum covers: found by the fuzzers as signed overflow."""
+    data = bytearray(kwire.build_batch([(0, None, b"v")] * 3, base_sequence=(1 << 31) - 2))
+    data[:8] = ((1 << 63) - 1).to_bytes(8, "big")
+    wanted = [(1 << 31) - 2, (1 << 31) - 1, 0]
+    assert kwire.columns(data, ("sequence",))["sequence"].to_numpy().tolist() == wanted
+    assert [record.sequence for batch in kwire.read_batches(data) for record in batch] == wanted

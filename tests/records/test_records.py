@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import pickle
 from collections.abc import Iterator
@@ -122,6 +123,64 @@ def test_rows_that_go_while_they_are_read(kind: str, codec: str) -> None:
     assert list(read[39].headers) == [("h", b"39")]
 
 
+class Late:
+    """Empties a list when the collector of garbage finds it."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self.rows, self.itself = rows, self
+
+    def __del__(self) -> None:
+        self.rows.clear()
+
+
+@pytest.mark.parametrize("value", [bytearray(b"v" * 600), [("h", b"x")]], ids=["buffer", "list"])
+def test_rows_that_a_finalizer_takes(value: Any) -> None:
+    """In the middle of the copy that is made before other code runs: an error, or the whole batch."""
+    seen, enabled, thresholds = set(), gc.isenabled(), gc.get_threshold()
+    for more in range(6):
+        rows = [(5, bytes([65 + i]) * 600, value) for i in range(3)] if isinstance(value, bytearray) else [
+            [5, bytes([65 + i]) * 600, b"v", value] for i in range(3)]  # fmt: skip
+        whole = kwire.build_batch(list(rows))
+        gc.collect()
+        gc.disable()
+        held = [[] for _ in range(200)]  # type: ignore[var-annotated]
+        Late(rows)
+        gc.set_threshold(gc.get_count()[0] + more)
+        gc.enable()
+        try:
+            made: object = kwire.build_batch(rows)
+        except kwire.EncodeError as error:
+            made = error.reason
+        finally:
+            gc.set_threshold(*thresholds)
+            (gc.enable if enabled else gc.disable)()
+        del held
+        assert made in (whole, kwire.build_batch([]), "records changed while they were read"), made
+        seen.add(type(made))
+    assert seen
+
+
+def test_a_record_that_is_not_made_stays_as_it_was() -> None:
+    record = Record(key=b"a")
+    for wrong in ({"headers": 5}, {"headers": [("h", 7)]}, {"sequence": 1 << 40}, {"value": 5}):
+        with pytest.raises((kwire.EncodeError, TypeError, AttributeError)):
+            record.__init__(key=b"x" * 5000, **wrong)  # type: ignore[misc]
+        assert record == Record(key=b"a")
+    empty = Record.__new__(Record)
+    with pytest.raises(kwire.EncodeError):
+        empty.__init__(key=b"x" * 100, value=b"y" * 100, sequence=1 << 40)  # type: ignore[misc]
+    assert not empty.value
+
+
+def test_offsets_end() -> None:
+    last = (1 << 63) - 1
+    assert kwire.build_batch([Record(last)], base_offset=last)
+    for rows in ([Record(last), Record(last)], [Record(last), Record(5)], [Record(last), (0, None, None)]):
+        for magic in (1, 2):
+            with pytest.raises(kwire.EncodeError, match="no offset is left"):
+                kwire.build_batch(rows, magic=magic, base_offset=last)
+
+
 @pytest.mark.parametrize("make", [tuple, iter, lambda rows: map(list, rows)], ids=["tuple", "iterator", "lists"])
 def test_rows_of_any_form(make: Any) -> None:
     rows = [(i, b"k" * i, b"v" * 40 * i, {"a": b"1", "b": None} if i % 2 else None) for i in range(9)]
@@ -137,9 +196,10 @@ def test_sizes_of_all_lengths() -> None:
     assert [(r.timestamp, r.key, r.value, list(r.headers)) for r in batch] == rows
 
 
-@pytest.mark.parametrize("position", [-1, 2**63 - 1, 2**63, 10**30, -(2**63) - 1])
+@pytest.mark.parametrize("position", [-1, 2**63 - 1, 2**63, -(2**63) - 1, 10**5000], ids=int.bit_length)
 def test_positions_that_no_file_has(position: int) -> None:
-    with pytest.raises(kwire.DecodeError, match=f"position {position} is no byte of a file"):
+    near = max(min(position, 2**63 - 1), -(2**63))  # Python refuses to write the longest
+    with pytest.raises(kwire.DecodeError, match=f"position {near} is no byte of a file"):
         kwire.read_batches(kwire.build_batch([(0, None, b"v")]), position=position)
 
 
@@ -155,8 +215,9 @@ def test_numbers_that_no_record_can_carry(name: str, bits: int) -> None:
     for value in (low, high):
         told = -1 if name == "sequence" and value < 0 else value  # none
         assert getattr(Record(**{name: value}), name) == told
-    for value in (low - 1, high + 1, 10**30, -(10**30)):
-        with pytest.raises(kwire.EncodeError, match=f"{name}: {value} is not between {low} and {high}"):
+    for value in (low - 1, high + 1, 10**30, -(10**5000)):
+        told = "a number past 64 bits" if value.bit_length() > 64 or bits == 64 else str(value)
+        with pytest.raises(kwire.EncodeError, match=f"{name}: {told} is not between {low} and {high}"):
             Record(**{name: value})
 
 
