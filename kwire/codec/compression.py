@@ -29,7 +29,7 @@ def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> An
     Raises CorruptBatchError, LimitError (more than limit comes out), MissingCodecError.
     """
     try:
-        return _decompress[codec](data, max(limit, 0), magic)
+        return _decompress[codec](data, min(max(limit, 0), _MOST), magic)
     except KeyError:
         raise CorruptBatchError(f"unknown compression codec {codec!r}") from None
 

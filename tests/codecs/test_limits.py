@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import kwire
+from kwire.codec.compression import compress, decompress
 from tests.codecs.bombs import BOMBS, MIB, batch
 
 ROOT = Path(__file__).parents[2]
@@ -121,6 +122,14 @@ def test_any_number_is_a_limit(codec: str) -> None:
                 kwire.columns(data, max_batch_bytes=limit)
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_any_number_is_a_limit_of_one_call(codec: str) -> None:
+    data = compress(codec, b"v" * 1000)
+    for limit in (1000, 2**63 - 1, 2**63, 10**5000):
+        assert bytes(decompress(codec, data, limit=limit)) == b"v" * 1000
+
+
 @pytest.mark.parametrize("name", ["gzip", "zstd-unstated", "zstd-stated", "lz4", "snappy-declared", "snappy-raw"])
 def test_a_batch_that_is_a_bomb(name: str) -> None:
     """The same through read_batches and columns."""
@@ -135,7 +144,6 @@ def test_a_batch_that_is_a_bomb(name: str) -> None:
 
 
 def payloads() -> bytes:
-    from kwire.codec.compression import compress
     from kwire_c.codecs import CODECS as NAMES
 
     return json.dumps({codec: compress(codec, b"some text " * 9000).hex() for codec in NAMES[1:]}).encode()
