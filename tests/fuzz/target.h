@@ -7,13 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                                        \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
-            abort();                                                           \
-        }                                                                      \
-    } while (0)
+#include "../must.h"
 
 static volatile uint32_t sink; /* what is read is used, so that no read is optimised away */
 

@@ -10,16 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../must.h"
 #include "buffer.h"
 
 #define MIB ((size_t)1 << 20)
-#define MUST(condition)                                                        \
-    do {                                                                       \
-        if (!(condition)) {                                                    \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
-            abort();                                                           \
-        }                                                                      \
-    } while (0)
 
 static int no_pages, no_place, no_move; /* what fails: mapping, growing in place, moving */
 static int aligned;                     /* mappings begin where a huge page does */
