@@ -23,7 +23,8 @@ EXTENSIONS = {
     "heads": ["kwire_c/core/batch.c"],
     "records": ["kwire_c/core/batch.c"],
     "batches": ["kwire_c/core/batch.c"],
-    "build": ["kwire_c/core/batch.c"],
+    "rows": ["kwire_c/core/batch.c"],
+    "build": [],
     "decode": [],
     "encode": [],
     "instance": [],
@@ -62,7 +63,6 @@ if switch("FUZZ"):
     compile_args, link_args = ["-O1", "-g", "-w", "-std=c11", "-fno-omit-frame-pointer", "-fno-wrapv", counters], []
 if switch("PLANT"):
     macros.append(("KWIRE_PLANT", "1"))
-
 
 
 class BuildExt(build_ext):

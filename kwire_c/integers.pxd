@@ -1,4 +1,4 @@
-# Positions and limits of callers, who may pass any int.
+# Integers of callers, who may pass any int.
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 
 
@@ -11,3 +11,15 @@ cdef inline int64_t clipped(object number) except? -1:
     cdef int overflow = 0
     cdef int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow)
     return value if overflow == 0 else INT64_MAX if overflow > 0 else INT64_MIN
+
+
+cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) except? -2:
+    """A field's value, of the width that it has on the wire; EncodeError for any other number."""
+    cdef int overflow = 0
+    cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if not overflow and low <= number <= high:
+        return number
+    from kwire_c.failure import EncodeError
+
+    shown = "a number past 64 bits" if overflow else str(number)  # the text of a number may be too long for Python
+    raise EncodeError(f"{shown} is not between {low} and {high}", path=name)

@@ -1,11 +1,9 @@
 # Record batches for the other extensions.
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from kwire_c.batch cimport kw_batch, kw_heads, kw_record
 from kwire_c.block cimport Block
 
-
-cdef int64_t bounded(object value, str name, int64_t low, int64_t high) except? -2
 
 cdef class RecordBatch
 

@@ -32,7 +32,7 @@ from kwire_c.batch cimport (
 )
 from kwire_c.block cimport Block, pin
 from kwire_c.heads cimport check_heads, checksum_holds, corrupt, unpack
-from kwire_c.integers cimport PyLong_AsLongLongAndOverflow
+from kwire_c.integers cimport bounded
 
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
@@ -45,17 +45,6 @@ def set_control_decoder(function):
     """Install decode(key: bytes or None, value: bytes or None) -> (control type, message or None): kwire.codec does."""
     global _decode_control
     _decode_control = function
-
-
-cdef int64_t bounded(object value, str name, int64_t low, int64_t high) except? -2:
-    """value as an integer of that field's width."""
-    cdef int overflow = 0
-    cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
-    if overflow:  # the text of a number may be too long for Python
-        raise EncodeError(f"a number past 64 bits is not between {low} and {high}", path=name)
-    if not low <= number <= high:
-        raise EncodeError(f"{number} is not between {low} and {high}", path=name)
-    return number
 
 
 cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
