@@ -86,6 +86,10 @@ def main() -> int:
     if unknown:
         parser.error(f"no such target: {' '.join(sorted(unknown))}; there are {' '.join(t.name for t in TARGETS)}")
     wanted = [target for target in TARGETS if not chosen.targets or target.name in chosen.targets]
+    try:  # before all the work
+        chosen.into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--into: {error}")
     os.environ.setdefault("SOURCE_DATE_EPOCH", commit_time())
     with tempfile.TemporaryDirectory(prefix="wheels-") as work:
         failures = make_all(wanted, Path(work), chosen.into.resolve())

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from wheelhouse import __main__ as recipe
 from wheelhouse import build, inspection, interpreters, manifest, trial
 from wheelhouse.commands import RecipeError, need
 from wheelhouse.targets import TARGETS, Target
@@ -131,3 +132,17 @@ def test_the_workflows() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
     done = subprocess.run([*command, *map(str, workflows)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_folder_that_is_not_there_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is made before anything is built; what cannot be one is told."""
+    asked: list[Path] = []
+    monkeypatch.setattr(recipe, "make_all", lambda wanted, work, into: asked.append(into) or {})
+    monkeypatch.setattr("sys.argv", ["wheelhouse", "--into", str(tmp_path / "new" / "folder")])
+    assert recipe.main() == 0
+    assert asked == [tmp_path / "new" / "folder"] and asked[0].is_dir()
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("sys.argv", ["wheelhouse", "--into", str(tmp_path / "file")])
+    with pytest.raises(SystemExit):
+        recipe.main()
+    assert len(asked) == 1
