@@ -21,7 +21,7 @@ EXTENSIONS = {
     "block": [],
     "frames": ["kwire_c/core/frames.c"],
     "heads": ["kwire_c/core/batch.c"],
-    "records": ["kwire_c/core/batch.c"],
+    "records": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
     "batches": ["kwire_c/core/batch.c"],
     "rows": ["kwire_c/core/batch.c"],
     "build": [],
@@ -30,13 +30,13 @@ EXTENSIONS = {
     "instance": [],
     "jsonable": [],
     "plan": [],
-    "reader": [],
+    "reader": ["kwire_c/core/utf8.c"],
     "sinks": ["kwire_c/core/sink.c"],
     "values": [],
     "writer": [],
     "arrow": [],
     "casts": [],
-    "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c"],
+    "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
     "gather": ["kwire_c/core/batch.c"],
     "scan": ["kwire_c/core/scan.c"],
 }
@@ -94,7 +94,7 @@ setup(
         build_dir="build/cython",
         compiler_directives={
             "language_level": "3", "boundscheck": False, "wraparound": False, "initializedcheck": False,
-            "embedsignature": True, "embedsignature.format": "python", "binding": False, **directives,
+            "auto_pickle": False, "embedsignature": True, "embedsignature.format": "python", "binding": False, **directives,
         },
     ),
 )

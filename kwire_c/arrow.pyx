@@ -92,9 +92,9 @@ cdef void _release_schema(ArrowSchema *schema) noexcept with gil:
 
 cdef int _fill_schema(Node node, ArrowSchema *schema) except -1:
     cdef Node child
+    memset(schema, 0, sizeof(ArrowSchema))
     cdef bytes name = node.name.encode()
     keeper = (node.format, name)
-    memset(schema, 0, sizeof(ArrowSchema))
     schema.format = <const char *> node.format
     schema.name = <const char *> name
     schema.flags = ARROW_FLAG_NULLABLE
@@ -184,12 +184,21 @@ cdef void _drop_stream(object capsule) noexcept:
     free(stream)
 
 
+cdef object _capsule(void *content, const char *name, void (*drop)(object) noexcept):
+    """A capsule that owns a structure which nothing is in yet."""
+    try:
+        return PyCapsule_New(content, name, drop)
+    except BaseException:
+        free(content)
+        raise
+
+
 def export_schema(Node node not None):
     """The "arrow_schema" capsule of a node."""
     cdef ArrowSchema *schema = <ArrowSchema *> calloc(1, sizeof(ArrowSchema))
     if schema == NULL:
         raise MemoryError
-    capsule = PyCapsule_New(schema, "arrow_schema", _drop_schema)
+    capsule = _capsule(schema, "arrow_schema", _drop_schema)
     _fill_schema(node, schema)
     return capsule
 
@@ -199,7 +208,7 @@ def export_array(Node node not None):
     cdef ArrowArray *array = <ArrowArray *> calloc(1, sizeof(ArrowArray))
     if array == NULL:
         raise MemoryError
-    capsule = PyCapsule_New(array, "arrow_array", _drop_array)
+    capsule = _capsule(array, "arrow_array", _drop_array)
     _fill_array(node, array)
     return export_schema(node), capsule
 
@@ -210,7 +219,9 @@ cdef int _stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept wit
     try:
         _fill_schema(<Node> (<list> stream.private_data)[0], out)
         return 0
-    except MemoryError:
+    except BaseException:
+        if out.release != NULL:
+            out.release(out)
         return ENOMEM
 
 
@@ -220,9 +231,12 @@ cdef int _stream_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with g
         memset(out, 0, sizeof(ArrowArray))
         return 0
     try:
-        _fill_array(<Node> left.pop(0), out)
+        _fill_array(<Node> left[0], out)
+        del left[0]
         return 0
-    except MemoryError:
+    except BaseException:
+        if out.release != NULL:
+            out.release(out)
         return ENOMEM
 
 
@@ -240,6 +254,7 @@ def export_stream(Node schema not None, list nodes not None):
     cdef ArrowArrayStream *stream = <ArrowArrayStream *> calloc(1, sizeof(ArrowArrayStream))
     if stream == NULL:
         raise MemoryError
+    capsule = _capsule(stream, "arrow_array_stream", _drop_stream)
     state = [schema, list(nodes)]
     Py_INCREF(state)
     stream.private_data = <void *> state
@@ -247,4 +262,4 @@ def export_stream(Node schema not None, list nodes not None):
     stream.get_next = _stream_next
     stream.get_last_error = _stream_error
     stream.release = _release_stream
-    return PyCapsule_New(stream, "arrow_array_stream", _drop_stream)
+    return capsule

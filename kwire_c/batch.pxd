@@ -72,7 +72,7 @@ cdef extern from "batch.h" nogil:
         uint64_t shift
 
     kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
-    bint kw_batch_length_trusted(const uint8_t *data, size_t left)
+    uint32_t kw_batch_trusted_size(const uint8_t *data, size_t left)
     kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *batch,
                                     kw_record *records, uint32_t count)
     kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size)

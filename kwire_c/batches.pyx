@@ -8,19 +8,17 @@ from libc.stdint cimport INT64_MAX, uint8_t
 cimport cython
 
 from kwire_c.batch cimport (
+    KW_BATCH_CRC,
     KW_BATCH_OK,
     KW_BATCH_TAIL,
-    kw_batch,
-    kw_batch_length_trusted,
     kw_batch_read,
-    kw_batch_reason,
     kw_batch_status,
+    kw_batch_trusted_size,
 )
 from kwire_c.block cimport Block, pin
-from kwire_c.heads cimport checksum_holds, corrupt
+from kwire_c.heads cimport checksum_holds, corrupt, partial_batch
 from kwire_c.integers cimport clipped
-from kwire_c.records cimport RecordBatch
-
+from kwire_c.records cimport RecordBatch, new_batch
 
 @cython.final
 cdef class BadBatch:
@@ -35,7 +33,7 @@ cdef class BadBatch:
     cdef readonly object error
     cdef readonly int source
 
-    def __init__(self, position, raw, error, source=0):
+    def __cinit__(self, position, bytes raw not None, error, source=0):
         self.position = position
         self.raw = raw
         self.error = error
@@ -50,14 +48,18 @@ cdef class BadBatch:
 
 @cython.final
 cdef class BatchIterator:
-    """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch."""
+    """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch.
+
+    Threads may share it: each batch is given once. Checksums and decompression run without the interpreter's lock, so a
+    batch is looked at first and counts as given only if no other thread was quicker.
+    """
 
     cdef Block block
     cdef Py_ssize_t at, limit, origin
     cdef bint verify_crc, keep, strict_tail, ended
     cdef readonly object tail
 
-    def __init__(self, data, verify_crc, errors, limit, strict_tail, position=0):
+    def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
         if errors not in ("raise", "keep"):
             raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
         self.block = pin(data)
@@ -73,54 +75,63 @@ cdef class BatchIterator:
         return self
 
     def __next__(self):
-        cdef RecordBatch batch
-        cdef const uint8_t *data = self.block.data + self.at
-        cdef Py_ssize_t left = self.block.size - self.at
-        cdef kw_batch_status status
-        if self.ended or left == 0:
-            raise StopIteration
-        batch = RecordBatch.__new__(RecordBatch)
-        status = kw_batch_read(data, left, &batch.head)
-        if status == KW_BATCH_TAIL:
-            self.ended = True
-            self.tail = (self.origin + self.at, left)
-            if not self.strict_tail:
+        cdef Py_ssize_t at, end
+        while True:
+            at = end = self.at
+            if self.ended or at >= self.block.size:
                 raise StopIteration
-            error = CorruptBatchError(
-                f"{kw_batch_reason(status).decode()}: {left} bytes left, {batch.head.size or 'more'} needed",
-                position=self.origin + self.at, offset=batch.head.base_offset if left >= 12 else -1)
-            if not self.keep:
-                raise error
-            return BadBatch(self.origin + self.at, PyBytes_FromStringAndSize(<const char *> data, left), error)
+            found = self.look(at, &end)
+            if self.ended or self.at != at:
+                continue  # meanwhile another thread took what begins here
+            if type(found) is RecordBatch:
+                self.at = end
+                return found
+            return self.strange(at, end, found)
+
+    cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
+        """What begins at byte at, and where it ends: a RecordBatch, the error of what is none, None for a partial one.
+
+        The iterator itself stays as it is.
+        """
+        cdef const uint8_t *data = self.block.data + at
+        cdef Py_ssize_t left = self.block.size - at, position = self.origin + at, trusted
+        cdef RecordBatch batch = new_batch()
+        cdef kw_batch_status status = kw_batch_read(data, left, &batch.head)
+        trusted = kw_batch_trusted_size(data, left)
+        end[0] = at + (trusted or left)
+        if status == KW_BATCH_TAIL:
+            end[0] = self.block.size
+            return None
         if status != KW_BATCH_OK:
-            return self.bad(corrupt(status, self.origin + self.at, &batch.head), False)
+            return corrupt(status, position, &batch.head)
         batch.block = self.block
         batch.data = data
-        batch.at = self.origin + self.at
+        batch.at = position
         batch.limit = self.limit
         if self.verify_crc and not checksum_holds(data, &batch.head):
-            return self.bad(CorruptBatchError("checksum does not match", position=self.origin + self.at,
-                                              offset=batch.head.base_offset), False)
+            return corrupt(KW_BATCH_CRC, position, &batch.head)
         if self.keep:
             try:
                 batch.load()
             except MissingCodecError:
                 raise
             except KwireError as error:
-                return self.bad(error, self.verify_crc)
-        self.at += batch.head.size
+                if self.verify_crc:  # the checksum is of the length too
+                    end[0] = at + batch.head.size
+                return error
+        end[0] = at + batch.head.size
         return batch
 
-    cdef object bad(self, object error, bint sound_length):
-        """Raise, or give back the bad bytes and go on behind them where their length can be trusted."""
-        cdef const uint8_t *data = self.block.data + self.at
-        cdef Py_ssize_t left = self.block.size - self.at, size = left, position = self.origin + self.at
-        cdef kw_batch head
+    cdef object strange(self, Py_ssize_t at, Py_ssize_t end, object error):
+        """The bytes from at to end as a BadBatch, or their error raised; None: they are a partial last batch."""
+        cdef Py_ssize_t position = self.origin + at
+        self.at = end
+        if error is None:
+            self.tail = (position, end - at)
+            if not self.strict_tail:
+                raise StopIteration
+            error = partial_batch(self.block.data + at, end - at, position)
         if not self.keep:
             self.ended = True
             raise error
-        if sound_length or kw_batch_length_trusted(data, left):
-            kw_batch_read(data, left, &head)
-            size = head.size
-        self.at += size
-        return BadBatch(position, PyBytes_FromStringAndSize(<const char *> data, size), error)
+        return BadBatch(position, PyBytes_FromStringAndSize(<const char *> self.block.data + at, end - at), error)

@@ -1,6 +1,6 @@
 """A pinned buffer: the input, or the decompressed payload of one batch."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint8_t
 
 cimport cython
@@ -32,6 +32,9 @@ cdef class Block:
 
     def __dealloc__(self):
         PyBuffer_Release(&self.view)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, <void *> self.data, self.size, 1, flags)
 
 
 cdef Block pin(object data):

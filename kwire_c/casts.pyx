@@ -6,6 +6,7 @@ from libc.stdint cimport INT64_MAX, int8_t, int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from kwire_c.arrow cimport Node, make_node
+from kwire_c.sealed cimport seal
 
 from kwire_c.arrow import export_array
 
@@ -30,6 +31,9 @@ cdef Cast made(bytes format, int64_t rows, bytes values, bytes validity, int64_t
     buffers[1] = PyBytes_AS_STRING(values)
     cast.node.set_buffers(buffers, 2)
     return cast
+
+
+seal(Cast)
 
 
 def microseconds(milliseconds):

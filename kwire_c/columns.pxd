@@ -125,10 +125,11 @@ cdef class Chunk:
     cdef kw_columns c
     cdef list kept          # Blocks that views point into
     cdef list view_buffers  # (address, size) of each Arrow buffer of views
-    cdef bytes bits         # is_control as a bitmap, made when it is handed out
-    cdef object view_sizes
 
     cdef int32_t add_views(self, object block, const uint8_t *data, Py_ssize_t size) except -1
     cdef Node binary(self, str name, kw_binary *binary, int64_t rows, bytes format)
     cdef bytes control_bits(self)
     cdef object item(self, kw_binary *binary, int64_t row, bint view)
+
+
+cdef object make_columns(tuple names, list chunks, list bad, object tail, object stopped)

@@ -10,7 +10,6 @@ class Chunk:
 
 class Column:
     name: str
-    def __init__(self, name: str, chunks: list[Chunk]) -> None: ...
     def __len__(self) -> int: ...
     @property
     def null_count(self) -> int: ...
@@ -24,14 +23,6 @@ class RecordColumns:
     bad: list[Any]
     tail: tuple[int, int] | None
     stopped: Any
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        chunks: list[Chunk],
-        bad: list[Any],
-        tail: tuple[int, int] | None,
-        stopped: Any = None,
-    ) -> None: ...
     @property
     def nbytes(self) -> int: ...
     def __len__(self) -> int: ...

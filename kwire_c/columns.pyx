@@ -8,6 +8,7 @@ from libc.string cimport memset
 
 from kwire_c.arrow cimport make_node
 from kwire_c.batch cimport kw_batch, kw_batch_status, kw_record
+from kwire_c.sealed cimport seal
 
 from kwire_c.arrow import export_array, export_schema, export_stream
 
@@ -102,7 +103,8 @@ cdef class Chunk:
         """The node of a binary (or text) column."""
         cdef const void **buffers
         cdef Py_ssize_t extra = len(self.view_buffers) if format == b"vz" else 0, i
-        cdef Node node = make_node(name, format, rows, binary.nulls, self)
+        cdef bytes sizes = _sizes([size for _, size in self.view_buffers]) if extra else _sizes([])
+        cdef Node node = make_node(name, format, rows, binary.nulls, (self, sizes))
         buffers = <const void **> malloc((4 + extra) * sizeof(void *))
         if buffers == NULL:
             raise MemoryError
@@ -111,11 +113,9 @@ cdef class Chunk:
             buffers[1] = binary.spans.data if rows else <uint8_t *> _EMPTY
             buffers[2] = binary.data.data if binary.data.data != NULL else <uint8_t *> _EMPTY
             if format == b"vz":
-                if self.view_sizes is None:
-                    self.view_sizes = _sizes([size for _, size in self.view_buffers])
                 for i in range(extra):
                     buffers[2 + i] = <const void *> <uintptr_t> self.view_buffers[i][0]
-                buffers[2 + extra] = <const void *> PyBytes_AS_STRING(self.view_sizes)
+                buffers[2 + extra] = <const void *> PyBytes_AS_STRING(sizes)
                 node.set_buffers(buffers, 3 + extra)
             else:
                 node.set_buffers(buffers, 3)
@@ -143,24 +143,25 @@ cdef class Chunk:
             node.set_buffers(buffers, 2)
             return node
         buffers[1] = self.c.fixed[<int> number].data
+        owner = self
         if number == KW_COL_IS_CONTROL:
-            buffers[1] = PyBytes_AS_STRING(self.control_bits())
-        node = make_node(name, format, self.c.rows, 0, self, None,
+            owner = self.control_bits()
+            buffers[1] = PyBytes_AS_STRING(owner)
+        node = make_node(name, format, self.c.rows, 0, owner, None,
                          _codec_names() if number == KW_COL_CODEC else None)
         node.set_buffers(buffers, 2)
         return node
 
     cdef bytes control_bits(self):
+        """is_control as a bitmap."""
         cdef int64_t i
-        cdef uint8_t *bits
+        cdef bytes made = PyBytes_FromStringAndSize(NULL, self.c.rows // 8 + 1)
+        cdef uint8_t *bits = <uint8_t *> PyBytes_AS_STRING(made)
         cdef const uint8_t *column = self.c.fixed[<int> KW_COL_IS_CONTROL].data
-        if self.bits is None:
-            self.bits = PyBytes_FromStringAndSize(NULL, self.c.rows // 8 + 1)
-            bits = <uint8_t *> PyBytes_AS_STRING(self.bits)
-            memset(bits, 0, self.c.rows // 8 + 1)
-            for i in range(self.c.rows):
-                bits[i >> 3] |= column[i] << (i & 7)
-        return self.bits
+        memset(bits, 0, self.c.rows // 8 + 1)
+        for i in range(self.c.rows):
+            bits[i >> 3] |= column[i] << (i & 7)
+        return made
 
     def values(self, str name):
         """The Python values of a key, value or headers column."""
@@ -217,12 +218,6 @@ cdef class Column:
     cdef Py_ssize_t width
     cdef Py_ssize_t shape[2]  # of the buffer protocol: rows, bytes a row
 
-    def __init__(self, name, chunks):
-        self.name = name
-        self.chunks = chunks
-        self.struct_format = FIELDS[name][2]
-        self.width = {"q": 8, "i": 4, "h": 2, "b": 1, "?": 1, None: 0}[self.struct_format]
-
     def __len__(self):
         cdef Chunk chunk
         cdef Py_ssize_t rows = 0
@@ -234,7 +229,10 @@ cdef class Column:
     def null_count(self):
         """Rows that are null."""
         cdef Chunk chunk
-        return sum([(<Node> chunk.node(self.name)).null_count for chunk in self.chunks])
+        cdef Py_ssize_t nulls = 0
+        for chunk in self.chunks:
+            nulls += (<Node> chunk.node(self.name)).null_count
+        return nulls
 
     def __arrow_c_schema__(self):
         return export_schema((<Chunk> self.chunks[0]).node(self.name))
@@ -292,12 +290,22 @@ cdef class Column:
             for i, value in enumerate(listed):
                 array[i] = value
             return array
-        parts = [numpy.asarray(Column(self.name, [chunk])) for chunk in self.chunks]
+        parts = [numpy.asarray(column_of(self.name, [chunk])) for chunk in self.chunks]
         array = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
         return array.view("datetime64[ms]") if self.name == "timestamp" else array
 
     def __repr__(self):
         return f"<Column {self.name!r}: {len(self)} rows in {len(self.chunks)} chunks>"
+
+
+cdef Column column_of(str name, list chunks):
+    """A column of one chunk at least, all of which have it."""
+    cdef Column column = Column.__new__(Column)
+    column.name = name
+    column.chunks = chunks
+    column.struct_format = FIELDS[name][2]
+    column.width = {"q": 8, "i": 4, "h": 2, "b": 1, "?": 1, None: 0}[column.struct_format]
+    return column
 
 
 cdef Py_ssize_t _bytes_of(const kw_binary *binary):
@@ -315,16 +323,19 @@ cdef class RecordColumns:
 
     cdef readonly tuple names
     cdef readonly list bad
-    cdef public object tail  # a reader of files knows it better
+    cdef object known_tail
     cdef readonly object stopped
     cdef list chunks
 
-    def __init__(self, names, chunks, bad, tail, stopped=None):
-        self.names = names
-        self.chunks = chunks
-        self.bad = bad
-        self.tail = tail
-        self.stopped = stopped
+    @property
+    def tail(self):
+        """(position, bytes left) of a partial last batch of the last input that has one, else None."""
+        return self.known_tail
+
+    @tail.setter
+    def tail(self, value):  # a reader of files knows it better
+        before = self.known_tail  # a finalizer of it must not find it here
+        self.known_tail = value
 
     def __len__(self):
         cdef Chunk chunk
@@ -336,7 +347,7 @@ cdef class RecordColumns:
     def __getitem__(self, name):
         if name not in self.names:
             raise KeyError(name)
-        return Column(name, self.chunks)
+        return column_of(name, self.chunks)
 
     def __contains__(self, name):
         return name in self.names
@@ -380,3 +391,18 @@ cdef class RecordColumns:
 
     def __repr__(self):
         return f"<RecordColumns {', '.join(self.names)}: {len(self)} rows in {len(self.chunks)} chunks>"
+
+
+cdef object make_columns(tuple names, list chunks, list bad, object tail, object stopped):
+    """RecordColumns of one chunk at least."""
+    cdef RecordColumns made = RecordColumns.__new__(RecordColumns)
+    made.names = names
+    made.chunks = chunks
+    made.bad = bad
+    made.known_tail = tail
+    made.stopped = stopped
+    return made
+
+
+seal(Column)
+seal(RecordColumns)

@@ -11,10 +11,9 @@ from kwire_c.report import decode_error
 from kwire_c.instance cimport kw_new_instance
 from kwire_c.integers cimport clipped
 from kwire_c.plan cimport KW_PYTHON, KW_TRAILING, Message, find, kw_cursor_set, kw_fail, kw_plan
-from kwire_c.reader cimport Walk, read_struct
+from kwire_c.reader cimport Walk, raise_set, read_struct
 
 cdef extern from "Python.h":
-    void PyErr_Clear()
     void raw_decref "Py_DECREF"(PyObject *)
 
 
@@ -24,7 +23,7 @@ cdef object walk(Message message, const kw_plan *plan, const uint8_t *data, Py_s
     cdef Walk w
     kw_cursor_set(&w.c, data, size)
     w.c.at += position
-    w.f.why, w.f.depth, w.lenient, w.views, w.known = 0, 0, lenient, views, 0
+    w.f.why, w.f.depth, w.lenient, w.views, w.known, w.raised = 0, 0, lenient, views, 0, NULL
     w.owner = NULL if owner is None else <PyObject *>owner
     cdef PyObject *made = kw_new_instance(plan.cls)
     if made == NULL:
@@ -45,8 +44,11 @@ cdef object failed(Walk *w, Message message, const kw_plan *plan):
     """The error of a failed walk, with its path."""
     cdef int i
     if w.f.why == KW_PYTHON:
-        PyErr_Clear()
-        return MemoryError()
+        if w.raised == NULL:
+            raise_set()
+        error = <object>w.raised
+        raw_decref(w.raised)
+        return error
     pieces = []
     for i in range(w.f.depth):
         piece = w.f.path[i]
@@ -85,7 +87,8 @@ cdef object over(Message found, const kw_plan *plan, object data, object positio
         check_position(at, PyBytes_GET_SIZE(data))
         return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
                     views, owner, end)
-    PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE)
+    # views count from the bytes that their owner has: asked again, an object may give others
+    PyObject_GetBuffer(owner if views else data, &buffer, PyBUF_SIMPLE)
     try:
         check_position(at, buffer.len)
         return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, at, lenient, views, owner, end)

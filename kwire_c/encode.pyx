@@ -9,11 +9,11 @@ from libc.string cimport memcpy
 from kwire_c.report import encode_error
 
 from kwire_c.plan cimport Message, find, kw_plan
-from kwire_c.writer cimport Out, grow, put_struct
+from kwire_c.reader cimport raise_set
+from kwire_c.writer cimport Out, grow, let_go, put_struct
 
 cdef extern from "Python.h":
     object PyBytes_FromStringAndSize(const char *data, Py_ssize_t size)
-    void PyErr_Clear()
     void raw_decref "Py_DECREF"(PyObject *)
 
 
@@ -30,7 +30,7 @@ cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes 
     cdef size_t size = _spare_size
     cdef int status = 0
     o.start = o.at = _spare
-    o.end, o.reason, o.f.depth = o.start + size, NULL, 0
+    o.end, o.reason, o.raised, o.f.depth = o.start + size, NULL, NULL, 0
     o.long_bytes, o.n_pieces, o.inside_tag = 0, 0, 0
     _spare, _spare_size = NULL, 0
     if before is not None:
@@ -45,6 +45,7 @@ cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes 
             raise failed(&o, message, plan)
         return gathered(&o) if o.n_pieces else PyBytes_FromStringAndSize(<const char *>o.start, o.at - o.start)
     finally:
+        let_go(&o)
         size = o.end - o.start
         if size <= KEEP and size > _spare_size:
             free(_spare)
@@ -71,9 +72,12 @@ cdef object gathered(Out *o):
 
 cdef object failed(Out *o, Message message, const kw_plan *plan):
     cdef int i
+    if o.raised != NULL:
+        error = <object>o.raised
+        raw_decref(o.raised)
+        return error
     if o.reason == NULL:
-        PyErr_Clear()
-        return MemoryError()
+        raise_set()
     reason = <object>o.reason
     raw_decref(o.reason)
     pieces = []

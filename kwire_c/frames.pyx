@@ -3,9 +3,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 cimport cython
-from cpython.buffer cimport PyBUF_WRITE
+from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 
 from kwire_c.block cimport Block, pin
@@ -77,7 +76,7 @@ cdef class Lz4Blocks:
     cdef kw_lz4_frame frame
     cdef readonly int64_t count, max_block, most
 
-    def __init__(self, data, int magic):
+    def __cinit__(self, data, int magic):
         cdef kw_frame_status status
         cdef kw_lz4_block block
         cdef kw_cursor first
@@ -118,7 +117,7 @@ cdef class ZstdFrames:
     cdef Block held
     cdef kw_cursor cursor
 
-    def __init__(self, data):
+    def __cinit__(self, data):
         self.held = pin(data)
         kw_cursor_set(&self.cursor, self.held.data, self.held.size)
 
@@ -164,7 +163,7 @@ cdef class SnappyBlocks:
     cdef int64_t given
     cdef readonly int64_t count, total
 
-    def __init__(self, data, int64_t limit):
+    def __cinit__(self, data, int64_t limit):
         cdef kw_frame_status status
         cdef const uint8_t *block
         cdef uint32_t size, declared
@@ -216,25 +215,34 @@ cdef class SnappyBlocks:
 cdef class Room:
     """Bytes to be filled by a library that decompresses into a buffer: not cleared first, cut to size without a copy.
 
-    part(start, stop) is a writable view, to be dropped before take(size), which gives the first size bytes; once only.
+    part(start, stop) is a writable view. take(size) gives the first size bytes, once, when no view is left.
     """
 
     cdef object content
-    cdef Py_ssize_t size
+    cdef Py_ssize_t size, views
 
-    def __init__(self, Py_ssize_t size):
+    def __cinit__(self, Py_ssize_t size):
         if size < 0:
             raise ValueError("a negative size")
         self.content = PyBytes_FromStringAndSize(NULL, size)
         self.size = size
 
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.content is None:
+            raise BufferError("the bytes were taken")
+        PyBuffer_FillInfo(buffer, self, PyBytes_AS_STRING(self.content), self.size, 0, flags)
+        self.views += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.views -= 1
+
     def part(self, Py_ssize_t start, Py_ssize_t stop):
         if self.content is None or start < 0 or stop < start or stop > self.size:
             raise ValueError("outside of the room")
-        return PyMemoryView_FromMemory(PyBytes_AS_STRING(self.content) + start, stop - start, PyBUF_WRITE)
+        return memoryview(self)[start:stop]
 
     def take(self, Py_ssize_t size):
-        if self.content is None or size < 0 or size > self.size:
+        if self.content is None or self.views or size < 0 or size > self.size:
             raise ValueError("outside of the room")
         cdef PyObject *content = <PyObject *> self.content
         if size < self.size:

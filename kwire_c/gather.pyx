@@ -1,6 +1,6 @@
 """Reading batches of many inputs into columns, and which transactions were aborted."""
 
-from kwire_c.failure import CorruptBatchError, KwireError, LimitError, MissingCodecError
+from kwire_c.failure import KwireError, LimitError, MissingCodecError
 from kwire_c.batches import BadBatch
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -15,9 +15,9 @@ from kwire_c.batch cimport (
     KW_BATCH_TAIL,
     KW_HEADER_V2,
     kw_batch,
-    kw_batch_length_trusted,
     kw_batch_read,
     kw_batch_status,
+    kw_batch_trusted_size,
     kw_control_type,
     kw_heads,
     kw_record,
@@ -37,6 +37,7 @@ from kwire_c.columns cimport (
     columns_append,
     columns_append_batch,
     columns_run,
+    make_columns,
     kw_place,
     kw_run,
     kw_run_status,
@@ -44,10 +45,8 @@ from kwire_c.columns cimport (
     window_apply,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.heads cimport check_heads, checksum_holds, corrupt, read_heads, unpack
+from kwire_c.heads cimport check_heads, checksum_holds, corrupt, partial_batch, read_heads, unpack
 from kwire_c.integers cimport clipped
-
-from kwire_c.columns import RecordColumns
 
 
 cdef class Markers:
@@ -56,7 +55,7 @@ cdef class Markers:
     cdef dict of_producer  # producer id -> list of (source, position, aborted), in order
     cdef dict next_of
 
-    def __init__(self, list blocks, bint verify_crc, Py_ssize_t limit):
+    def __cinit__(self, list blocks not None, bint verify_crc, Py_ssize_t limit):
         cdef int32_t source
         self.of_producer = {}
         self.next_of = {}
@@ -68,7 +67,7 @@ cdef class Markers:
         cdef kw_batch_status status
         cdef kw_record marker
         cdef kw_heads heads
-        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t at = 0, size
         cdef Block payload
         cdef const uint8_t *data
         while at < block.size:
@@ -76,12 +75,14 @@ cdef class Markers:
             status = kw_batch_read(data, block.size - at, &head)
             if status == KW_BATCH_TAIL:
                 break
+            size = head.size
             if status != KW_BATCH_OK:
-                if not kw_batch_length_trusted(data, block.size - at):
+                size = kw_batch_trusted_size(data, block.size - at)
+                if not size:
                     break
             elif head.magic == 2 and head.attributes & KW_ATTR_CONTROL and head.attributes & KW_ATTR_TRANSACTIONAL:
                 try:
-                    payload = unpack(data, &head, limit, at) if head.codec else None
+                    payload = unpack(block, data, &head, limit, at) if head.codec else None
                     if not verify_crc or checksum_holds(data, &head):
                         check_heads(&heads, data, &head, payload, &marker, 1, at)
                         kind = kw_control_type(heads.block, &marker) if heads.left else -1
@@ -89,7 +90,7 @@ cdef class Markers:
                             self.of_producer.setdefault(head.producer_id, []).append((source, at, kind == 0))
                 except KwireError:
                     pass  # the pass over all batches reports it
-            at += head.size
+            at += size
         return 0
 
     def keep(self, producer_id, base_offset, source, position):
@@ -200,7 +201,7 @@ cdef class Gatherer:
             if self.windowed and run.batch.last_offset < self.window.offset_from:
                 return 0
         if run.batch.codec and run.batch.count != 0:
-            payload = unpack(data, &run.batch, self.limit, run.origin + run.at)
+            payload = unpack(self.block, data, &run.batch, self.limit, run.origin + run.at)
             self.unpacked += payload.size
         if run.batch.magic < 2:
             count = read_heads(data, &run.batch, payload, &self.records, &self.room, run.origin + run.at)
@@ -241,10 +242,7 @@ cdef class Gatherer:
         cdef Py_ssize_t left = run.size - run.at
         self.tail = (<Py_ssize_t> (run.origin + run.at), left)
         if self.strict_tail:
-            error = CorruptBatchError(
-                "the input ends inside the batch: "
-                f"{left} bytes left, {run.batch.size if left >= 17 else 'more'} needed", position=run.origin + run.at,
-                offset=run.batch.base_offset if left >= 12 else -1)
+            error = partial_batch(run.data + run.at, left, run.origin + run.at)
             if not self.keep:
                 raise error
             self.bad.append(BadBatch(
@@ -256,11 +254,10 @@ cdef class Gatherer:
         """Raise, or keep the bad bytes and go on behind them where their length can be trusted."""
         cdef kw_run *run = &self.run
         cdef const uint8_t *data = run.data + run.at
-        cdef Py_ssize_t left = run.size - run.at, size = left
+        cdef Py_ssize_t left = run.size - run.at, size
         if not self.keep:
             raise error
-        if sound_length or kw_batch_length_trusted(data, left):
-            size = run.batch.size
+        size = run.batch.size if sound_length else kw_batch_trusted_size(data, left) or left
         self.bad.append(BadBatch(<Py_ssize_t> (run.origin + run.at),
                                  PyBytes_FromStringAndSize(<const char *> data, size), error, run.source))
         run.at += size
@@ -300,7 +297,8 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.window.time_from = INT64_MIN if low is None else clipped(low)
     gatherer.window.time_to = INT64_MAX if high is None else clipped(high)
     blocks = [pin(data) for data in inputs]
-    gatherer.left_bytes = sum([(<Block> block).size for block in blocks])
+    for block in blocks:
+        gatherer.left_bytes += (<Block> block).size
     if decide is not None:
         gatherer.decide = decide
     elif committed:
@@ -318,4 +316,4 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
         if gatherer.unpacked > budget:
             stopped = origin + <Py_ssize_t> gatherer.run.at
             break
-    return RecordColumns(fields, gatherer.chunks, gatherer.bad, gatherer.tail, stopped)
+    return make_columns(fields, gatherer.chunks, gatherer.bad, gatherer.tail, stopped)

@@ -5,8 +5,9 @@ from kwire_c.batch cimport kw_batch, kw_batch_status, kw_heads, kw_record
 from kwire_c.block cimport Block
 
 
-cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position)
+cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position)
 cdef bint checksum_holds(const uint8_t *data, const kw_batch *head)
+cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position)
 cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=*)
 cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,
                      uint32_t room, Py_ssize_t position) except -1

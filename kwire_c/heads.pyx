@@ -6,16 +6,18 @@ from kwire_c.failure import CorruptBatchError, LimitError
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.memoryview cimport PyMemoryView_FromMemory
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport INT32_MAX, uint8_t, uint32_t
 from libc.stdlib cimport realloc
 
 from kwire_c.batch cimport (
     KW_BATCH_CODEC,
     KW_BATCH_LEGACY_CODEC,
     KW_BATCH_OK,
+    KW_BATCH_TAIL,
     KW_BATCH_WRAPPER_NULL,
     kw_batch,
     kw_batch_count,
+    kw_batch_read,
     kw_batch_reason,
     kw_batch_status,
     kw_heads,
@@ -43,6 +45,16 @@ cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch 
     return CorruptBatchError(reason, position=position, offset=head.base_offset if head != NULL else -1)
 
 
+cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position):
+    """The error of an input that ends inside its last batch, of which left bytes are there."""
+    cdef kw_batch head
+    head.size = 0
+    head.base_offset = -1
+    kw_batch_read(data, left, &head)
+    return CorruptBatchError(f"{kw_batch_reason(KW_BATCH_TAIL).decode()}: {left} bytes left, {head.size or 'more'} needed",
+                             position=position, offset=head.base_offset)
+
+
 cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
     """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
     if head.magic == 2:
@@ -50,12 +62,13 @@ cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
     return zlib.crc32(PyMemoryView_FromMemory(<char *> data + 16, head.size - 16, PyBUF_READ)) == head.crc
 
 
-cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
-    """The decompressed payload of a compressed batch: at most limit bytes."""
+cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
+    """The decompressed payload of the compressed batch at data, which is in block: at most limit bytes."""
     cdef kw_record wrapper
     cdef kw_batch_status status
     cdef const uint8_t *start = data + head.payload
-    cdef Py_ssize_t size = <Py_ssize_t> head.size - head.payload
+    cdef Py_ssize_t at, size = <Py_ssize_t> head.size - head.payload
+    limit = min(limit, INT32_MAX)  # positions in a block are of 32 bits, as in Kafka
     if head.codec > 4:
         raise corrupt(KW_BATCH_CODEC, position, head)
     if head.magic < 2:
@@ -68,9 +81,9 @@ cdef Block unpack(const uint8_t *data, const kw_batch *head, Py_ssize_t limit, P
             raise corrupt(KW_BATCH_WRAPPER_NULL, position, head)
         start = data + wrapper.value_at
         size = wrapper.value_size
+    at = start - block.data
     try:
-        return pin(_decompress(head.codec, PyMemoryView_FromMemory(<char *> start, size, PyBUF_READ), limit=limit,
-                               magic=head.magic))
+        return pin(_decompress(head.codec, memoryview(block)[at:at + size], limit=limit, magic=head.magic))
     except CorruptBatchError as error:
         raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
     except LimitError as error:
@@ -90,8 +103,6 @@ cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head,
         heads.at = head.payload
         heads.size = head.size
     else:
-        if payload.size > 0x7fffffff:
-            raise corrupt(KW_BATCH_CODEC, position, head, payload.size)
         heads.block = payload.data
         heads.at = 0
         heads.size = <uint32_t> payload.size

@@ -24,7 +24,8 @@ cdef extern from *:
 
     /* A fresh instance with every default; NULL with MemoryError set. Instances that the garbage collector does not
        know are copies of the model, header and all; their types live as long as the process and are not counted. */
-    static inline PyObject *kw_new_instance(kw_class *cls) {
+    static inline PyObject *kw_new_instance(const kw_class *kind) {
+        kw_class *cls = (kw_class *)kind; /* its spare instances change, nothing else */
         char *self;
         if (cls->collected) {
             self = (char *)_PyObject_GC_New((PyTypeObject *)cls->type);
@@ -103,6 +104,7 @@ cdef class Span:
     cdef bint viewed  # whether its user sees a memoryview, or bytes
 
 
+cdef Span new_span()  # to be filled
 cdef PyObject *blank(const kw_class *cls) except NULL
 cdef PyObject *fallback(const kw_field *field) except NULL
 cdef int is_equal(PyObject *a, PyObject *b, const kw_class *cls) except -1
@@ -111,5 +113,7 @@ cdef object read_native(int kind, const uint8_t *place)
 cdef void put(PyObject *self, size_t at, object value) noexcept
 cdef bint is_default_slot(const kw_field *field, PyObject *self) except? True
 cdef object make_uuid(const uint8_t *data)
+cdef bint is_uuid(object value) except? True
+cdef int take_uuid(object value, uint8_t *to) except -1
 cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
 cdef kw_class *class_of(object value) except? NULL

@@ -6,12 +6,13 @@ An object slot that is NULL holds the field's default; an empty list is () until
 
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport Py_EQ, Py_NE, PyObject, PyObject_RichCompareBool, PyTypeObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int16_t, int32_t, int8_t, int64_t, uint16_t, uint32_t, uint8_t
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from kwire_c.plan cimport (KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_RECORDS,
                            KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UUID, kw_class, kw_field, kw_width)
+from kwire_c.sealed cimport seal
 from kwire_c.values cimport place_number, take_bytes, take_ints, take_list, take_tags, tags_dict, unknown_equal
 
 cdef extern from "Python.h":
@@ -43,25 +44,51 @@ cdef extern from "Python.h":
     void PyObject_HashNotImplemented()
     void raw_incref "Py_INCREF"(PyObject *)
     PyTypeObject *Py_TYPE(void *self)
+    bint PyObject_TypeCheck(object value, PyTypeObject *kind)
 
 
+# uuid.UUID and its slots, by which objects are read and made without any code of Python's or of a subclass
 cdef object _uuid_type = None
-cdef object _uuid_int = None
-cdef object _uuid_safe = None
-cdef object _uuid_unknown = None
+cdef object _uuid_set_int, _uuid_get_int, _uuid_set_safe, _uuid_unknown
+cdef object _to_bytes = int.to_bytes
+
+
+cdef int know_uuid() except -1:
+    global _uuid_type, _uuid_set_int, _uuid_get_int, _uuid_set_safe, _uuid_unknown
+    import uuid
+    _uuid_set_int, _uuid_get_int = uuid.UUID.int.__set__, uuid.UUID.int.__get__
+    _uuid_set_safe, _uuid_unknown = uuid.UUID.is_safe.__set__, uuid.SafeUUID.unknown
+    _uuid_type = uuid.UUID  # last: it says that the others are there
+    return 0
 
 
 cdef object make_uuid(const uint8_t *data):
     """A uuid.UUID of 16 bytes; half the time that its constructor takes."""
-    global _uuid_type, _uuid_int, _uuid_safe, _uuid_unknown
     if _uuid_type is None:
-        import uuid
-        _uuid_int, _uuid_safe = uuid.UUID.int.__set__, uuid.UUID.is_safe.__set__
-        _uuid_unknown, _uuid_type = uuid.SafeUUID.unknown, uuid.UUID
+        know_uuid()
     value = _uuid_type.__new__(_uuid_type)
-    _uuid_int(value, int.from_bytes((<const char *>data)[:16], "big"))
-    _uuid_safe(value, _uuid_unknown)
+    _uuid_set_int(value, int.from_bytes((<const char *>data)[:16], "big"))
+    _uuid_set_safe(value, _uuid_unknown)
     return value
+
+
+cdef bint is_uuid(object value) except? True:
+    """Whether a value is a uuid.UUID, or of a subclass; what it says of its class does not count."""
+    if _uuid_type is None:
+        know_uuid()
+    return type(value) is _uuid_type or PyObject_TypeCheck(value, <PyTypeObject *>_uuid_type)
+
+
+cdef int take_uuid(object value, uint8_t *to) except -1:
+    """The 16 bytes of a uuid.UUID; 0 where the value is none, or one that nobody filled."""
+    if not is_uuid(value):
+        return 0
+    try:
+        data = _to_bytes(_uuid_get_int(value), 16, "big")
+    except (AttributeError, TypeError, OverflowError):
+        return 0
+    memcpy(to, <const char *>data, 16)
+    return 1
 
 
 cdef kw_class *class_of(object value) except? NULL:
@@ -193,8 +220,10 @@ cdef object read_field(PyObject *self, const kw_field *field):
         if item == NULL:
             if field.fallback != NULL:
                 return <object>field.fallback
-            item = made_instance(field.cls)
-            (<PyObject **>place)[0] = item
+            made = <object>made_instance(field.cls)
+            Py_DECREF(made)  # the variable's own is left
+            settle(self, place, NULL, made)
+            item = (<PyObject **>place)[0]
         if field.owner.collected:
             track(self)
         return <object>item
@@ -202,16 +231,30 @@ cdef object read_field(PyObject *self, const kw_field *field):
         item = <PyObject *>field.fallback
     if kind == KW_ARRAY and (field.elem >= KW_STRING or field.elem == KW_UUID):
         if isinstance(<object>item, tuple):
-            put(self, field.at, [])
+            settle(self, place, (<PyObject **>place)[0], [])
             item = (<PyObject **>place)[0]
         if isinstance(<object>item, list):
             track(item)
             track(self)
         return <object>item
     if (kind == KW_BYTES or kind == KW_RECORDS) and isinstance(<object>item, Span):
-        put(self, field.at, (<Span><object>item).seen())
+        span = <object>item
+        settle(self, place, item, (<Span>span).seen())
         item = (<PyObject **>place)[0]
     return <object>item
+
+
+cdef void settle(PyObject *self, uint8_t *place, PyObject *before, object made) noexcept:
+    """Stores what was made for a slot, unless it no longer holds what it held before: then another thread was quicker.
+
+    (Making an object may run finalizers, and those let other threads go on.)
+    """
+    cdef PyObject *held = (<PyObject **>place)[0]
+    if held != before:
+        return
+    Py_INCREF(made)
+    (<PyObject **>place)[0] = <PyObject *>made
+    Py_XDECREF(held)
 
 
 cdef int set_field(PyObject *self, PyObject *value, void *closure) except -1:
@@ -268,7 +311,8 @@ cdef PyObject *get_unknown(PyObject *self, void *closure) except NULL:
     """The dict of unknown tags, made when first looked at."""
     cdef PyObject *item = KW_SLOT(self, KW_UNKNOWN_AT)
     if item == NULL or not isinstance(<object>item, dict):
-        put(self, KW_UNKNOWN_AT, tags_dict(item))
+        held = None if item == NULL else <object>item
+        settle(self, KW_PLACE(self, KW_UNKNOWN_AT), item, tags_dict(item))
         item = KW_SLOT(self, KW_UNKNOWN_AT)
     raw_incref(item)
     return item
@@ -293,13 +337,14 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
         return 1
     if a == <PyObject *>None or b == <PyObject *>None:
         return 0
+    one, other = <object>a, <object>b  # held: comparing may run anybody's code, and that may set the fields
     if field.kind == KW_STRUCT:
         return is_equal(a, b, field.cls)
-    if field.kind == KW_ARRAY and type(<object>a) is not type(<object>b):
-        return len(<object>a) == len(<object>b) == 0
+    if field.kind == KW_ARRAY and type(one) is not type(other):
+        return len(one) == len(other) == 0
     if field.kind == KW_BYTES or field.kind == KW_RECORDS:
-        return plain(<object>a) == plain(<object>b)
-    return PyObject_RichCompareBool(<object>a, <object>b, Py_EQ)
+        return plain(one) == plain(other)
+    return PyObject_RichCompareBool(one, other, Py_EQ)
 
 
 cdef bint is_default_slot(const kw_field *field, PyObject *self) except? True:
@@ -478,3 +523,11 @@ cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
     cls.type = <void *>made
     kw_head_model(cls)
     return made
+
+
+cdef Span new_span():
+    """One to be filled before anybody sees it."""
+    return Span.__new__(Span)
+
+
+seal(Span)

@@ -21,5 +21,15 @@ cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) e
         return number
     from kwire_c.failure import EncodeError
 
-    shown = "a number past 64 bits" if overflow else str(number)  # the text of a number may be too long for Python
-    raise EncodeError(f"{shown} is not between {low} and {high}", path=name)
+    raise EncodeError(f"{brief(value)} is not between {low} and {high}", path=name)
+
+
+cdef inline str brief(object value):
+    """A value for an error's text: not long, and never a number whose digits Python refuses to write."""
+    cdef int overflow = 0
+    if isinstance(value, int):
+        PyLong_AsLongLongAndOverflow(value, &overflow)
+        if overflow:
+            return "a number past 64 bits"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

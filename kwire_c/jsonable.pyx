@@ -7,7 +7,8 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
 from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, kw_new_instance, put,
-                               read_native)
+                               read_native, take_uuid)
+from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8,
                            KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_op,
                            kw_plan)
@@ -30,6 +31,13 @@ class Refusal(Exception):
 
 cdef str uuid_text(const uint8_t *data):
     return urlsafe_b64encode((<const char *>data)[:16])[:22].decode()
+
+
+cdef str element_text(object value):
+    cdef uint8_t data[16]
+    if not take_uuid(value, data):
+        raise Refusal(f"expected uuid.UUID, got {type(value).__name__}")
+    return uuid_text(data)
 
 
 cdef str data_text(object value):
@@ -58,7 +66,7 @@ cdef object to_value(const kw_op *op, char *self):
     if op.code == KW_STRUCT:
         return to_dict(op.sub, <char *>item)
     if op.code == KW_ARRAY_UUID:
-        return [urlsafe_b64encode(uuid.bytes)[:22].decode() for uuid in value]
+        return [element_text(uuid) for uuid in value]
     if op.code != KW_ARRAY_STRUCT:
         return list(value)
     return to_dicts(op, value)
@@ -237,8 +245,8 @@ cdef dict unknown_tags(object tags):
         raise Refusal(f"expected an object, got {type(tags).__name__}", f".{UNKNOWN}")
     found = {}
     for tag, data in tags.items():
-        if not isinstance(tag, str) or not tag.isascii() or not tag.isdigit() or int(tag) > 0x7fffffff:
-            raise Refusal(f"{tag!r} is no tag number", f".{UNKNOWN}")
+        if not (isinstance(tag, str) and tag.isascii() and tag.isdigit() and len(tag) <= 10 and int(tag) <= 0x7fffffff):
+            raise Refusal(f"{brief(tag)} is no tag number", f".{UNKNOWN}")
         try:
             found[int(tag)] = decoded(data, strict_base64, "base64")
         except Refusal as refusal:

@@ -107,6 +107,7 @@ cdef class Message:
     cdef dict renamed  # (label, JSON name) -> ((old JSON name, versions), ...)
     cdef const kw_plan **plans
 
+    cdef int make(self, facts) except -1
     cdef kw_class *declare(self, int count) except NULL
     cdef int lay_out(self, kw_class *cls, tuple fields) except -1
     cdef bint spread(self, kw_class *cls) except? True

@@ -9,6 +9,8 @@ from libc.string cimport memcpy
 from kwire_c.failure import UnsupportedVersionError
 
 from kwire_c.instance cimport KW_UNKNOWN_AT, Struct, kw_closure, make_type
+from kwire_c.integers cimport brief
+from kwire_c.sealed cimport seal
 
 cdef extern from "Python.h":
     PyTypeObject *Py_TYPE(void *self)
@@ -53,7 +55,7 @@ cdef Message find(object message):
             facts = _source(message)
             found = _messages.get(facts.name)
             if found is None:
-                found = _messages.setdefault(facts.name, Message(facts))
+                found = _messages.setdefault(facts.name, made_message(facts))
             _messages[message] = found
         return <Message>found
     if isinstance(message, str):  # of a subclass, such as a member of a StrEnum
@@ -63,6 +65,8 @@ cdef Message find(object message):
     elif isinstance(message, type) and issubclass(message, Struct) and message is not Struct:
         cls = <kw_class *>kw_closure(<PyTypeObject *>message)
     else:
+        cls = NULL
+    if cls == NULL:  # a class that somebody derived from Struct has none either
         raise TypeError(f"expected the name or the class of a message, got {message!r:.80}")
     found = <Message>cls.message
     if (<Message>found).top != cls:
@@ -78,7 +82,7 @@ def message_of(message):
 cdef class Message:
     """One message: its facts, its classes, and a plan for each version as it is first used."""
 
-    def __init__(self, facts):
+    cdef int make(self, facts) except -1:
         self.facts, self.name, self.classes, self.renamed = facts, facts.name, {}, {}
         self.first, self.last = facts.valid_versions
         self.plans = <const kw_plan **>room_for(self.last - self.first + 1, sizeof(void *))
@@ -103,6 +107,7 @@ cdef class Message:
         for name in structs:
             if name != self.name:
                 setattr(self.root, name, <object>(<kw_class *><size_t>made[name]).type)
+        return 0
 
     cdef kw_class *declare(self, int count) except NULL:
         cdef kw_class *cls = <kw_class *>room_for(1, sizeof(kw_class))
@@ -186,7 +191,7 @@ cdef class Message:
         number = PyLong_AsLongLongAndOverflow(version, &overflow)
         if overflow or number < self.first or number > self.last:
             self.facts.check(version)
-            raise UnsupportedVersionError(f"{self.name} has no version {version}", api=self.name)
+            raise UnsupportedVersionError(f"{self.name} has no version {brief(version)}", api=self.name)
         if self.plans[number - self.first] == NULL:
             flexible = number in self.facts.flexible_versions
             self.plans[number - self.first] = compile_struct(
@@ -200,6 +205,16 @@ cdef class Message:
     def least(self, version):
         """(fewest bytes an instance takes on the wire, bytes of its object, its name) of each struct in a version."""
         return sizes(self.at(version))
+
+
+cdef Message made_message(object facts):
+    """The Message of these facts."""
+    cdef Message made = Message.__new__(Message)
+    made.make(facts)
+    return made
+
+
+seal(Message)
 
 
 cdef list sizes(const kw_plan *plan):
@@ -285,6 +300,8 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
         plan.n_ops += 1
         compile_field(owner, op, field, facts, version, flexible, False)
         add_sizes(plan, op)
+    if len(tagged) > 64:
+        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # writer.pyx has a bit each
     for facts in sorted(tagged, key=lambda item: item.tag):
         op = &tags[plan.n_tags]
         plan.n_tags += 1

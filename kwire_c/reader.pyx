@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
 
-from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, kw_new_instance, make_uuid, slot_equal
+from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, kw_new_instance, make_uuid, new_span, slot_equal
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BAD_BOOL, KW_BAD_MARK, KW_BAD_UTF8,
                            KW_BYTES, KW_COMPACT, KW_COUNT, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_MAX_STRING,
                            KW_MAX_TAG, KW_NULL, KW_NULLABLE, KW_PYTHON, KW_RECORDS, KW_RUN, KW_SHORT, KW_STRING,
@@ -13,7 +13,7 @@ from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BA
                            KW_TAG_SIZE, KW_TAG_TWICE, KW_TAG_VALUE, KW_UINT16, kw_fail, kw_field, kw_has, kw_in,
                            kw_is_ascii, kw_load16, kw_load32, kw_load64, kw_load_fixed, kw_op, kw_plan, kw_take_length,
                            kw_take_uvarint, kw_width)
-from kwire_c.utf8 import java_text
+from kwire_c.utf8 cimport java_text
 
 cdef extern from "Python.h":
     PyObject *PyList_New(Py_ssize_t size)
@@ -36,6 +36,14 @@ cdef extern from "Python.h":
 
 cdef PyObject *empty_text = <PyObject *>""
 cdef PyObject *empty_tuple = <PyObject *>()
+
+
+cdef int keep(Walk *w, object error) noexcept:
+    """Python code raised this; it comes out of the call as it is."""
+    if w.raised == NULL:
+        raw_incref(<PyObject *>error)
+        w.raised = <PyObject *>error
+    return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
 
 
 cdef inline void store(char *self, uint32_t at, PyObject *value) noexcept:
@@ -90,18 +98,24 @@ cdef PyObject *make_text(Walk *w, int64_t size) noexcept:
     if size == 0:
         raw_incref(empty_text)
         return empty_text
-    if kw_is_ascii(p, size) and size > 1:
+    text = NULL
+    if size > 1 and p[0] < 0x80:
         text = PyUnicode_New(size, 127)
-        if text != NULL:
-            memcpy(PyUnicode_DATA(text), p, size)
-    else:
+        if text == NULL:
+            kw_fail(&w.f, &w.c, KW_PYTHON, 0)
+            return NULL
+        memcpy(PyUnicode_DATA(text), p, size)
+        if not kw_is_ascii(<const uint8_t *>PyUnicode_DATA(text), size):  # looked at in the copy: p may be mutable
+            raw_decref(text)
+            text = NULL
+    if text == NULL:
         text = PyUnicode_DecodeUTF8(<const char *>p, size, NULL)
         if text == NULL and PyErr_ExceptionMatches(PyExc_UnicodeDecodeError):
             PyErr_Clear()
             if not w.lenient:
                 kw_fail(&w.f, &w.c, KW_BAD_UTF8, size)
                 return NULL
-            text = repaired(p, size)
+            return repaired(w, p, size)
     if text == NULL:
         kw_fail(&w.f, &w.c, KW_PYTHON, 0)
         return NULL
@@ -109,12 +123,14 @@ cdef PyObject *make_text(Walk *w, int64_t size) noexcept:
     return text
 
 
-cdef PyObject *repaired(const uint8_t *p, Py_ssize_t size) noexcept:
+cdef PyObject *repaired(Walk *w, const uint8_t *p, Py_ssize_t size) noexcept:
     try:
-        text = java_text((<const char *>p)[:size])
+        text = java_text(p, size)
         raw_incref(<PyObject *>text)
+        w.c.at += size
         return <PyObject *>text
-    except BaseException:
+    except BaseException as error:
+        keep(w, error)
         return NULL
 
 
@@ -155,6 +171,8 @@ cdef int read_bytes(Walk *w, const kw_op *op, char *self) noexcept:
         data = PyBytes_FromStringAndSize(<const char *>w.c.at, size)
     else:
         data = make_span(w, size)
+        if data == NULL:
+            return -1
     if data == NULL:
         return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
     store(self, op.at, data)
@@ -162,7 +180,7 @@ cdef int read_bytes(Walk *w, const kw_op *op, char *self) noexcept:
     return 0
 
 
-cdef Span _nothing = Span.__new__(Span)
+cdef Span _nothing = new_span()
 _nothing.owner, _nothing.data, _nothing.viewed = b"", <const uint8_t *>b"", True
 
 
@@ -172,8 +190,9 @@ cdef PyObject *make_span(Walk *w, int64_t size) noexcept:
         raw_incref(<PyObject *>_nothing)
         return <PyObject *>_nothing
     try:
-        span = Span.__new__(Span)
-    except BaseException:
+        span = new_span()
+    except BaseException as error:
+        keep(w, error)
         return NULL
     span.owner, span.data, span.size, span.position = <object>w.owner, w.c.at, size, w.c.at - w.c.base
     span.viewed = w.views
@@ -223,7 +242,6 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
     cdef int64_t count = 0
     cdef const uint8_t *start = w.c.at
     cdef PyObject *items
-    cdef int status
     if kw_take_length(&w.c, op.flags & KW_COMPACT, 4, w.lenient, &w.f, &count) < 0:
         return -1
     if count < 0:
@@ -244,14 +262,10 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
     if op.code == KW_ARRAY_STRUCT:
         return read_structs(w, op, items, count)
     if op.code == KW_ARRAY_INT:
-        status = read_ints(w, op.elem, items, count)
-    elif op.code == KW_ARRAY_STRING:
+        return read_ints(w, op.elem, items, count)
+    if op.code == KW_ARRAY_STRING:
         return read_strings(w, op, items, count)
-    else:
-        status = read_uuids(w, items, count)
-    if status < 0:
-        return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
-    return 0
+    return read_uuids(w, items, count)
 
 
 cdef int read_few(Walk *w, const kw_op *op, char *self, int64_t count) noexcept:
@@ -270,9 +284,7 @@ cdef int read_few(Walk *w, const kw_op *op, char *self, int64_t count) noexcept:
         PyObject_GC_UnTrack(known.made)
         store(self, op.at, known.made)
         known.data, known.count = p, count
-        if read_ints(w, KW_INT32, known.made, count) < 0:
-            return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
-        return 0
+        return read_ints(w, KW_INT32, known.made, count)
     raw_incref(known.made)
     store(self, op.at, known.made)
     w.c.at += 4 * count
@@ -330,7 +342,7 @@ cdef int read_ints(Walk *w, int kind, PyObject *items, int64_t count) noexcept:
         else:
             number = PyLong_FromLongLong(kw_load32(p))
         if number == NULL:
-            return -1
+            return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
         PyTuple_SET_ITEM(items, i, number)
         p += width
     w.c.at = p
@@ -345,8 +357,8 @@ cdef int read_uuids(Walk *w, PyObject *items, int64_t count) noexcept:
             raw_incref(<PyObject *>value)
             PyList_SET_ITEM(items, i, <PyObject *>value)
             w.c.at += 16
-    except BaseException:
-        return -1
+    except BaseException as error:
+        return keep(w, error)
     return 0
 
 
@@ -480,14 +492,15 @@ cdef int read_tag(Walk *w, const kw_op *op, char *self, uint32_t size) noexcept:
     if w.c.at - start != size:
         w.c.at = start
         return kw_fail(&w.f, &w.c, KW_TAG_SIZE, size)
-    if is_default(op, self):
+    cdef int same = is_default(w, op, self)
+    if same > 0:
         w.c.at = start
         return kw_fail(&w.f, &w.c, KW_TAG_DEFAULT, op.tag)
-    return 0
+    return same
 
 
-cdef bint is_default(const kw_op *op, char *self) noexcept:
-    """Whether a tagged field holds its default."""
+cdef int is_default(Walk *w, const kw_op *op, char *self) noexcept:
+    """Whether a tagged field holds its default; -1: an exception came."""
     cdef const kw_field *field = op.field
     cdef const uint8_t *place = KW_PLACE(self, op.at)
     cdef const uint8_t *model = field.owner.model + op.at
@@ -495,5 +508,5 @@ cdef bint is_default(const kw_op *op, char *self) noexcept:
         return memcmp(place, model, kw_width[op.code]) == 0
     try:
         return slot_equal(field, KW_SLOT(self, op.at), NULL)
-    except BaseException:
-        return False
+    except BaseException as error:
+        return keep(w, error)

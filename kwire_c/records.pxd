@@ -24,3 +24,6 @@ cdef class RecordBatch:
     cdef bint is_loaded
 
     cdef int load(self, kw_record *first=*, uint32_t room=*) except -1
+
+
+cdef RecordBatch new_batch()  # to be filled

@@ -5,7 +5,6 @@ import sys
 from kwire_c.codecs import codec_name
 from kwire_c.cursor import write_varint
 from kwire_c.failure import EncodeError
-from kwire_c.text import decode_replacing
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject_GenericGetAttr
@@ -33,6 +32,8 @@ from kwire_c.batch cimport (
 from kwire_c.block cimport Block, pin
 from kwire_c.heads cimport check_heads, checksum_holds, corrupt, unpack
 from kwire_c.integers cimport bounded
+from kwire_c.sealed cimport seal
+from kwire_c.utf8 cimport java_text
 
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
@@ -62,7 +63,7 @@ cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
         try:
             key = PyUnicode_DecodeUTF8(<const char *> data + key_at, key_size, NULL)
         except UnicodeDecodeError:
-            key = decode_replacing(PyBytes_FromStringAndSize(<const char *> data + key_at, key_size))
+            key = java_text(data + key_at, key_size)
         value = None
         if value_size >= 0:
             value = PyBytes_FromStringAndSize(<const char *> data + value_at, value_size)
@@ -111,7 +112,7 @@ cdef class Record:
 
     def __init__(self, offset=-1, timestamp=-1, key=None, value=None, headers=(), *, timestamp_type="create",
                  sequence=-1, attributes=0):
-        cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
+        cdef RecordBatch batch = RecordBatch.__new__(RecordBatch), before
         cdef kw_record head
         packed = bytearray()
         memset(&head, 0, sizeof(head))
@@ -121,17 +122,21 @@ cdef class Record:
         head.timestamp_type = _timestamp_type(timestamp_type)
         head.key_size = head.value_size = -1
         if key is not None:
-            packed += key
+            packed += _bytes_of(key, "key")
             head.key_size = <int32_t> len(packed)
         if value is not None:
             head.value_at = <uint32_t> len(packed)
-            packed += value
+            packed += _bytes_of(value, "value")
             head.value_size = <int32_t> (len(packed) - head.value_at)
         head.headers_at = <uint32_t> len(packed)
         for name, content in headers:
-            name = name.encode()
+            name = _encoded(name)
             packed += write_varint(len(name)) + name
-            packed += write_varint(-1) if content is None else write_varint(len(content)) + bytes(content)
+            if content is None:
+                packed += write_varint(-1)
+            else:
+                content = _bytes_of(content, "header value")
+                packed += write_varint(len(content)) + content
             head.headers += 1
         if len(packed) > INT32_MAX:
             raise EncodeError("key, value and headers are over 2 GiB", path="value")
@@ -144,6 +149,7 @@ cdef class Record:
         batch.heads.block = batch.block.data
         batch.heads.size = <uint32_t> len(packed)
         batch.is_loaded = True
+        before = self.batch  # what frees it may run Python code, which must not see it: so not before the new one is in
         self.head = head
         self.batch = batch
 
@@ -249,6 +255,31 @@ def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequ
     return record
 
 
+cdef bytes _bytes_of(object data, str what):
+    """The bytes of a buffer, of which no part is over 2 GiB."""
+    cdef bytes content
+    if type(data) is bytes:
+        content = data
+    else:
+        try:
+            content = memoryview(data).tobytes()
+        except TypeError:
+            raise TypeError(f"{what} must be bytes, not {type(data).__name__}") from None
+    if len(content) > INT32_MAX:
+        raise EncodeError(f"{what} is over 2 GiB", path=what)
+    return content
+
+
+cdef bytes _encoded(object name):
+    """A header key as UTF-8."""
+    if not isinstance(name, str):
+        raise TypeError(f"a header key must be str, not {type(name).__name__}")
+    try:
+        return str.encode(name)
+    except UnicodeEncodeError:
+        raise EncodeError("a lone surrogate has no UTF-8", path="headers") from None
+
+
 cdef int _timestamp_type(object name) except -2:
     if name == "create":
         return 0
@@ -271,17 +302,18 @@ cdef class RecordBatch:
     """
 
     cdef int load(self, kw_record *first=NULL, uint32_t room=0) except -1:
-        """Decompress and check all records, once; then the first room heads are in first."""
+        """Decompress and check all records, once. 1: the first room heads are in first; 0: it was done before."""
         cdef Block payload = None
         cdef kw_heads heads
         if self.is_loaded:
             return 0
         if self.head.codec and self.head.count != 0:
-            payload = unpack(self.data, &self.head, self.limit, self.at)
+            payload = unpack(self.block, self.data, &self.head, self.limit, self.at)
         check_heads(&heads, self.data, &self.head, payload, first, room, self.at)
-        if not self.is_loaded:  # another thread may have been quicker, as the check runs without the lock
-            self.heads, self.payload, self.is_loaded = heads, payload, True
-        return 0
+        if self.is_loaded:  # another thread was quicker, as the check runs without the lock: its payload counts
+            return 0
+        self.heads, self.payload, self.is_loaded = heads, payload, True
+        return 1
 
     def __len__(self):
         if self.head.count >= 0:
@@ -458,14 +490,14 @@ cdef class RecordIterator:
     cdef int begin(self) except -1:
         """Stand before the first record of the batch."""
         cdef RecordBatch batch = self.batch
-        cdef bint loaded = batch.is_loaded
+        cdef bint filled
         self.room = KW_PORTION if batch.head.count < 0 else min(batch.head.count, KW_PORTION)
         self.portion = <kw_record *> malloc((self.room or 1) * sizeof(kw_record))
         if self.portion == NULL:
             raise MemoryError
-        batch.load(self.portion, self.room)
+        filled = batch.load(self.portion, self.room)
         self.heads = batch.heads
-        if not loaded and self.heads.left <= self.room:  # the check left all heads there
+        if filled and self.heads.left <= self.room:  # the check left all heads there
             self.end = self.heads.left
             self.heads.left = 0
         return 0
@@ -490,13 +522,21 @@ cdef class RecordIterator:
         return self.end - self.next + self.heads.left
 
     def __next__(self):
+        cdef Record record = Record.__new__(Record)
         cdef const kw_record *head = self.step()
         if head == NULL:
             raise StopIteration
-        cdef Record record = Record.__new__(Record)
         record.batch = self.batch
         record.head = head[0]
         return record
 
 
-cdef RecordBatch NOWHERE = RecordBatch.__new__(RecordBatch)  # of a Record that nobody filled
+cdef RecordBatch new_batch():
+    """One to be filled before anybody sees it."""
+    return RecordBatch.__new__(RecordBatch)
+
+
+cdef RecordBatch NOWHERE = new_batch()  # of a Record that nobody filled
+
+seal(RecordBatch)
+seal(RecordIterator)

@@ -3,7 +3,7 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.object cimport PyObject
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, realloc
 
 
 import sys
@@ -13,7 +13,7 @@ from kwire_c.failure import LimitError
 
 from kwire_c.arrow cimport Node, make_node
 from kwire_c.columns cimport buffer_free, buffer_grow, kw_buffer
-from kwire_c.instance cimport KW_PLACE, KW_SLOT, Span, fallback
+from kwire_c.instance cimport KW_PLACE, KW_SLOT, Span, fallback, take_uuid
 from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_COMPACT, KW_RECORDS,
                            KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_cursor, kw_cursor_set, kw_field,
                            kw_op, kw_plan, kw_width)
@@ -24,6 +24,7 @@ cdef extern from "sink.h" nogil:
         uint8_t kind, default_null
         uint16_t n_children
         int64_t rows, nulls, most
+        int64_t *room
         kw_buffer values, offsets, valid
         kw_sink **children
 
@@ -47,7 +48,7 @@ cdef extern from "sink.h" nogil:
         kw_sink **tag_sinks
         uint16_t n_steps
 
-    enum: KW_DONE, KW_BY_OBJECT, KW_NO_MEMORY, KW_TOO_LARGE
+    enum: KW_DONE, KW_BY_OBJECT, KW_NO_MEMORY, KW_TOO_LARGE, KW_TOO_WIDE
     int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish) noexcept
     void (*kw_sink_give)(kw_buffer *buffer) noexcept
     int kw_sink_fixed(kw_sink *s, const uint8_t *native)
@@ -57,6 +58,7 @@ cdef extern from "sink.h" nogil:
     int kw_sink_struct(kw_sink *s)
     int kw_sink_null(kw_sink *s)
     int kw_sink_repeat(const kw_sink *src, int64_t row, kw_sink *to, int64_t times)
+    void kw_sink_empty(kw_sink *s)
     void kw_sink_free(kw_sink *s)
     int kw_route_walk(kw_cursor *c, const kw_route *route)
 
@@ -78,8 +80,9 @@ cdef int check(int status) except -1:
     if status == KW_NO_MEMORY:
         raise MemoryError
     if status == KW_TOO_LARGE:
-        raise LimitError("a column of these messages passes 2 GiB, or outer values repeat in 50 times the payloads",
-                         limit=0x7fffffff)
+        raise LimitError("a column of these messages passes 2 GiB", limit=0x7fffffff)
+    if status == KW_TOO_WIDE:
+        raise LimitError("outer values beside the rows take more than 50 times the payloads", limit=REPEATED)
     return 0
 
 
@@ -92,63 +95,69 @@ cdef void *some_room(size_t count, size_t size) except NULL:
 
 
 cdef class Gatherer:
-    """The sinks of one message and version, and the routes that fill them."""
+    """The sinks of one message and version, and the routes that fill them. Nothing can be added once a node was made."""
     cdef Message message
     cdef int version
     cdef kw_sink *top
     cdef kw_route *route
     cdef int64_t most, room  # room: bytes that repeated outer values may still take
-    cdef list routes       # addresses, to be freed
-    cdef list sinks        # addresses
-    cdef Mark *marks
-    cdef int n_marks
+    cdef Mark *marks       # one a sink
+    cdef void **owned      # memory of sinks and routes
+    cdef size_t n_marks, n_owned
+    cdef bint is_done
 
     def __cinit__(self, message, version, wanted, int64_t most=INT32_MAX):
         """wanted: None for every field, else {name: None or the same below}; most: where a column is full."""
         cdef const kw_plan *plan
         self.message = find(message)
         plan = self.message.at(version)
-        self.version, self.most, self.routes, self.sinks = plan.version, most, [], []
+        self.version, self.most = plan.version, most
         self.room = 1 << 20
         self.top = self.make_sink(NULL, KW_STRUCT, False)
         self.route = self.make_route(plan, self.top, wanted, "")
         check(kw_sink_start(self.top))
-        self.marks = <Mark *>some_room(len(self.sinks), sizeof(Mark))
-        for address in self.sinks:
-            self.marks[self.n_marks].sink = <kw_sink *><size_t>address
-            self.n_marks += 1
 
     def __dealloc__(self):
-        cdef kw_route *route
-        cdef int i
-        kw_sink_free(self.top)
+        cdef size_t i
+        for i in range(self.n_marks):
+            kw_sink_empty(self.marks[i].sink)
+        for i in range(self.n_owned):
+            free(self.owned[i])
+        free(self.owned)
         free(self.marks)
-        for address in self.routes or ():
-            route = <kw_route *><size_t>address
-            for i in range(route.n_steps):
-                free(route.steps[i].picks)
-            free(route.steps)
-            free(route.tag_sinks)
-            free(route)
+
+    cdef void *own(self, size_t count, size_t size) except NULL:
+        """Cleared memory that goes with this object."""
+        cdef void **grown = <void **>realloc(self.owned, (self.n_owned + 1) * sizeof(void *))
+        if grown == NULL:
+            raise MemoryError
+        self.owned = grown
+        self.owned[self.n_owned] = some_room(count, size)
+        self.n_owned += 1
+        return self.owned[self.n_owned - 1]
 
     cdef kw_sink *make_sink(self, const kw_field *field, int kind, bint default_null) except NULL:
-        cdef kw_sink *sink = <kw_sink *>some_room(1, sizeof(kw_sink))
+        cdef kw_sink *sink = <kw_sink *>self.own(1, sizeof(kw_sink))
+        cdef Mark *grown = <Mark *>realloc(self.marks, (self.n_marks + 1) * sizeof(Mark))
+        if grown == NULL:
+            raise MemoryError
         sink.field, sink.kind, sink.default_null, sink.most = field, kind, default_null, self.most
-        self.sinks.append(<size_t>sink)
+        self.marks = grown
+        self.marks[self.n_marks].sink = sink
+        self.n_marks += 1
         return sink
 
     cdef kw_route *make_route(self, const kw_plan *plan, kw_sink *owner, object wanted, str path) except NULL:
         """wanted: None for every field, else {name: None or the same below}; owner: NULL where nobody looks."""
-        cdef kw_route *route = <kw_route *>some_room(1, sizeof(kw_route))
+        cdef kw_route *route = <kw_route *>self.own(1, sizeof(kw_route))
         cdef const kw_op *op
         cdef kw_step *step = NULL
         cdef kw_pick *pick
         cdef kw_sink *sink
         cdef int i
-        self.routes.append(<size_t>route)
         route.plan = plan
-        route.steps = <kw_step *>some_room(plan.n_ops, sizeof(kw_step))
-        route.tag_sinks = <kw_sink **>some_room(plan.n_tags, sizeof(void *))
+        route.steps = <kw_step *>self.own(plan.n_ops, sizeof(kw_step))
+        route.tag_sinks = <kw_sink **>self.own(plan.n_tags, sizeof(void *))
         made, names, at = [], set(), 0
         for i in range(plan.n_ops):
             op = &plan.ops[i]
@@ -157,7 +166,7 @@ cdef class Gatherer:
                 step.op = op
                 route.n_steps += 1
             if op.code == KW_RUN:
-                step.picks, at = <kw_pick *>some_room(op.count, sizeof(kw_pick)), 0
+                step.picks, at = <kw_pick *>self.own(op.count, sizeof(kw_pick)), 0
                 continue
             name, sink = str(<object>op.field.name), NULL
             names.add(name)
@@ -189,7 +198,7 @@ cdef class Gatherer:
             if name not in names:
                 raise ValueError(f"{self.message.name} v{self.version} has no field {path}{name}")
         if owner != NULL:
-            owner.children = <kw_sink **>some_room(len(made), sizeof(void *))
+            owner.children = <kw_sink **>self.own(len(made), sizeof(void *))
             for _, address in sorted(made):  # in the order of the schema
                 owner.children[owner.n_children] = <kw_sink *><size_t>address
                 owner.n_children += 1
@@ -205,7 +214,7 @@ cdef class Gatherer:
         cdef int kind = KW_BYTES if field.kind == KW_RECORDS else field.kind
         cdef kw_sink *sink = self.make_sink(field, kind, field.fallback == <void *>None)
         if kind == KW_ARRAY:
-            sink.children = <kw_sink **>some_room(1, sizeof(void *))
+            sink.children = <kw_sink **>self.own(1, sizeof(void *))
             sink.children[0] = self.make_sink(field, field.elem, False)
             sink.n_children = 1
         return sink
@@ -213,7 +222,7 @@ cdef class Gatherer:
     cdef void remember(self) noexcept:
         cdef Mark *mark
         cdef kw_sink *sink
-        cdef int i
+        cdef size_t i
         for i in range(self.n_marks):
             mark, sink = &self.marks[i], self.marks[i].sink
             mark.rows, mark.nulls, mark.values = sink.rows, sink.nulls, sink.values.size
@@ -222,7 +231,7 @@ cdef class Gatherer:
     cdef void restore(self) noexcept:
         cdef Mark *mark
         cdef kw_sink *sink
-        cdef int i
+        cdef size_t i
         for i in range(self.n_marks):
             mark, sink = &self.marks[i], self.marks[i].sink
             sink.rows, sink.nulls, sink.values.size = mark.rows, mark.nulls, mark.values
@@ -233,7 +242,11 @@ cdef class Gatherer:
         cdef Py_buffer buffer
         cdef kw_cursor c
         cdef int status
+        if self.is_done:
+            raise ValueError("columns were made of these messages: none can be added")
         self.remember()
+        if type(payload) is not bytes:
+            payload = memoryview(payload)  # asked again, an object may give other bytes
         PyObject_GetBuffer(payload, &buffer, PyBUF_SIMPLE)
         try:
             with nogil:
@@ -261,6 +274,7 @@ cdef class Gatherer:
 
     def node(self):
         """The whole messages as one struct column."""
+        self.is_done = True
         return sink_node("message", self.top, self)
 
     def flat(self, tuple paths, int64_t first, int64_t last):
@@ -268,16 +282,21 @@ cdef class Gatherer:
 
         In more than one part where a column would be too large else.
         """
+        if not 0 <= first <= last <= self.top.rows:
+            raise ValueError(f"rows {first} to {last} of {self.top.rows}")
+        self.is_done = True
         chains = [self.chain(path) for path in paths]
         longest = max([chain[0] for chain in chains], key=len)
         for path, (arrays, _) in zip(paths, chains):
             if longest[:len(arrays)] != arrays:
                 raise ValueError(f"{path} stands beside, not above, the rows of the other paths")
+        cdef int64_t room = self.room
         try:
             return [flat_part(self, paths, chains, longest, first, last)]
         except LimitError:
-            if last - first < 2 or self.room < self.most:
+            if last - first < 2 or self.room < 0:
                 raise
+            self.room = room  # a column was full: in two parts it is not
         middle = (first + last) // 2
         return self.flat(paths, first, middle) + self.flat(paths, middle, last)
 
@@ -307,24 +326,16 @@ cdef class Taken:
         kw_sink_free(self.sink)
 
 
-cdef kw_sink *same_shape(const kw_sink *like, int64_t most) except NULL:
-    cdef kw_sink *made = <kw_sink *>some_room(1, sizeof(kw_sink))
+cdef int same_shape(const kw_sink *like, kw_sink **made, int64_t *room) except -1:
+    """An empty sink like another at *made, which whoever gives the place owns; room: bytes that it may still take."""
     cdef int i
-    made.field, made.kind, made.most = like.field, like.kind, most
-    made.children = <kw_sink **>some_room(like.n_children, sizeof(void *))
+    made[0] = <kw_sink *>some_room(1, sizeof(kw_sink))
+    made[0].field, made[0].kind, made[0].most, made[0].room = like.field, like.kind, like.most, room
+    made[0].children = <kw_sink **>some_room(like.n_children, sizeof(void *))
+    made[0].n_children = like.n_children  # none of them made yet
     for i in range(like.n_children):
-        made.children[i] = same_shape(like.children[i], most)
-        made.n_children = i + 1
-    return made
-
-
-cdef size_t taken(const kw_sink *sink) noexcept:
-    """Bytes of a sink's strings and lists."""
-    cdef size_t size = sink.values.size + sink.offsets.size if sink.kind >= KW_STRING else 0
-    cdef int i
-    for i in range(sink.n_children):
-        size += taken(sink.children[i])
-    return size
+        same_shape(like.children[i], &made[0].children[i], room)
+    return 0
 
 
 cdef (int64_t, int64_t) below(list arrays, int64_t first, int64_t last) noexcept:
@@ -353,12 +364,11 @@ cdef Node repeated(Gatherer self, str name, kw_sink *sink, list arrays, int64_t 
     """A column of an outer level, each of its values beside all rows below it."""
     cdef int64_t first, last
     cdef Taken owner = Taken.__new__(Taken)
-    owner.sink = same_shape(sink, min(self.most, max(0, self.room)))
+    same_shape(sink, &owner.sink, &self.room)
     check(kw_sink_start(owner.sink))
     for outer in range(outer, end):
         first, last = below(arrays, outer, outer + 1)
         check(kw_sink_repeat(sink, outer, owner.sink, last - first))
-    self.room -= taken(owner.sink)
     return sink_node(name, owner.sink, owner)
 
 
@@ -455,10 +465,11 @@ cdef int add_element(kw_sink *sink, object element) except -1:
         return add_struct(sink, <char *><PyObject *>element)
     if sink.kind == KW_STRING:
         return add_bytes(sink, element)
+    cdef uint8_t uuid[16]
     if sink.kind == KW_UUID:
-        data = element.bytes
-    else:
-        data = element.to_bytes(kw_width[sink.kind], sys.byteorder, signed=element < 0)
+        take_uuid(element, uuid)
+        return check(kw_sink_fixed(sink, uuid))
+    data = element.to_bytes(kw_width[sink.kind], sys.byteorder, signed=element < 0)
     return check(kw_sink_fixed(sink, <const uint8_t *><const char *>data))
 
 

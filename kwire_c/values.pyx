@@ -6,6 +6,8 @@ from libc.string cimport memcpy
 
 from kwire_c.failure import EncodeError
 
+from kwire_c.instance cimport is_uuid, take_uuid
+from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_BOOL, KW_FLOAT64, KW_STRING, KW_STRUCT, KW_UUID, kw_cursor, kw_cursor_set, kw_failure,
                            kw_field, kw_has, kw_take_uvarint, kw_width)
 
@@ -39,7 +41,7 @@ cdef int64_t integer(const kw_field *field, int kind, object value) except? -1:
         value = PyNumber_Index(value)
     number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow or number < LOWEST[kind] or number > HIGHEST[kind]:
-        refuse(field, f"{value} is out of range of {KINDS[kind]}")
+        refuse(field, f"{brief(value)} is out of range of {KINDS[kind]}")
     return number
 
 
@@ -54,10 +56,11 @@ cdef int place_number(const kw_field *field, int kind, object value, uint8_t *pl
         try:
             (<double *>place)[0] = value
         except OverflowError:
-            refuse(field, f"{value} is out of range of float64")
+            refuse(field, f"{brief(value)} is out of range of float64")
         return 0
     if kind == KW_UUID:
-        put_uuid(field, value, place)
+        if not take_uuid(value, place):
+            wrong(field, "uuid.UUID", value)
         return 0
     if kind == KW_BOOL:
         if value is not True and value is not False:
@@ -74,15 +77,6 @@ cdef int place_number(const kw_field *field, int kind, object value, uint8_t *pl
 
 
 cdef bint LITTLE = __import__("sys").byteorder == "little"
-
-
-cdef int put_uuid(const kw_field *field, object value, uint8_t *place) except -1:
-    from uuid import UUID
-    if not isinstance(value, UUID):
-        wrong(field, "uuid.UUID", value)
-    data = value.bytes
-    memcpy(place, <const char *>data, 16)
-    return 0
 
 
 cdef object take_bytes(const kw_field *field, object value):
@@ -127,9 +121,8 @@ cdef object take_list(const kw_field *field, object value):
             if not isinstance(item, str):
                 wrong(field, "a list of str", item)
     else:
-        from uuid import UUID
         for item in items:
-            if not isinstance(item, UUID):
+            if not is_uuid(item):
                 wrong(field, "a list of uuid.UUID", item)
     return items
 
@@ -145,7 +138,7 @@ cdef dict take_tags(str label, object value):
             raise TypeError(f"{label} unknown_tags: expected int and bytes, got "
                             f"{type(tag).__name__} and {type(data).__name__}")
         if not 0 <= tag <= 0xffffffff:
-            raise EncodeError(f"{tag} is out of range of a tag", path=".unknown_tags", what=label)
+            raise EncodeError(f"{brief(tag)} is out of range of a tag", path=".unknown_tags", what=label)
     return value if type(value) is dict else dict(value)
 
 
@@ -178,4 +171,6 @@ cdef int unknown_equal(PyObject *a, PyObject *b) except -1:
     """Whether two slots hold the same unknown tags."""
     if a == b:
         return 1
+    one = None if a == NULL else <object>a  # held: see slot_equal
+    other = None if b == NULL else <object>b
     return tags_dict(a) == tags_dict(b)

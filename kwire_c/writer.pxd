@@ -15,6 +15,7 @@ cdef struct Piece:
     size_t at     # where it belongs among the bytes written so far
     const void *data
     size_t size
+    PyObject *owner  # of the data: held until it is copied
 
 
 cdef struct Out:
@@ -26,8 +27,10 @@ cdef struct Out:
     int inside_tag  # a tag's size counts all bytes written: no pieces then
     Piece[PIECES] pieces
     kw_failure f
-    PyObject *reason  # why it failed: a str, or NULL with a Python exception set
+    PyObject *reason  # why it failed: a str, or NULL
+    PyObject *raised  # the exception that came instead; NULL for the one that is set
 
 
 cdef int grow(Out *o, size_t need) noexcept
 cdef int put_struct(Out *o, const kw_plan *plan, char *self) noexcept
+cdef void let_go(Out *o) noexcept

@@ -3,11 +3,12 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release
 from cpython.object cimport PyObject, PyTypeObject
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcmp, memcpy, memmove
 
-from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, slot_equal
+from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, slot_equal, take_uuid
+from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BYTES, KW_COMPACT, KW_INT16, KW_INT32,
                            KW_INT64, KW_INT8, KW_MAX_STRING, KW_MAX_TAG, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING,
                            KW_STRUCT, KW_UINT16, Message, kw_field, kw_in, kw_op, kw_plan, kw_store16, kw_store32,
@@ -33,11 +34,16 @@ cdef extern from "Python.h":
     void PyErr_Clear()
     bint PyErr_ExceptionMatches(PyObject *kind)
     PyObject *PyExc_UnicodeEncodeError
+    PyObject *PyExc_ValueError
     void raw_incref "Py_INCREF"(PyObject *)
     void raw_decref "Py_DECREF"(PyObject *)
     long PyLong_AsLong(PyObject *value)
     long long PyLong_AsLongLong(PyObject *value)
     PyTypeObject *Py_TYPE(void *self)
+
+from operator import itemgetter
+
+cdef object FIRST = itemgetter(0)
 
 
 cdef int grow(Out *o, size_t need) noexcept:
@@ -68,8 +74,34 @@ cdef int refuse(Out *o, object reason) noexcept:
     return -1
 
 
-cdef int refuse_type(Out *o, str wanted, PyObject *item) noexcept:
-    return refuse(o, f"expected {wanted}, got {type(<object>item).__name__}")
+cdef int keep(Out *o, object error) noexcept:
+    """Python code raised this; it comes out of the call as it is."""
+    raw_incref(<PyObject *>error)
+    o.raised = <PyObject *>error
+    return -1
+
+
+cdef void let_go(Out *o) noexcept:
+    """Drops what the pieces held."""
+    cdef int i
+    for i in range(o.n_pieces):
+        raw_decref(o.pieces[i].owner)
+    o.n_pieces = 0
+
+
+cdef int refuse_number(Out *o, str text, int64_t number) noexcept:
+    """text: with one %d."""
+    try:
+        return refuse(o, text % number)
+    except BaseException as error:
+        return keep(o, error)
+
+
+cdef int refuse_type(Out *o, object wanted, PyObject *item) noexcept:
+    try:
+        return refuse(o, f"expected {wanted}, got {type(<object>item).__name__}")
+    except BaseException as error:
+        return keep(o, error)
 
 
 cdef inline void put_length(Out *o, const kw_op *op, int64_t size, int width) noexcept:
@@ -119,7 +151,7 @@ cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept
         if data == NULL:
             return -1
     if size > KW_MAX_STRING:
-        return refuse(o, f"a string of {size} bytes, more than 32767")
+        return refuse_number(o, "a string of %d bytes, more than 32767", size)
     if ensure(o, size + 5 + room) < 0:
         return -1
     put_length(o, op, size, 2)
@@ -128,15 +160,16 @@ cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept
     return 0
 
 
-cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room, bint kept) noexcept:
-    """Bytes and their length. kept: they stay where they are until the message is written."""
+cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room, PyObject *owner) noexcept:
+    """Bytes and their length. owner: keeps them where they are; NULL: they stay there no longer than this call."""
     cdef Piece *piece
     if size > 0x7ffffffe:
-        return refuse(o, f"{size} bytes are more than a field can hold")
-    if kept and size >= LONG and not o.inside_tag and o.n_pieces < PIECES:
+        return refuse_number(o, "%d bytes are more than a field can hold", size)
+    if owner != NULL and size >= LONG and not o.inside_tag and o.n_pieces < PIECES:
         put_length(o, op, size, 4)
         piece = &o.pieces[o.n_pieces]
-        piece.at, piece.data, piece.size = o.at - o.start, data, size
+        piece.at, piece.data, piece.size, piece.owner = o.at - o.start, data, size, owner
+        raw_incref(owner)
         o.n_pieces += 1
         o.long_bytes += size
         return ensure(o, room)
@@ -153,13 +186,15 @@ cdef int put_bytes(Out *o, const kw_op *op, PyObject *data, size_t room) noexcep
     cdef Py_buffer buffer
     cdef int status
     if PyBytes_CheckExact(data):
-        return put_data(o, op, PyBytes_AS_STRING(<object>data), PyBytes_GET_SIZE(<object>data), room, True)
+        return put_data(o, op, PyBytes_AS_STRING(<object>data), PyBytes_GET_SIZE(<object>data), room, data)
     if isinstance(<object>data, Span):
-        return put_data(o, op, (<Span><object>data).data, (<Span><object>data).size, room, True)
+        return put_data(o, op, (<Span><object>data).data, (<Span><object>data).size, room, data)
     if raw_get_buffer(data, &buffer, PyBUF_SIMPLE) < 0:
+        if not PyErr_ExceptionMatches(PyExc_ValueError):
+            return -1
         PyErr_Clear()
         return refuse(o, "a view whose bytes cannot be had any more")
-    status = put_data(o, op, buffer.buf, buffer.len, room, False)
+    status = put_data(o, op, buffer.buf, buffer.len, room, NULL)
     PyBuffer_Release(&buffer)
     return status
 
@@ -193,6 +228,8 @@ cdef int put_ints(Out *o, const kw_op *op, PyObject *items, size_t room) noexcep
 
 cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexcept:
     cdef Py_ssize_t i, count
+    cdef PyObject *item
+    cdef int status
     if op.code == KW_ARRAY_INT:
         return put_ints(o, op, items, room)
     if ensure(o, 5 + room) < 0:
@@ -202,12 +239,16 @@ cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexce
         return 0
     count = PyList_GET_SIZE(items)
     if count > 0x7ffffffe:
-        return refuse(o, f"{count} elements are more than an array can hold")
+        return refuse_number(o, "%d elements are more than an array can hold", count)
     put_length(o, op, count, 4)
     for i in range(count):
         if i >= PyList_GET_SIZE(items):
             return refuse(o, "the list changed while it was written")
-        if put_element(o, op, PyList_GET_ITEM(items, i)) < 0:
+        item = PyList_GET_ITEM(items, i)
+        raw_incref(item)  # finalizers and other threads may take it out of the list
+        status = put_element(o, op, item)
+        raw_decref(item)
+        if status < 0:
             return kw_in(&o.f, NULL, i)
     return ensure(o, room)
 
@@ -215,7 +256,7 @@ cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexce
 cdef inline int put_element(Out *o, const kw_op *op, PyObject *item) noexcept:
     if op.code == KW_ARRAY_STRUCT:
         if <void *>Py_TYPE(item) != op.sub.cls.type:
-            return refuse_type(o, <str>op.sub.cls.label, item)
+            return refuse_type(o, <object>op.sub.cls.label, item)
         return put_struct(o, op.sub, <char *>item)
     if op.code == KW_ARRAY_STRING:
         return put_text(o, op, item, 0)
@@ -223,15 +264,15 @@ cdef inline int put_element(Out *o, const kw_op *op, PyObject *item) noexcept:
 
 
 cdef int put_uuid(Out *o, PyObject *value) noexcept:
-    try:
-        data = (<object>value).bytes
-    except Exception:
-        data = None
-    if type(data) is not bytes or len(data) != 16:
-        return refuse_type(o, "uuid.UUID", value)
+    cdef int status
     if ensure(o, 16) < 0:
         return -1
-    memcpy(o.at, PyBytes_AS_STRING(data), 16)
+    try:
+        status = take_uuid(<object>value, o.at)
+    except BaseException as error:
+        return keep(o, error)
+    if not status:
+        return refuse_type(o, "uuid.UUID", value)
     o.at += 16
     return 0
 
@@ -251,32 +292,37 @@ cdef int put_struct_field(Out *o, const kw_op *op, PyObject *item, size_t room) 
     return ensure(o, room)
 
 
-cdef PyObject *default_of(const kw_field *field) noexcept:
+cdef PyObject *default_of(Out *o, const kw_field *field) noexcept:
     try:
         return fallback(field)
-    except BaseException:
-        PyErr_NoMemory()
+    except BaseException as error:
+        keep(o, error)
         return NULL
 
 
 cdef int put_field(Out *o, const kw_op *op, char *self, size_t room) noexcept:
     """Any field but a fixed-width one; room bytes stay free behind it."""
     cdef PyObject *item = KW_SLOT(self, op.at)
+    cdef int status
     if item == NULL:
         item = <PyObject *>op.field.fallback
         if item == NULL:
-            item = default_of(op.field)
+            item = default_of(o, op.field)
             if item == NULL:
                 return -1
+    raw_incref(item)  # while it is written other code may run, and set the field
     if op.code == KW_STRUCT:
-        return put_struct_field(o, op, item, room)
-    if item == <PyObject *>None:
-        return put_null(o, op, 2 if op.code == KW_STRING else 4)
-    if op.code == KW_STRING:
-        return put_text(o, op, item, room)
-    if op.code == KW_BYTES or op.code == KW_RECORDS:
-        return put_bytes(o, op, item, room)
-    return put_array(o, op, item, room)
+        status = put_struct_field(o, op, item, room)
+    elif item == <PyObject *>None:
+        status = put_null(o, op, 2 if op.code == KW_STRING else 4)
+    elif op.code == KW_STRING:
+        status = put_text(o, op, item, room)
+    elif op.code == KW_BYTES or op.code == KW_RECORDS:
+        status = put_bytes(o, op, item, room)
+    else:
+        status = put_array(o, op, item, room)
+    raw_decref(item)
+    return status
 
 
 cdef int put_struct(Out *o, const kw_plan *plan, char *self) noexcept:
@@ -320,84 +366,108 @@ cdef int put_struct(Out *o, const kw_plan *plan, char *self) noexcept:
 
 
 cdef int refuse_tags(Out *o, const kw_plan *plan, PyObject *slot) noexcept:
-    if not tags_list(slot):
-        return 0
-    return refuse(o, f"version {plan.version} has no tagged fields, so it cannot carry unknown tags")
+    try:
+        if not tags_list(slot):
+            return 0
+        return refuse(o, f"version {plan.version} has no tagged fields, so it cannot carry unknown tags")
+    except BaseException as error:
+        return keep(o, error)
 
 
-cdef inline bint is_default(const kw_field *field, char *self) noexcept:
+cdef inline int is_default(Out *o, const kw_field *field, char *self) noexcept:
+    """1: the field holds its default; 0: it does not; -1: an exception came."""
     cdef PyObject *item
     if field.kind < KW_STRING:
         return memcmp(KW_PLACE(self, field.at), field.owner.model + field.at, kw_width[field.kind]) == 0
     item = KW_SLOT(self, field.at)
-    return item == NULL or equals_default(field, item)
+    return 1 if item == NULL else equals_default(o, field, item)
 
 
-cdef bint equals_default(const kw_field *field, PyObject *item) noexcept:
+cdef int equals_default(Out *o, const kw_field *field, PyObject *item) noexcept:
     try:
         return slot_equal(field, item, NULL)
-    except Exception:
-        return False
+    except BaseException as error:
+        return keep(o, error)
 
 
 cdef int check_absent(Out *o, const kw_plan *plan, char *self) noexcept:
     """Fields that the version lacks must hold their default."""
-    cdef int i
+    cdef int i, same
     for i in range(plan.n_absent):
-        if not is_default(plan.absent[i], self):
-            refuse_absent(o, plan, plan.absent[i])
+        same = is_default(o, plan.absent[i], self)
+        if same <= 0:
+            if same == 0:
+                refuse_absent(o, plan, plan.absent[i])
             return kw_in(&o.f, plan.absent[i], -1)
     return 0
 
 
 cdef int refuse_absent(Out *o, const kw_plan *plan, const kw_field *field) noexcept:
-    first, last = field.first, min(field.last, (<Message>plan.cls.message).last)
-    versions = f"version {first} has it" if first == last else f"versions {first}-{last} have it"
-    return refuse(o, f"version {plan.version} lacks this field and it cannot be dropped; {versions}")
+    try:
+        first, last = field.first, min(field.last, (<Message>plan.cls.message).last)
+        versions = f"version {first} has it" if first == last else f"versions {first}-{last} have it"
+        return refuse(o, f"version {plan.version} lacks this field and it cannot be dropped; {versions}")
+    except BaseException as error:
+        return keep(o, error)
 
 
 cdef int put_tags(Out *o, const kw_plan *plan, char *self) noexcept:
     """Known and unknown tags in ascending order."""
-    cdef int i, n = 0
+    cdef int i, n = 0, same
+    cdef uint64_t there = 0  # which known ones do not hold their default
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
-        return put_all_tags(o, plan, self)
+        try:
+            return put_all_tags(o, plan, self)
+        except BaseException as error:
+            return keep(o, error)
     for i in range(plan.n_tags):
-        if not is_default(plan.tags[i].field, self):
+        same = is_default(o, plan.tags[i].field, self)
+        if same < 0:
+            return kw_in(&o.f, plan.tags[i].field, -1)
+        if not same:
+            there |= <uint64_t>1 << i
             n += 1
     if ensure(o, 5) < 0:
         return -1
     o.at = kw_write_uvarint(o.at, n)
     if n:
         for i in range(plan.n_tags):
-            if not is_default(plan.tags[i].field, self) and put_tag(o, &plan.tags[i], self) < 0:
+            if there >> i & 1 and put_tag(o, &plan.tags[i], self) < 0:
                 return -1
     return 0
 
 
-cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) noexcept:
-    """With unknown ones among them, none of which may repeat or be known."""
-    cdef int i
-    cdef list entries = tags_list(KW_SLOT(self, KW_UNKNOWN_AT))
+cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
+    """With unknown ones among them, none of which may repeat or be known. -1 without an exception: o says why."""
+    cdef int i, same
+    cdef PyObject *slot = KW_SLOT(self, KW_UNKNOWN_AT)
+    cdef bint ordered = isinstance(<object>slot, dict)  # as it was read, the order counts: as Kafka
+    cdef list entries = tags_list(slot)
     cdef set seen = set()
-    if not isinstance(<object>KW_SLOT(self, KW_UNKNOWN_AT), dict):
+    if not ordered:
         for i in range(1, len(entries)):
-            if entries[i][0] <= entries[i - 1][0]:  # as Kafka; a dict is put in order
+            if entries[i][0] <= entries[i - 1][0]:
                 return refuse(o, f"unknown tag {entries[i][0]} was read behind {entries[i - 1][0]}")
+    for i in range(len(entries)):
+        tag, data = entries[i]
+        if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= KW_MAX_TAG:
+            return refuse(o, f"unknown tag {brief(tag)} is no tag number")
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
+        entries[i] = tag, bytes(data)
     for i in range(plan.n_tags):
-        if not is_default(plan.tags[i].field, self):
+        same = is_default(o, plan.tags[i].field, self)
+        if same < 0:
+            return kw_in(&o.f, plan.tags[i].field, -1)
+        if not same:
             entries.append((plan.tags[i].tag, i))
         seen.add(plan.tags[i].tag)
     for tag, data in entries:
-        if isinstance(data, int):
-            continue
-        if not isinstance(tag, int) or not 0 <= tag <= KW_MAX_TAG:
-            return refuse(o, f"unknown tag {tag!r} is no tag number")
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
-        if tag in seen:
-            return refuse(o, f"unknown tag {tag} repeats another, or is a known one")
-        seen.add(tag)
-    entries.sort(key=lambda entry: entry[0])
+        if isinstance(data, bytes):
+            if tag in seen:
+                return refuse(o, f"unknown tag {tag} repeats another, or is a known one")
+            seen.add(tag)
+    entries.sort(key=FIRST)
     if ensure(o, 5) < 0:
         return -1
     o.at = kw_write_uvarint(o.at, len(entries))
@@ -405,7 +475,7 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) noexcept:
         if isinstance(data, int):
             if put_tag(o, &plan.tags[<int>data], self) < 0:
                 return -1
-        elif put_unknown(o, tag, bytes(data)) < 0:
+        elif put_unknown(o, tag, data) < 0:
             return -1
     return 0
 

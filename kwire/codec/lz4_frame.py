@@ -26,7 +26,7 @@ if cramjam is None and lz4_block is None:
     raise MissingCodecError("lz4 needs cramjam or lz4, neither is installed: pip install cramjam (or 'kwire[fast]')")
 
 LIBRARY = ", ".join([f"lz4 {_version}"] * bool(lz4_block) + ([f"cramjam {cramjam.__version__}"] if cramjam else []))
-_ERRORS = (*((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))
+_ERRORS = (ValueError, *((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _STORED = 0x80000000

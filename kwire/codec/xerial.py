@@ -32,7 +32,7 @@ def decompress(data: Any, limit: int, magic: int) -> bytes:
         for start, stop, size in blocks:
             whole = whole and _into(view[start:stop], room.part(done, done + size)) == size
             done += size
-    except _Error as error:
+    except (_Error, ValueError) as error:  # ValueError: the bytes changed meanwhile, and their blocks no longer fit
         raise CorruptBatchError(f"snappy: {error}") from None
     if not whole:
         raise CorruptBatchError("snappy: a block gives another size than it declares")

@@ -35,7 +35,7 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     batch->base_offset = batch->last_offset = (int64_t)kw_load64(data);
     batch->size = 0;
     int32_t length = (int32_t)kw_load32(data + 8);
-    if (length < KW_MIN_LENGTH || length > INT32_MAX - KW_LOG_OVERHEAD) return KW_BATCH_LENGTH;
+    if (length < KW_MIN_LENGTH || length > KW_MAX_LENGTH) return KW_BATCH_LENGTH;
     if (left < KW_HEADER_TO_MAGIC) return KW_BATCH_TAIL;
     batch->size = (uint32_t)length + KW_LOG_OVERHEAD;
     batch->magic = (int8_t)data[16];
@@ -72,12 +72,13 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     return KW_BATCH_OK;
 }
 
-int kw_batch_length_trusted(const uint8_t *data, size_t left) {
+uint32_t kw_batch_trusted_size(const uint8_t *data, size_t left) {
     if (left < KW_HEADER_TO_MAGIC) return 0;
     int32_t length = (int32_t)kw_load32(data + 8);
-    if (length < KW_MIN_LENGTH || (size_t)length > left - KW_LOG_OVERHEAD) return 0;
-    size_t behind = left - KW_LOG_OVERHEAD - (size_t)length;
-    return behind == 0 || (behind >= KW_HEADER_TO_MAGIC && data[KW_LOG_OVERHEAD + (size_t)length + 16] <= 2);
+    if (length < KW_MIN_LENGTH || length > KW_MAX_LENGTH || (size_t)length > left - KW_LOG_OVERHEAD) return 0;
+    uint32_t size = (uint32_t)length + KW_LOG_OVERHEAD;
+    size_t after = left - size;
+    return after == 0 || (after >= KW_HEADER_TO_MAGIC && data[(size_t)size + 16] <= 2) ? size : 0;
 }
 
 int32_t kw_sequence(const kw_batch *batch, int64_t offset) {

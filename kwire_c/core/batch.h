@@ -11,6 +11,7 @@
 #define KW_HEADER_V2 61
 #define KW_CHECKED_FROM 21    /* the first byte that the checksum of magic 2 is of: the attributes */
 #define KW_MIN_LENGTH 14     /* LegacyRecord.RECORD_OVERHEAD_V0: a smaller length is corrupt */
+#define KW_MAX_LENGTH (INT32_MAX - KW_LOG_OVERHEAD) /* beyond it the whole batch passes 2 GiB */
 #define KW_MIN_RECORD 7      /* bytes of the smallest record of magic 2 */
 #define KW_PORTION 256       /* heads of records that are held at a time */
 
@@ -82,8 +83,9 @@ typedef struct {
    KW_BATCH_MAGIC base_offset and size are filled all the same. */
 kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch);
 
-/* Is the length of the batch at data to be trusted: at least 14, inside the data, and the end or a header behind it? */
-int kw_batch_length_trusted(const uint8_t *data, size_t left);
+/* The size of the batch at data where its length can be trusted: at least 14, inside the data, and the end or a header
+   after it; else 0. The length is read once: the input may be mutable. */
+uint32_t kw_batch_trusted_size(const uint8_t *data, size_t left);
 
 /* Magic 2: the heads of the next count records from block[*at..size). *at: moved behind them; on failure the byte of
    the record that is bad. The last record of a batch must end at size: the caller checks it. */

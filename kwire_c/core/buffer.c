@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* mremap */
 #include "buffer.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,10 +13,7 @@
    to grow one moves its pages, not its bytes. */
 #define LARGE ((size_t)4 << 20)
 #ifdef __linux__
-#ifndef MADV_FREE /* older headers than kernels */
-#define MADV_FREE 8
-#endif
-#ifndef MADV_HUGEPAGE
+#ifndef MADV_HUGEPAGE /* older headers than kernels */
 #define MADV_HUGEPAGE 14
 #endif
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -41,15 +38,11 @@ static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) {
 
 static void unmap_pages(uint8_t *data, size_t room) { munmap(data, room); }
 
-/* The pages stay until the kernel needs them elsewhere. */
-static void mark_free(uint8_t *data, size_t room) { madvise(data, room, MADV_FREE); }
-
 #else
 #define HUGE_PAGE ((size_t)1)
 static uint8_t *map_pages(size_t room) { return malloc(room); }
 static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) { return (void)from, realloc(data, room); }
 static void unmap_pages(uint8_t *data, size_t room) { (void)room, free(data); }
-static void mark_free(uint8_t *data, size_t room) { (void)data, (void)room; }
 #endif
 
 /* Memory of *room bytes, rounded up there, that begins with the size bytes of data, which goes; NULL when it is short. */
@@ -71,27 +64,24 @@ static void drop(uint8_t *data, size_t room) {
         unmap_pages(data, room);
 }
 
-/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them. What goes past
-   POOL_WARM in all is marked as free to the kernel, which takes such pages back when memory is short; small buffers
-   never come to that. */
+/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them: KW_POOL_BYTES at
+   most, all of which stays resident. */
 #define POOL_SLOTS 24
 #define POOL_SMALLEST ((size_t)64 << 10)
-#define POOL_WARM ((size_t)256 << 20)
-#define POOL_BYTES ((size_t)2 << 30)
 static struct kept {
     uint8_t *data;
     size_t room;
 } pool[POOL_SLOTS];
 static size_t pool_bytes;
 static unsigned pool_next;
-static atomic_flag pool_lock = ATOMIC_FLAG_INIT;
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_pool(void) {
-    while (atomic_flag_test_and_set_explicit(&pool_lock, memory_order_acquire)) {
-    }
-}
+static void lock_pool(void) { pthread_mutex_lock(&pool_lock); }
 
-static void unlock_pool(void) { atomic_flag_clear_explicit(&pool_lock, memory_order_release); }
+static void unlock_pool(void) { pthread_mutex_unlock(&pool_lock); }
+
+/* A child of fork has only the thread that forked: the lock must not be another's then. */
+__attribute__((constructor)) static void survive_fork(void) { pthread_atfork(lock_pool, unlock_pool, unlock_pool); }
 
 /* The smallest kept buffer of room bytes or more, and not of twice as many; NULL where there is none. */
 static uint8_t *pool_take(size_t room, size_t *got) {
@@ -116,19 +106,15 @@ static uint8_t *pool_take(size_t room, size_t *got) {
 static void pool_give(uint8_t *data, size_t room) {
     struct kept dropped[POOL_SLOTS];
     int drops = 0;
-    if (room < POOL_SMALLEST || room > POOL_BYTES) {
+    if (room < POOL_SMALLEST || room > KW_POOL_BYTES) {
         drop(data, room);
         return;
     }
     lock_pool();
-    int cold = pool_bytes + room > POOL_WARM;
-    unlock_pool();
-    if (cold && room >= LARGE) mark_free(data, room);
-    lock_pool();
     int slot = -1;
     for (int i = 0; i < POOL_SLOTS && slot < 0; i++)
         if (!pool[i].data) slot = i;
-    while (slot < 0 || pool_bytes + room > POOL_BYTES) { /* the oldest go */
+    while (slot < 0 || pool_bytes + room > KW_POOL_BYTES) { /* the oldest go */
         unsigned i = pool_next++ % POOL_SLOTS;
         if (!pool[i].data) continue;
         dropped[drops++] = pool[i];

@@ -2,6 +2,7 @@
 #include "columns.h"
 
 #include "cursor.h"
+#include "utf8.h"
 
 /* A batch is read in portions of about so many bytes, and at most so many records: read, copied and added to the
    checksum by turns, so that fetching what comes next and writing back what is done go on behind the work. */
@@ -199,38 +200,6 @@ static kw_append_status append_views(const kw_columns *columns, kw_binary *binar
     binary->spans.size = (size_t)(rows + count) * 16;
     if (binary->validity.size && !validity_reserve(binary, rows, count)) return KW_APPEND_MEMORY;
     return KW_APPEND_OK;
-}
-
-size_t kw_utf8_clean(const uint8_t *data, size_t size, uint8_t *out) {
-    const uint8_t *end = data + size;
-    uint8_t *to = out;
-    while (data < end) {
-        uint8_t b = *data;
-        int need = b < 0x80 ? 0 : b >= 0xc2 && b < 0xe0 ? 1 : b >= 0xe0 && b < 0xf0 ? 2 : b >= 0xf0 && b < 0xf5 ? 3 : -1;
-        int got = 0;
-        if (need > 0) {
-            uint8_t low = b == 0xe0 ? 0xa0 : b == 0xf0 ? 0x90 : 0x80, high = b == 0xed ? 0x9f : b == 0xf4 ? 0x8f : 0xbf;
-            while (got < need && data + 1 + got < end && data[1 + got] >= low && data[1 + got] <= high) {
-                got++;
-                low = 0x80;
-                high = 0xbf;
-            }
-        }
-        if (got == need) {
-            memcpy(to, data, (size_t)need + 1);
-            to += need + 1;
-            data += need + 1;
-            continue;
-        }
-        memcpy(to, "\xef\xbf\xbd", 3);
-        to += 3;
-        /* the longest part that begins a character; a surrogate is one, as in Java */
-        if (b == 0xed && end - data >= 3 && data[1] >= 0xa0 && data[1] <= 0xbf && (data[2] & 0xc0) == 0x80)
-            data += 3;
-        else
-            data += 1 + got;
-    }
-    return (size_t)(to - out);
 }
 
 /* Room for one more span in a header column, and the span itself. */

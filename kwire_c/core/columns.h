@@ -69,9 +69,6 @@ kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *ba
                                          kw_batch_status *status, uint32_t *where);
 void kw_columns_free(kw_columns *columns);
 
-/* UTF-8 as Java reads it, bad bytes as U+FFFD: writes at most 3 * size bytes to out, returns how many. */
-size_t kw_utf8_clean(const uint8_t *data, size_t size, uint8_t *out);
-
 /* Why a run over plain batches stopped. */
 typedef enum {
     KW_RUN_END,          /* nothing left, or a partial last batch: *status says which */

@@ -10,7 +10,7 @@ static uint64_t header_size(const kw_cursor *c) {
     if (!kw_has(c, KW_HEADER_TO_MAGIC)) return 0;
     uint32_t length = kw_load32(c->at + 8);
     uint8_t magic = c->at[16];
-    if (magic > 2 || length > INT32_MAX - KW_LOG_OVERHEAD || length + KW_LOG_OVERHEAD < smallest[magic]) return 0;
+    if (magic > 2 || length > KW_MAX_LENGTH || length + KW_LOG_OVERHEAD < smallest[magic]) return 0;
     return (uint64_t)length + KW_LOG_OVERHEAD;
 }
 

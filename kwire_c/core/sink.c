@@ -19,8 +19,20 @@ static inline int append(kw_buffer *b, const void *data, size_t size) {
     return KW_DONE;
 }
 
+/* Counts bytes that a sink is about to take. */
+static inline int spend(const kw_sink *s, uint64_t bytes) {
+    if (KW_LIKELY(s->room == NULL)) return KW_DONE;
+    if (*s->room < 0 || bytes > (uint64_t)*s->room) {
+        *s->room = -1;
+        return KW_TOO_WIDE;
+    }
+    *s->room -= (int64_t)bytes;
+    return KW_DONE;
+}
+
 static inline int append_offset(kw_sink *s, size_t end) {
     if (KW_UNLIKELY(end > (size_t)s->most)) return KW_TOO_LARGE;
+    if (KW_UNLIKELY(spend(s, 4) != KW_DONE)) return KW_TOO_WIDE;
     int32_t at = (int32_t)end;
     return append(&s->offsets, &at, 4);
 }
@@ -28,6 +40,7 @@ static inline int append_offset(kw_sink *s, size_t end) {
 /* Validity is kept from the first null on; before that every row is there. */
 static int mark_some(kw_sink *s, uint8_t there, int64_t times) {
     int64_t rows = s->valid.size == 0 ? s->rows : 0; /* that were not written down yet */
+    if (spend(s, (uint64_t)(rows + times)) != KW_DONE) return KW_TOO_WIDE;
     if (reserve(&s->valid, (size_t)(rows + times)) < 0) return KW_NO_MEMORY;
     memset(s->valid.data + s->valid.size, 1, (size_t)rows);
     memset(s->valid.data + s->valid.size + rows, there, (size_t)times);
@@ -51,6 +64,7 @@ int kw_sink_start(kw_sink *s) {
 }
 
 int kw_sink_fixed(kw_sink *s, const uint8_t *native) {
+    if (KW_UNLIKELY(spend(s, kw_width[s->kind]) != KW_DONE)) return KW_TOO_WIDE;
     s->rows++;
     return append(&s->values, native, kw_width[s->kind]);
 }
@@ -98,6 +112,7 @@ static int add_default(kw_sink *s) {
 static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
     int width = kw_width[from->kind];
     const uint8_t *value = from->values.data + row * width;
+    if (spend(to, (uint64_t)times * (uint64_t)width) != KW_DONE) return KW_TOO_WIDE;
     if (reserve(&to->values, (size_t)(times * width)) < 0) return KW_NO_MEMORY;
     uint8_t *at = to->values.data + to->values.size;
     if (width == 4) {
@@ -120,6 +135,7 @@ static int repeat_bytes(const kw_sink *from, int64_t row, kw_sink *to, int64_t t
     int32_t at = end_of(from, row);
     size_t size = (size_t)(end_of(from, row + 1) - at);
     if (to->values.size + size * (size_t)times > (size_t)to->most) return KW_TOO_LARGE;
+    if (spend(to, (size + 4) * (uint64_t)times) != KW_DONE) return KW_TOO_WIDE;
     if (reserve(&to->values, size * (size_t)times) < 0) return KW_NO_MEMORY;
     if (reserve(&to->offsets, 4 * (size_t)times) < 0) return KW_NO_MEMORY;
     for (int64_t i = 0; i < times; i++) {
@@ -157,13 +173,17 @@ int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times)
     return status;
 }
 
-void kw_sink_free(kw_sink *s) {
-    if (s == NULL) return;
-    for (int i = 0; i < s->n_children; i++) kw_sink_free(s->children[i]);
-    free(s->children);
+void kw_sink_empty(kw_sink *s) {
     kw_sink_give(&s->values);
     kw_sink_give(&s->offsets);
     kw_sink_give(&s->valid);
+}
+
+void kw_sink_free(kw_sink *s) {
+    if (s == NULL) return;
+    for (int i = 0; s->children && i < s->n_children; i++) kw_sink_free(s->children[i]);
+    free(s->children);
+    kw_sink_empty(s);
     free(s);
 }
 

@@ -12,6 +12,7 @@ typedef struct kw_sink {
     uint8_t default_null;
     uint16_t n_children;
     int64_t rows, nulls, most; /* most: rows of a list's child, bytes of strings */
+    int64_t *room;           /* bytes that this and other sinks may still take in all, -1 once that was too little; or NULL */
     kw_buffer values;        /* numbers, or the bytes of strings */
     kw_buffer offsets;       /* int32: where rows of strings and lists end */
     kw_buffer valid;         /* empty: every row is there */
@@ -45,7 +46,7 @@ typedef struct kw_route {
     uint16_t n_steps;
 } kw_route;
 
-enum { KW_DONE = 0, KW_BY_OBJECT = 1, KW_NO_MEMORY = -1, KW_TOO_LARGE = -2 };
+enum { KW_DONE = 0, KW_BY_OBJECT = 1, KW_NO_MEMORY = -1, KW_TOO_LARGE = -2, KW_TOO_WIDE = -3 };
 
 /* Where buffers come from and go to: kw_buffer_grow and kw_buffer_free of the module that has the pool of them. */
 extern int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish);
@@ -58,7 +59,8 @@ int kw_sink_list(kw_sink *s);                     /* a list ends where its child
 int kw_sink_struct(kw_sink *s);                   /* a struct that is there */
 int kw_sink_null(kw_sink *s);
 int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times);
-void kw_sink_free(kw_sink *s);
+void kw_sink_empty(kw_sink *s);                   /* gives its buffers back, not its children's */
+void kw_sink_free(kw_sink *s);                    /* with its children, those that were made */
 
 /* Appends one message. KW_BY_OBJECT: it has tags or is not plain, the caller takes the slow way (and rolls back). */
 int kw_route_walk(kw_cursor *c, const kw_route *route);

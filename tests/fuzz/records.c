@@ -54,7 +54,7 @@ static void batches(const uint8_t *data, size_t size) {
     kw_batch batch;
     while (at < size && kw_batch_read(data + at, size - at, &batch) == KW_BATCH_OK) {
         MUST(batch.size <= size - at);
-        sink += (uint32_t)kw_batch_length_trusted(data + at, size - at);
+        sink += kw_batch_trusted_size(data + at, size - at);
         uint8_t *copy = exact(data + at, batch.size);
         if (batch.magic < 2) {
             kw_record entry;
@@ -107,7 +107,7 @@ static void as_columns(const uint8_t *data, size_t size, int views, int64_t most
         kw_run_status status = kw_columns_run(&columns, &run);
         if (status == KW_RUN_MEMORY && ++starved == 1) continue; /* no row of the batch was added: once more */
         if (status == KW_RUN_END || status == KW_RUN_MEMORY || status == KW_RUN_FULL) break;
-        if (!kw_batch_length_trusted(data + run.at, size - run.at)) break;
+        if (!kw_batch_trusted_size(data + run.at, size - run.at)) break;
         run.at += 12 + kw_load32(data + run.at + 8);
     }
     MUST(columns.rows >= 0 && columns.key.nulls <= columns.rows);

@@ -104,12 +104,42 @@ def test_elements_changed_behind_the_setter(element: Any) -> None:
         assert caught.value.path == f".{field}[0]"
 
 
-@pytest.mark.parametrize("lost", [None, b"short", "x" * 16])
-def test_uuids_that_lose_their_bytes(lost: Any) -> None:
-    value = messages.BrokerHeartbeatRequest(offline_log_dirs=[Fake(int=5)])
+@pytest.mark.parametrize("lost", [None, b"short", b"x" * 17, "x" * 16])
+def test_uuids_are_read_by_their_slot(lost: Any) -> None:
+    """What a subclass says of its bytes is not asked: its code does not run, and cannot be believed."""
+    one = Fake(int=5)
     Fake.lost = lost
-    with pytest.raises(kwire.EncodeError, match=r"expected uuid.UUID, got Fake"):
+    value = messages.BrokerHeartbeatRequest(offline_log_dirs=[one])
+    assert kwire.decode("BrokerHeartbeatRequest", 1, kwire.encode(value, 1)).offline_log_dirs == [uuid.UUID(int=5)]
+    record = messages.TopicRecord(topic_id=one)
+    assert kwire.decode("TopicRecord", 0, kwire.encode(record, 0)).topic_id == uuid.UUID(int=5)
+    assert kwire.to_json(value, 1)["offlineLogDirs"] == ["AAAAAAAAAAAAAAAAAAAABQ"]
+
+
+@pytest.mark.parametrize("held", [None, -1, 1 << 128, "x"])
+def test_uuids_that_hold_no_number(held: Any) -> None:
+    odd = uuid.UUID.__new__(uuid.UUID)
+    if held is not None:
+        object.__setattr__(odd, "int", held)
+    with pytest.raises(TypeError, match="topic_id: expected uuid.UUID, got UUID"):
+        messages.TopicRecord(topic_id=odd)
+    value = messages.BrokerHeartbeatRequest(offline_log_dirs=[odd])
+    with pytest.raises(kwire.EncodeError, match=r"offline_log_dirs\[0\]: expected uuid.UUID, got UUID"):
         kwire.encode(value, 1)
+    with pytest.raises(kwire.EncodeError, match=r"expected uuid.UUID, got UUID"):
+        kwire.to_json(value, 1)
+
+
+def test_what_only_says_that_it_is_a_uuid() -> None:
+    class Liar:
+        __class__ = uuid.UUID  # type: ignore[assignment]
+        bytes = b"x" * 16
+        int = 5
+
+    with pytest.raises(TypeError, match="expected uuid.UUID, got Liar"):
+        messages.TopicRecord(topic_id=Liar())
+    with pytest.raises(TypeError, match="expected a list of uuid.UUID, got Liar"):
+        messages.BrokerHeartbeatRequest(offline_log_dirs=[Liar()])
 
 
 @pytest.mark.parametrize("tags,reason", [
@@ -148,18 +178,17 @@ def test_tags_that_were_read_out_of_order_are_not_written() -> None:
 
 
 def test_a_list_that_shrinks_while_it_is_written() -> None:
-    value = messages.BrokerHeartbeatRequest()
+    class Shrinking(bytes):
+        def __bytes__(self) -> bytes:
+            value.topics.clear()
+            return b"x"
 
-    class Shrinking(uuid.UUID):
-        @property
-        def bytes(self) -> Any:
-            value.offline_log_dirs.clear()
-            return b"x" * 16
-
-    value.offline_log_dirs = [Shrinking(int=1), uuid.UUID(int=2), uuid.UUID(int=3)]
+    topics = [messages.MetadataRequest.MetadataRequestTopic(name=name) for name in "abc"]
+    topics[0].unknown_tags = {9: Shrinking(b"x")}
+    value = messages.MetadataRequest(topics=topics)
     with pytest.raises(kwire.EncodeError, match="the list changed while it was written") as caught:
-        kwire.encode(value, 1)
-    assert caught.value.path == ".offline_log_dirs"
+        kwire.encode(value, 12)
+    assert caught.value.path == ".topics"
 
 
 def test_bytes_that_no_length_can_tell() -> None:

@@ -1,0 +1,217 @@
+"""Code of the user that runs in the middle of a call: it may take away what the call is at work on, never crash it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import messages
+from tests.hostile.fickle import fickle
+
+pytestmark = pytest.mark.quick
+
+
+class Meddling(bytes):
+    """Bytes of an unknown tag; asked for its content it does something else first."""
+
+    meddle: Callable[[], object] = staticmethod(lambda: None)
+
+    def __bytes__(self) -> bytes:
+        self.meddle()
+        return b"x"
+
+
+@pytest.fixture
+def meddling() -> Iterator[type[Meddling]]:
+    yield Meddling
+    Meddling.meddle = staticmethod(lambda: None)
+
+
+def topic(name: str, **fields: Any) -> Any:
+    return messages.MetadataRequest.MetadataRequestTopic(name=name, **fields)
+
+
+def test_the_list_is_replaced(meddling: type[Meddling]) -> None:
+    value = messages.MetadataRequest(topics=[topic("a", unknown_tags={9: meddling()}), topic("b")])
+
+    def meddle() -> None:
+        value.topics = []
+        others.extend(topic("z" * 9) for _ in range(3))  # where those were
+
+    others: list[Any] = []
+    wanted = kwire.encode(messages.MetadataRequest(topics=[topic("a", unknown_tags={9: b"x"}), topic("b")]), 12)
+    meddling.meddle = staticmethod(meddle)
+    assert kwire.encode(value, 12) == wanted
+
+
+def test_the_struct_is_replaced(meddling: type[Meddling]) -> None:
+    """Of a struct field: the one that is being written stays until it is."""
+    Cursor = messages.DescribeTopicPartitionsRequest.Cursor
+    value = messages.DescribeTopicPartitionsRequest(
+        topics=[], cursor=Cursor(topic_name="t" * 40, partition_index=7, unknown_tags={5: meddling()}))
+    wanted = kwire.encode(messages.DescribeTopicPartitionsRequest(
+        topics=[], cursor=Cursor(topic_name="t" * 40, partition_index=7, unknown_tags={5: b"x"})), 0)
+
+    def meddle() -> None:
+        value.cursor = None
+        others.extend(Cursor(topic_name="z" * 9) for _ in range(3))  # where that was
+
+    others: list[Any] = []
+    meddling.meddle = staticmethod(meddle)
+    assert kwire.encode(value, 0) == wanted
+
+
+def test_long_bytes_are_replaced(meddling: type[Meddling]) -> None:
+    """Bytes that go straight into the result are held until they are there."""
+    Topic = messages.ProduceRequest.TopicProduceData
+    Partition = messages.ProduceRequest.PartitionProduceData
+
+    def made(tag: bytes) -> Any:
+        return messages.ProduceRequest(topic_data=[Topic(name="t", partition_data=[
+            Partition(index=0, records=b"r" * 100_000), Partition(index=1, records=b"s", unknown_tags={3: tag})])])
+
+    value, wanted = made(meddling()), kwire.encode(made(b"x"), 9)
+
+    def meddle() -> None:
+        value.topic_data[0].partition_data[0].records = None
+        others.extend(b"q" * 100_000 for _ in range(5))
+
+    others: list[Any] = []
+
+    meddling.meddle = staticmethod(meddle)
+    assert kwire.encode(value, 9) == wanted
+
+
+def test_an_exception_of_theirs_comes_out(meddling: type[Meddling]) -> None:
+    for kind in (KeyboardInterrupt, MemoryError, RuntimeError, SystemExit):
+        def meddle(kind: type[BaseException] = kind) -> None:
+            raise kind("theirs")
+
+        meddling.meddle = staticmethod(meddle)
+        value = messages.MetadataRequest(topics=[topic("a", unknown_tags={9: meddling()})])
+        with pytest.raises(kind, match="theirs"):
+            kwire.encode(value, 12)
+        with pytest.raises(kind, match="theirs"):
+            kwire.encode_request(value, 12)
+
+
+def test_a_view_that_was_released() -> None:
+    data = bytearray(b"abc")
+    view = memoryview(data)
+    value = messages.MetadataRequest(topics=[topic("a", unknown_tags={9: view})])
+    record = messages.SaslAuthenticateRequest(auth_bytes=view)
+    view.release()
+    with pytest.raises(ValueError, match="released memoryview"):
+        kwire.encode(value, 12)
+    with pytest.raises(kwire.EncodeError, match="cannot be had any more"):
+        kwire.encode(record, 2)
+
+
+def test_comparing_runs_code() -> None:
+    """A field is compared with its default by whoever's __eq__ there is."""
+    class Text(str):
+        def __eq__(self, other: object) -> bool:
+            value.topic_names = []
+            gc.collect()
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    value = messages.DeleteTopicsRequest(topic_names=[Text("a"), Text("b")])
+    other = messages.DeleteTopicsRequest(topic_names=["a", "b"])
+    assert value == other
+    assert value.topic_names == []
+
+
+def test_headers_of_other_buffers() -> None:
+    """The length of a buffer is that of its bytes, not of its items."""
+    two = memoryview(array("H", [0x4142, 0x4344]))
+    record = kwire.Record(0, 0, two, array("I", [1]), [("k", two), ("l", None), ("m", bytearray(b"z"))])
+    assert (record.key, record.value) == (b"BADC", b"\1\0\0\0")
+    assert record.headers == (("k", b"BADC"), ("l", None), ("m", b"z"))
+    ((back,),) = kwire.read_batches(kwire.build_batch([record]))
+    assert back.headers == record.headers
+    for wrong in (5, "text", [1, 2], object()):
+        with pytest.raises(TypeError, match=r"(key|value|header value) must be bytes, not"):
+            kwire.Record(key=wrong)
+        with pytest.raises(TypeError, match="header value must be bytes, not"):
+            kwire.Record(headers=[("k", wrong)])
+    with pytest.raises(TypeError, match="a header key must be str, not bytes"):
+        kwire.Record(headers=[(b"k", b"v")])
+    with pytest.raises(kwire.EncodeError, match="lone surrogate"):
+        kwire.Record(headers=[("\ud800", b"v")])
+
+
+def test_a_record_made_again() -> None:
+    """__init__ of a record that others look at: they see the one or the other."""
+    record, stop, seen = kwire.Record(value=b"a" * 100), threading.Event(), set()
+
+    def look() -> None:
+        while not stop.is_set():
+            seen.add(bytes(record.value))
+
+    thread = threading.Thread(target=look)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for number in range(3000):
+            record.__init__(value=b"ab"[number % 2 : number % 2 + 1] * (100 + number % 7))  # type: ignore[misc]
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(before)
+    assert all(value in (b"a" * len(value), b"b" * len(value)) for value in seen)
+
+
+def test_a_buffer_that_is_another_each_time() -> None:
+    asked = 0
+
+    def content() -> bytes:
+        nonlocal asked
+        asked += 1
+        return b"\0\0\x13\x88" + bytes([64 + asked % 64]) * 5000
+
+    for _ in range(20):
+        message = kwire.decode("SaslAuthenticateRequest", 0, fickle(content), views=True)
+        filling = [b"\1\2" * 2502 + bytes(4) for _ in range(10)]
+        assert len(set(kwire.encode(message, 0)[4:])) == 1
+        del filling
+    columns = kwire.columns_of("SaslAuthenticateRequest", 0, [fickle(content)])
+    assert len(columns) == 1
+
+
+def test_batches_in_a_buffer_that_is_another_each_time() -> None:
+    sizes = iter(range(1, 1000))
+
+    def content() -> bytes:
+        return kwire.build_batch([(0, b"k", b"v" * next(sizes))], codec="gzip")
+
+    for _ in range(10):
+        (batch,) = kwire.read_batches(fickle(content))
+        ((record,),) = [list(batch)]
+        assert set(record.value) == {ord("v")}
+        assert len(kwire.columns(fickle(content), views=True)) == 1
+        assert kwire.crc32c(fickle(content)) >= 0
+        request = kwire.encode_request(messages.MetadataRequest(topics=[]), 12)
+        assert kwire.decode_request(fickle(lambda request=request: request)).name == "Metadata"
+
+
+def test_a_tail_that_looks_at_its_table() -> None:
+    columns = kwire.columns(b"")
+    seen = []
+
+    class Nosy:
+        def __del__(self) -> None:
+            seen.append(columns.tail)  # were it still here, it would come back from the dead
+
+    columns.tail = Nosy()
+    columns.tail = (1, 2)
+    assert seen == [(1, 2)]
