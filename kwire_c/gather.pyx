@@ -131,6 +131,14 @@ cdef class Gatherer:
             self.run.view_buffer = self.chunk.add_views(self.block, self.block.data, self.block.size)
         return 0
 
+    cdef int read_one(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
+        """All batches of one input, whose number an error tells."""
+        try:
+            return self.read(block, source, number, origin)
+        except KwireError as error:
+            error.source = number
+            raise
+
     cdef int read(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
         """All batches of one input."""
         cdef kw_run_status status
@@ -266,14 +274,16 @@ cdef class Gatherer:
 
 def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
            max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
-           int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX):
+           int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX, total=None):
     """Read inputs (a list of buffers) into RecordColumns; see kwire.columns.
 
     decide(producer id, base offset, source, position) -> keep?: asked of every batch of a transaction, in order,
     in place of the markers in the data; offsets, timestamps: (from, to) that records must lie in, the end exclusive,
     None for open; places: for each input its number (the column source) and the position of its first byte, which
     batch_position, .bad and errors report. An error has .source, the number of its input. budget: reading ends behind
-    the batch with which more bytes than that were decompressed; the .stopped of what is returned is its end.
+    the batch with which more bytes than that were decompressed; the .stopped of what is returned is its end. total:
+    inputs is an iterator of (buffer, number, position of its first byte), of about so many bytes in all, each of which
+    goes when it is read; decide is given the number then.
     """
     cdef Gatherer gatherer = Gatherer.__new__(Gatherer)
     cdef Py_ssize_t source
@@ -296,9 +306,13 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     low, high = timestamps or (None, None)
     gatherer.window.time_from = INT64_MIN if low is None else clipped(low)
     gatherer.window.time_to = INT64_MAX if high is None else clipped(high)
-    blocks = [pin(data) for data in inputs]
-    for block in blocks:
-        gatherer.left_bytes += (<Block> block).size
+    blocks = []
+    if total is None:
+        blocks = [pin(data) for data in inputs]
+        for block in blocks:
+            gatherer.left_bytes += (<Block> block).size
+    else:
+        gatherer.left_bytes = max(0, clipped(total))
     if decide is not None:
         gatherer.decide = decide
     elif committed:
@@ -306,13 +320,17 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.budget = budget
     gatherer.begin_chunk()
     stopped = None
+    if total is not None:
+        for data, number, origin in inputs:
+            gatherer.read_one(pin(data), number, number, origin)
+            del data
+            gatherer.block = None
+            if gatherer.unpacked > budget:
+                stopped = origin + <Py_ssize_t> gatherer.run.at
+                break
     for source in range(len(blocks)):
         number, origin = places[source] if places is not None else (source, 0)
-        try:
-            gatherer.read(blocks[source], <int32_t> source, number, origin)
-        except KwireError as error:
-            error.source = number
-            raise
+        gatherer.read_one(blocks[source], <int32_t> source, number, origin)
         if gatherer.unpacked > budget:
             stopped = origin + <Py_ssize_t> gatherer.run.at
             break

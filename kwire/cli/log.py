@@ -238,7 +238,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
         listed = []
         for number, one in ranked[:10]:
             epochs = " ".join(map(str, one.epochs[:6])) + (" …" if len(one.epochs) > 6 else "")
-            listed.append([str(number), epochs, f"{one.batches:,}", f"{one.records:,}", f"{one.transactional:,}"])
+            listed.append(["others" if number < 0 else str(number), epochs, f"{one.batches:,}", f"{one.records:,}", f"{one.transactional:,}"])
         if len(ranked) > 10:
             listed.append([f"{len(ranked) - 10} more", "", "", f"{sum(one.records for _, one in ranked[10:]):,}", ""])
         out.print(_table("Producers", ["producer id", "epochs", "batches", "records", "transactional"], listed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.storage.scan import WINDOW_BYTES, Scanner, examine
+from kwire.storage.scan import KEPT_BYTES, Scanner, examine
 
 if TYPE_CHECKING:
     from kwire.storage.indexes import OffsetIndex
@@ -53,9 +53,9 @@ def _index_edges(source: Source, partition_bytes: int, size: int, index: OffsetI
 
 def _scanned_edges(source: Source, partition_bytes: int) -> list[int]:
     edges = [0]
-    scanner = Scanner(source, window_bytes=min(WINDOW_BYTES, partition_bytes))
+    scanner = Scanner(source, window_bytes=min(KEPT_BYTES, partition_bytes))
     for window in scanner:
         if window.bad is None and window.position > edges[-1] and window.end - edges[-1] > partition_bytes:
             edges.append(window.position)
-        scanner.window_bytes = min(WINDOW_BYTES, max(1, partition_bytes - (window.end - edges[-1])))
+        scanner.window_bytes = min(KEPT_BYTES, max(1, partition_bytes - (window.end - edges[-1])))
     return edges

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from kwire.storage.discovery import SegmentFile, discover
+from kwire.storage.indexed import SegmentLog
 from kwire.storage.pieces import FIELDS, gather_all
 from kwire.storage.segment import LogSegment
 from kwire.storage.verify import Finding, verify_partition
@@ -20,8 +21,9 @@ class Partition:
         self.segments = [
             LogSegment(file.path, topic=file.topic, partition=file.partition, options=options) for file in files
         ]
-        for at, segment in enumerate(self.segments):
-            segment.later = self.segments[at + 1 :]
+        log = SegmentLog(self.segments)
+        for number, segment in enumerate(self.segments):
+            segment.join(log, number)
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.partition}: {len(self.segments)} segments>"

@@ -7,10 +7,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kwire.storage.source import is_url, open_folder, open_source, plain
+from kwire.storage.source import SpooledSource, is_url, open_folder, open_source, plain
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside
+_SEGMENTS = (".log", ".log.gz")
 _BESIDE = (
     ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", ".deleted", ".cleaned", ".swap", ".lock",
     ".metadata", ".properties", ".kafka_cleanshutdown", "-checkpoint", "quorum-state",
@@ -20,7 +21,8 @@ _BESIDE = (
 class SegmentFile(NamedTuple):
     """A segment as discovery finds it; plain data, pickles. topic and partition: by the folder or the labels given.
 
-    base_offset: from the file name, -1 where the file is named otherwise. size: bytes.
+    base_offset: from the file name, -1 where the file is named otherwise. size: bytes, -1 of a pipe and of a .gz, which
+    tell it only when they are read.
     """
 
     path: str
@@ -66,14 +68,13 @@ def place_of(path: str) -> tuple[str | None, int | None]:
 
 def offset_in_name(path: str) -> int:
     """The base offset that a segment's name tells (20 digits in Kafka), -1 where it is named otherwise."""
-    stem, _, kind = path.rpartition("/")[2].partition(".")
+    stem, _, kind = path.rpartition("/")[2].removesuffix(".gz").partition(".")
     return int(stem) if kind == "log" and stem.isascii() and stem.isdigit() else -1
 
 
 def beside(path: str, kind: str) -> str:
     """The path of the index (.index, .timeindex, .txnindex) that belongs to a segment."""
-    stem = path[:-4] if path.endswith(".log") else path
-    return stem + kind
+    return path.removesuffix(".gz").removesuffix(".log") + kind
 
 
 def later_segments(path: str, options: dict[str, Any] | None = None) -> list[str]:
@@ -96,7 +97,7 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
     folder = open_folder(path, options)
     kind = folder.kind(path)
     if kind == "file":
-        yield _file(path, open_source(path, options).size())
+        yield _file(path, _size(path, options))
     elif kind == "folder":
         yield from _in_folder(path, options)
     elif any(sign in path for sign in "*?["):
@@ -109,7 +110,7 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
             if folder.kind(match) == "folder":
                 yield from _in_folder(match, options)
             elif not match.endswith(_BESIDE):
-                yield _file(match, open_source(match, options).size())
+                yield _file(match, _size(match, options))
     else:
         raise FileNotFoundError(f"{path}: no such file or folder")
 
@@ -118,12 +119,17 @@ def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFil
     folder = open_folder(path, options)
     for name, is_folder, size in folder.entries(path):
         if not is_folder:
-            if name.endswith(".log"):
-                yield _file(name, size)
+            if name.endswith(_SEGMENTS):
+                yield _file(name, -1 if name.endswith(".gz") else size)
         elif _PARTITION.fullmatch(name.rpartition("/")[2]):
             for inner, inner_folder, inner_size in folder.entries(name):
-                if inner.endswith(".log") and not inner_folder:
-                    yield _file(inner, inner_size)
+                if inner.endswith(_SEGMENTS) and not inner_folder:
+                    yield _file(inner, -1 if inner.endswith(".gz") else inner_size)
+
+
+def _size(path: str, options: dict[str, Any] | None) -> int:
+    source = open_source(path, options)
+    return -1 if isinstance(source, SpooledSource) else source.size()
 
 
 def _file(path: str, size: int) -> SegmentFile:

@@ -5,13 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from kwire.storage import cuts, indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
 from kwire.storage.ranges import Range
 from kwire.storage.source import open_source, plain
-from kwire.storage.transactions import FirstMarkers, Transactions, find_transactions
+from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
+
+
+S = TypeVar("S", bound="IndexedSegment")
+
+
+class SegmentLog(Generic[S]):
+    """The segments of a partition in order, and what all of them together tell of transactions."""
+
+    def __init__(self, segments: list[S]) -> None:
+        self.segments = segments
+
+    @cached_property
+    def markers(self) -> LaterMarkers:
+        """Where the first marker of a producer behind a segment stands."""
+        return LaterMarkers(self.segments)
+
+    @cached_property
+    def aborted(self) -> AbortedByIndex:
+        """What the .txnindex files say that are not damaged."""
+        found = (segment.transaction_index for segment in self.segments)
+        return AbortedByIndex(entry for index in found if index and not index.damage for entry in index.entries)
 
 
 class IndexedSegment:
@@ -33,6 +54,7 @@ class IndexedSegment:
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
         self._tail: tuple[int, int] | bool | None = False
+        self._number = 0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path!r})"
@@ -57,13 +79,22 @@ class IndexedSegment:
         place = scan.examine(self.source, 0, self.size)
         return place.offset if place.kind == "batch" else 0
 
-    @cached_property
+    @property
     def later(self) -> list[Self]:
         """The segments of the same partition behind this one, in order."""
-        return [
+        return self._log.segments[self._number + 1 :]
+
+    @cached_property
+    def _log(self) -> SegmentLog[Self]:
+        """The partition from this segment on, unless a Partition has said what it is: see join."""
+        return SegmentLog([self, *(
             type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
             for path in later_segments(self.path, self.options)
-        ]
+        )])  # fmt: skip
+
+    def join(self, log: SegmentLog[Self], number: int) -> None:
+        """Be the segment of that number in a partition."""
+        self._log, self._number = log, number
 
     @property
     def tail(self) -> tuple[int, int] | None:
@@ -81,8 +112,8 @@ class IndexedSegment:
 
     def _beside(self, kind: str) -> bytes | None:
         try:
-            source = open_source(beside(self.path, kind), self.options)
-            return source.read(0, source.size())
+            source = open_source(beside(self.path, kind), self.options).held()
+            return source.read(0, min(source.size(), indexes.MOST_BYTES + 1))
         except FileNotFoundError:
             return None
 
@@ -160,12 +191,9 @@ class IndexedSegment:
 
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
-        listed: list[indexes.AbortedTransaction] = []
-        for segment in (self, *self.later):
-            index = segment.transaction_index
-            if index is not None and index.damage is None:
-                listed += index.entries
-        return find_transactions(self.source, start, end, [segment.first_markers for segment in self.later], listed)
+        log, number = self._log, self._number
+        return find_transactions(
+            self.source, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
 
     @cached_property
     def first_markers(self) -> FirstMarkers:

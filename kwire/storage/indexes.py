@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
-from struct import iter_unpack
-from typing import TYPE_CHECKING, NamedTuple
+from operator import eq
+from struct import Struct, iter_unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.scan import examine, is_sound
 
 if TYPE_CHECKING:
     from kwire.storage.source import Source
+
+MOST_BYTES = 64 << 20  # of an index: Kafka's have 10 MiB, unless it is told otherwise
 
 
 class AbortedTransaction(NamedTuple):
@@ -24,6 +27,29 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+class Entries(Sequence[tuple[int, int]]):
+    """Pairs of two rows of numbers, one of them made absolute by what is added to it; 12 bytes a pair or less."""
+
+    def __init__(self, first: array[int], second: array[int], add: tuple[int, int]) -> None:
+        self.first, self.second, self.add = first, second, add
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        return self.first[at] + self.add[0], self.second[at] + self.add[1]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} entries>"
+
+
 class OffsetIndex:
     """An .index: entries are (offset of the last record appended, position of the batch that the append began with).
 
@@ -34,26 +60,19 @@ class OffsetIndex:
     entries: Sequence[tuple[int, int]]
 
     def __init__(self, data: bytes, base_offset: int) -> None:
-        usable = len(data) - len(data) % 8
-        entries = [(base_offset + offset, position) for offset, position in iter_unpack(">iI", data[:usable])]
-        entries, padded = _without_padding(entries, data[:usable], 8)
-        self.entries = entries
-        self.damage: str | None = None
-        if usable < len(data):
-            self.damage = f"{len(data)} bytes are no whole number of 8 byte entries"
-        for (offset, position), (later, further) in pairwise(entries):
-            if later <= offset or further <= position:
-                self.damage = f"entry ({later}, {further}) does not rise above ({offset}, {position})"
-                break
-        if entries and entries[0][0] < base_offset:
-            self.damage = f"entry {entries[0]} lies before the segment's base offset {base_offset}"
-        self._offsets = [offset for offset, _ in entries]
-        self._positions = [position for _, position in entries]
-        self.padding = padded
+        self.damage = _wrong_size(data, 8)
+        offsets, positions, self.padding = _columns(data, ">iI", "iI")
+        self.entries = Entries(offsets, positions, (base_offset, 0))
+        self._base, self._offsets, self._positions = base_offset, offsets, positions
+        at = _misplaced(offsets, positions)
+        if at:
+            self.damage = f"entry {self.entries[at]} does not rise above {self.entries[at - 1]}"
+        if offsets and offsets[0] < 0:
+            self.damage = f"entry {self.entries[0]} lies before the segment's base offset {base_offset}"
 
     def below(self, offset: int) -> tuple[int, int] | None:
         """The last entry whose offset is <= offset: its batch, or a later one, holds the offset."""
-        at = bisect_right(self._offsets, offset)
+        at = bisect_right(self._offsets, offset - self._base)
         return self.entries[at - 1] if at else None
 
     def below_position(self, position: int) -> tuple[int, int] | None:
@@ -78,24 +97,19 @@ class TimeIndex:
     entries: Sequence[tuple[int, int]]
 
     def __init__(self, data: bytes, base_offset: int) -> None:
-        usable = len(data) - len(data) % 12
-        entries = [(time, base_offset + offset) for time, offset in iter_unpack(">qi", data[:usable])]
-        entries, padded = _without_padding(entries, data[:usable], 12)
-        self.entries = entries
-        self.padding = padded
-        self.damage: str | None = None
-        if usable < len(data):
-            self.damage = f"{len(data)} bytes are no whole number of 12 byte entries"
-        for (time, offset), (later, further) in pairwise(entries):
-            if later <= time or further <= offset:
-                self.damage = f"entry ({later}, {further}) does not rise above ({time}, {offset})"
-                break
-        if entries and entries[0][1] < base_offset:
-            self.damage = f"entry {entries[0]} lies before the segment's base offset {base_offset}"
+        self.damage = _wrong_size(data, 12)
+        times, offsets, self.padding = _columns(data, ">qi", "qi")
+        self.entries = Entries(times, offsets, (0, base_offset))
+        self._times = times
+        at = _misplaced(times, offsets)
+        if at:
+            self.damage = f"entry {self.entries[at]} does not rise above {self.entries[at - 1]}"
+        if offsets and offsets[0] < 0:
+            self.damage = f"entry {self.entries[0]} lies before the segment's base offset {base_offset}"
 
     def before(self, timestamp: int) -> tuple[int, int] | None:
         """The last entry whose timestamp is < timestamp: records from that time on stand behind its offset."""
-        at = bisect_left(self.entries, (timestamp, -1))
+        at = bisect_left(self._times, timestamp)
         return self.entries[at - 1] if at else None
 
 
@@ -105,24 +119,46 @@ class TransactionIndex:
     entries: Sequence[AbortedTransaction]
 
     def __init__(self, data: bytes) -> None:
-        usable = len(data) - len(data) % 34
-        self.entries = [AbortedTransaction(*entry) for entry in iter_unpack(">hqqqq", data[:usable])]
-        self.damage: str | None = None
-        if usable < len(data):
-            self.damage = f"{len(data)} bytes are no whole number of 34 byte entries"
+        self.damage = _wrong_size(data, 34)
+        usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % 34
+        self.entries = [AbortedTransaction(*entry) for entry in iter_unpack(">hqqqq", memoryview(data)[:usable])]
+        last = -1
         for entry in self.entries:
             if entry.version != 0 or not 0 <= entry.first_offset <= entry.last_offset or entry.producer_id < 0:
                 self.damage = f"impossible entry {tuple(entry)}"
                 break
+            if entry.last_offset <= last:
+                self.damage = f"entry {tuple(entry)} does not rise above offset {last}"
+                break
+            last = entry.last_offset
 
 
-def _without_padding(entries: list[tuple[int, int]], data: bytes, width: int) -> tuple[list[tuple[int, int]], int]:
-    """The entries less the zeros that Kafka allocated ahead, and how many those were.
+def _wrong_size(data: bytes, width: int) -> str | None:
+    """What is wrong with an index of so many bytes."""
+    if len(data) > MOST_BYTES:
+        return f"over {MOST_BYTES} bytes: no index is so large"
+    return f"{len(data)} bytes are no whole number of {width} byte entries" if len(data) % width else None
+
+
+def _columns(data: bytes, layout: str, kinds: str) -> tuple[array[int], array[int], int]:
+    """The two columns of an index less the zeros that Kafka allocated ahead, and how many entries those were.
 
     The entry of a segment's very first batch may be all zeros itself (offset 0 after the base, position 0): it stays
     when it stands first and others follow it.
     """
-    kept = len(entries)
-    stripped = len(data.rstrip(b"\0"))
-    filled = -(-stripped // width)
-    return entries[:filled], kept - filled
+    pair = Struct(layout)
+    usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % pair.size
+    filled = -(-len(data[:usable].rstrip(b"\0")) // pair.size)
+    first, second = array(kinds[0]), array(kinds[1])
+    for one, other in pair.iter_unpack(memoryview(data)[: filled * pair.size]):
+        first.append(one)
+        second.append(other)
+    return first, second, usable // pair.size - filled
+
+
+def _misplaced(first: array[int], second: array[int]) -> int:
+    """The number of the first pair that is not above the one before it in both; 0 where there is none."""
+    for at in range(1, len(first)):
+        if first[at] <= first[at - 1] or second[at] <= second[at - 1]:
+            return at
+    return 0

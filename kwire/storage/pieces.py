@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kwire.codec.columns import gather_columns
 from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
 from kwire.storage.indexed import IndexedSegment
 from kwire.storage.ranges import Range
-from kwire.storage.scan import Scanner, Window
+from kwire.storage.scan import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
 from kwire.storage.source import located
 from kwire.storage.transactions import Transactions
 from kwire_c.failure import CorruptBatchError, KwireError
@@ -39,7 +39,7 @@ class SegmentBatches:
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
-        self._scanner = Scanner(segment.source, start, end, search=self._keep)
+        self._scanner = Scanner(segment.source, start, end, search=self._keep, read_bytes=OBJECT_BYTES)
         self._batches = self._read()
 
     def __iter__(self) -> Iterator[Any]:
@@ -117,9 +117,12 @@ def column_pieces(
             return
         left: Window | None = window
         while left is not None:
-            found = rows_of(
-                [segment], [left], [0], fields, span, [hidden], errors=errors, budget=_PIECE_BYTES, **options
+            place = iter([(left.data, 0, left.position)])
+            found = _gathered(
+                [segment], place, fields, span, [hidden], errors=errors, budget=_PIECE_BYTES, total=len(left.data),
+                **options,
             )
+            del place
             stopped = found.stopped
             yield found, left.end if stopped is None else stopped
             if stopped is not None and stopped < left.end:
@@ -149,36 +152,40 @@ def gather_all(
 ) -> Any:
     """RecordColumns of a range of many segments, all in one; column "source" is the number of the segment."""
     span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
-    windows: list[Window] = []
-    numbers: list[int] = []
-    hidden: list[Transactions | None] = []
+    starts = [segment.start_of(span) for segment in segments]
+    hidden = [
+        segment.transactions(start) if committed else None for segment, start in zip(segments, starts, strict=True)
+    ]
+    read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     bad: list[BadBatch] = []
     tail = None
-    for number, segment in enumerate(segments):
-        start = segment.start_of(span)
-        hidden.append(segment.transactions(start) if committed else None)
-        scanner = Scanner(segment.source, start, search=errors == "keep")
-        for window in scanner:
-            if window.bad is not None:
-                bad += _bad_columns(segment, window, fields, errors == "keep", number).bad
-                continue
-            if span.is_behind_header(window):
-                break
-            windows.append(window)
-            numbers.append(number)
-        tail = scanner.tail or tail
-        if scanner.tail is not None and strict_tail:
-            bad += _tail_columns(segment, scanner.tail, fields, errors == "keep", number).bad
-    found = rows_of(segments, windows, numbers, fields, span, hidden, errors=errors, **options)
+
+    def windows() -> Iterator[tuple[memoryview, int, int]]:
+        nonlocal tail
+        for number, segment in enumerate(segments):
+            scanner = Scanner(segment.source, starts[number], search=errors == "keep", read_bytes=read_bytes)
+            for window in scanner:
+                if window.bad is not None:
+                    bad.extend(_bad_columns(segment, window, fields, errors == "keep", number).bad)
+                    continue
+                if span.is_behind_header(window):
+                    break
+                yield window.data, number, window.position
+                del window
+            tail = scanner.tail or tail
+            if scanner.tail is not None and strict_tail:
+                bad.extend(_tail_columns(segment, scanner.tail, fields, errors == "keep", number).bad)
+
+    total = sum(max(0, segment.size - start) for segment, start in zip(segments, starts, strict=True))
+    found = _gathered(segments, windows(), fields, span, hidden, errors=errors, total=total, **options)
     found.tail = tail
     found.bad[:] = sorted([*found.bad, *bad], key=lambda one: (one.source, one.position))
     return found
 
 
-def rows_of(
+def _gathered(
     segments: Sequence[IndexedSegment],
-    windows: Sequence[Window],
-    numbers: Sequence[int],
+    windows: Iterable[tuple[memoryview, int, int]],
     fields: Sequence[str],
     span: Range,
     hidden: Sequence[Transactions | None],
@@ -186,22 +193,21 @@ def rows_of(
     control: bool = False,
     **options: Any,
 ) -> Any:
-    """RecordColumns of windows; numbers: for each the index of its segment, which says what is hidden in it."""
+    """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment what is left out."""
 
-    def decide(producer_id: int, base_offset: int, index: int, position: int) -> bool:
-        transactions = hidden[numbers[index]]
+    def decide(producer_id: int, base_offset: int, number: int, position: int) -> bool:
+        transactions = hidden[number]
         return transactions is None or not transactions.hides(producer_id, base_offset)
 
     committed = any(transactions is not None for transactions in hidden)
     try:
         found = gather_columns(
-            [window.data for window in windows],
+            windows,
             fields,
             control=control and not committed,
             decide=decide if committed else None,
             offsets=(span.start_offset, span.end_offset) if span[:2] != (None, None) else None,
             timestamps=(span.start_timestamp, span.end_timestamp) if span[2:] != (None, None) else None,
-            places=[(number, window.position) for number, window in zip(numbers, windows, strict=True)],
             **{"max_batch_bytes": MAX_BATCH_BYTES, **options},
         )
     except KwireError as error:

@@ -16,10 +16,13 @@ from kwire_c.scan import find_header, hop
 if TYPE_CHECKING:
     from kwire.storage.source import Source
 
-WINDOW_BYTES = 32 << 20
+# bytes read at a time: small enough that they are in the processor's caches when they are decoded
+WINDOW_BYTES = 5 << 18
+KEPT_BYTES = 32 << 20  # where they are kept as they are: in few pieces, for which there are huge pages
+OBJECT_BYTES = 1 << 18  # for records as objects: one record that a user keeps keeps so much
 _HEAD = 17  # bytes up to the magic, in every format
 _HEAD_V2 = 61
-_MINIMUM = 14  # a smaller length is corrupt in every format
+_MINIMUM, _MAXIMUM = 14, (1 << 31) - 13  # other lengths are corrupt in every format
 _SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
 _ZEROS = bytes(1 << 16)
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
@@ -123,6 +126,8 @@ def examine(source: Source, position: int, size: int, view: memoryview | None = 
     base, length, _, magic = _start(head, 0)
     if length < _MINIMUM:
         return Place("bad", left, f"batch length {length} is below {_MINIMUM}", base)
+    if length > _MAXIMUM:
+        return Place("bad", left, f"batch length {length} is above {_MAXIMUM}", base)
     if not 0 <= magic <= 2:
         return Place("bad", left, f"unknown magic {magic}", base)
     if length + 12 < _SMALLEST[magic]:
@@ -176,7 +181,8 @@ class Scanner:
 
     window_bytes: at most that much a window, but at least a batch; rows: about that many rows a window (0: no limit);
     both may be changed between windows. search=False: a bad region goes to the end, without the search for the next
-    sound batch. Several windows may share one piece of the file (32 MiB), which goes away with the last of them.
+    sound batch. read_bytes: of the file are read at a time, at least a batch; the windows in a piece that was read share
+    it, and it goes away with the last of them.
     """
 
     def __init__(
@@ -185,27 +191,30 @@ class Scanner:
         start: int = 0,
         end: int | None = None,
         *,
-        window_bytes: int = WINDOW_BYTES,
+        window_bytes: int = KEPT_BYTES,
         rows: int = 0,
         search: bool = True,
+        read_bytes: int = WINDOW_BYTES,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"position {start} is no byte of a file", offset=start), source.path)
         self.tail: tuple[int, int] | None = None
         self.window_bytes, self.rows = window_bytes, rows
-        self._source, self._search = source, search
-        self._size = source.size()
+        self._source, self._search, self._read_bytes = source.held(), search, read_bytes
+        self._size = self._source.size()
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
         self._view, self._begin = memoryview(b""), start  # a piece of the file and its first byte
 
     def _load(self, at: int, room: int) -> None:
         """Have the room bytes at `at` in view."""
-        if at + room > self._begin + len(self._view):
-            self._view = memoryview(b"")
-            wanted = max(at + room, min(at + WINDOW_BYTES, self._end + _HEAD))
-            self._view = self._source.view(at, min(self._size, wanted))
-            self._begin = at
+        if at + room <= self._begin + len(self._view):
+            return
+        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + _HEAD)))
+        rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read once more
+        self._view = memoryview(b"")
+        self._view = self._source.view(at + len(rest), wanted, rest)
+        self._begin = at
 
     def _examine(self, at: int) -> Place:
         self._load(at, min(_HEAD, self._size - at))
@@ -220,9 +229,11 @@ class Scanner:
                 yield from self._strange(at, place)
                 place = None
                 continue
-            self._load(at, place.size)
+            self._load(at, max(place.size, min(self._read_bytes // 2, self._end - at)))
             data = self._view[at - self._begin :]
             done, last = hop(data[: max(place.size, self.window_bytes)], self._end - at, self.rows)
+            if not done:  # a batch that the one and not the other takes for sound
+                raise located(CorruptBatchError("no batch that can be read", position=at), self._source.path)
             data = data[:done]
             place = None
             if at + done < self._size:
@@ -258,6 +269,7 @@ class Scanner:
 
 def resync(source: Source, position: int, end: int | None = None) -> int | None:
     """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
+    source = source.held()
     size = source.size()
     end = size if end is None else min(end, size)
     budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl

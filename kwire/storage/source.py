@@ -1,39 +1,54 @@
-"""Where the bytes of a segment come from: local files by mmap in windows, other stores by ranged reads of fsspec."""
+"""Where the bytes of a segment come from: local files, pipes, other stores by ranged reads of fsspec."""
 
 from __future__ import annotations
 
 import glob
-import mmap
+import gzip
 import os
-from typing import Any, Protocol, TypeVar
+import stat
+import tempfile
+import weakref
+import zlib
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
-from kwire_c.failure import CorruptBatchError
+from kwire_c.failure import CorruptBatchError, DecodeError, LimitError
+from kwire_c.scan import read_piece
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 E = TypeVar("E", bound=Exception)
-_GRAIN = mmap.ALLOCATIONGRANULARITY
+_PIECE = 1 << 20  # bytes that a pipe is read by
+MOST_UNPACKED = 16 << 30  # bytes that a .gz may give
 
 
 class Source(Protocol):
-    """A file's bytes by position; nothing of it stays in memory but the views handed out."""
+    """A file's bytes by position; nothing of it stays in memory but the views handed out.
+
+    The bytes are copies: what another process does to the file meanwhile (a broker truncates on a leader change, and
+    when it closes a preallocated file) ends in an error, never in the end of this process.
+    """
 
     path: str
 
     def size(self) -> int:
         """Bytes of the file as it is now."""
 
-    def view(self, start: int, end: int) -> memoryview:
-        """Bytes [start, end) (inside the file), in one piece of their own that goes away with its last view."""
+    def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
+        """Bytes [start, end) (inside the file), in one piece of their own that goes away with its last view.
+
+        before: bytes of the file in front of start that the piece begins with: they are not read once more. Raises CorruptBatchError (.file) where the file has become shorter.
+        """
 
     def read(self, start: int, end: int) -> bytes:
-        """A copy of bytes [start, end), cut at the file's end; for small pieces."""
+        """Bytes [start, end), cut at the file's end; for small pieces."""
+
+    def held(self) -> Source:
+        """The same file as it is now, for one pass: it stays that file when another takes its name, or it goes."""
 
 
 class LocalSource:
-    """A local file. Each view is an mmap of its own; the file must not be truncated while views live.
-
-    (A page of a view that the file has no more of ends the process with SIGBUS. Reading into memory instead of mapping
-    costs 10 ns a record of 100 bytes, half of what all else does.)
-    """
+    """A local file, opened for each piece."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -42,29 +57,122 @@ class LocalSource:
         """Bytes of the file as it is now."""
         return os.stat(self.path).st_size
 
-    def view(self, start: int, end: int) -> memoryview:
-        """Bytes [start, end) as one mmap. Raises CorruptBatchError (.file) where the file has become shorter."""
-        if end <= start:
-            return memoryview(b"")
-        aligned = start - start % _GRAIN
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size < end:
-                reason = f"the file was cut to {size} bytes while it was read"
-                raise located(CorruptBatchError(reason, position=start), self.path)
-            window = mmap.mmap(descriptor, end - aligned, access=mmap.ACCESS_READ, offset=aligned)
-        finally:
-            os.close(descriptor)
-        return memoryview(window)[start - aligned :]
+    def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
+        """Bytes [start, end). Raises CorruptBatchError (.file) where the file has become shorter."""
+        return self.held().view(start, end, before)
 
     def read(self, start: int, end: int) -> bytes:
-        """A copy of bytes [start, end), cut at the file's end."""
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.pread(descriptor, max(0, end - start), start)
-        finally:
-            os.close(descriptor)
+        """Bytes [start, end), cut at the file's end."""
+        return self.held().read(start, end)
+
+    def held(self) -> Source:
+        """The file, open until this goes."""
+        return _OpenFile(self.path, open(self.path, "rb", buffering=0))  # noqa: SIM115 (closed with the source)
+
+
+class _OpenFile:
+    """A file that is open, under whatever name it was opened."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        self.path, self._file = path, file
+
+    def size(self) -> int:
+        """Bytes of the file as it is now."""
+        return os.fstat(self._file.fileno()).st_size
+
+    def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
+        """Bytes [start, end). Raises CorruptBatchError (.file) where the file has become shorter."""
+        data = read_piece(self._file.fileno(), start, end, before)
+        if len(data) < len(memoryview(before)) + end - start:
+            reason = f"the file was cut to {self.size()} bytes while it was read"
+            raise located(CorruptBatchError(reason, position=start), self.path)
+        return data
+
+    def read(self, start: int, end: int) -> bytes:
+        """Bytes [start, end), cut at the file's end."""
+        return read_piece(self._file.fileno(), start, end).tobytes()
+
+    def held(self) -> Source:
+        """Itself."""
+        return self
+
+
+class SpooledSource:
+    """What can only be read from its beginning on: a pipe, a terminal, a .gz. It goes through a temporary file.
+
+    once: it can be read once only, so the temporary file stays as long as the source; that of a .gz goes with the last
+    who reads, and is made again.
+    """
+
+    def __init__(self, path: str, once: bool) -> None:
+        self.path, self.once = path, once
+        self._kept: _OpenFile | None = None
+        self._open: weakref.ref[_OpenFile] | None = None
+        self._size: int | None = None
+
+    def __getstate__(self) -> Any:
+        if self._kept is not None:
+            raise TypeError(f"{self.path} was read here: it cannot be read again in another process")
+        return self.__dict__ | {"_open": None}
+
+    def size(self) -> int:
+        """Bytes that come, unpacked; reads it all."""
+        if self._size is None:
+            self._size = self.held().size()
+        return self._size
+
+    def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
+        """Bytes [start, end)."""
+        return self.held().view(start, end, before)
+
+    def read(self, start: int, end: int) -> bytes:
+        """Bytes [start, end), cut at the end."""
+        return self.held().read(start, end)
+
+    def held(self) -> Source:
+        """The temporary file. Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much."""
+        spool = None if self._open is None else self._open()
+        if spool is None:
+            file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with the last who holds it)
+            with open(self.path, "rb") as stream:
+                _copy(stream, file, self.path)
+            file.flush()
+            spool = _OpenFile(self.path, file)
+            self._open = weakref.ref(spool)
+            self._kept = spool if self.once else None
+        return spool
+
+
+def _copy(stream: IO[bytes], file: IO[bytes], path: str) -> None:
+    """A stream, unpacked where it is gzip, into a file."""
+    head = stream.read(2)
+    while len(head) == 1 and (more := stream.read(1)):
+        head += more
+    plain: Any = _Rejoined(head, stream)
+    if head == b"\x1f\x8b":
+        plain = gzip.GzipFile(fileobj=plain)
+    try:
+        while piece := plain.read(_PIECE):
+            file.write(piece)
+            if head == b"\x1f\x8b" and file.tell() > MOST_UNPACKED:
+                raise located(LimitError("the gzip stream gives too much", limit=MOST_UNPACKED), path)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        reason = f"the gzip stream is damaged: {' '.join(str(error).split())}"
+        raise located(DecodeError(reason, offset=file.tell()), path) from None
+
+
+class _Rejoined:
+    """A stream with the bytes in front of it that were taken to look at."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self.head, self.stream = head, stream
+
+    def read(self, size: int = -1) -> bytes:
+        """As a file's."""
+        if not self.head:
+            return self.stream.read(size)
+        taken, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
+        return taken + (self.stream.read() if size < 0 else b"")
 
 
 class RemoteSource:
@@ -74,14 +182,15 @@ class RemoteSource:
         self.path = path
         self._options = options or {}
         self._opened: tuple[Any, str] | None = None
+        self._process = 0
 
     def _store(self) -> tuple[Any, str]:
-        if self._opened is None:
-            self._opened = store_of(self.path, self._options)
+        if self._opened is None or self._process != os.getpid():  # what a parent process opened is of no use after fork
+            self._opened, self._process = store_of(self.path, self._options), os.getpid()
         return self._opened
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "_options": self._options, "_opened": None}
+        return {"path": self.path, "_options": self._options, "_opened": None, "_process": 0}
 
     def size(self) -> int:
         """Bytes of the object as it is now."""
@@ -89,9 +198,13 @@ class RemoteSource:
         store.invalidate_cache(store._parent(path))
         return int(store.info(path)["size"])
 
-    def view(self, start: int, end: int) -> memoryview:
-        """Bytes [start, end), fetched."""
-        return memoryview(self.read(start, end))
+    def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
+        """Bytes [start, end), fetched. Raises CorruptBatchError (.file) where the object has become shorter."""
+        data = self.read(start, end)
+        if len(data) < end - start:
+            reason = f"the object has no {end - start} bytes from byte {start} on any more"
+            raise located(CorruptBatchError(reason, position=start), self.path)
+        return memoryview(b"".join((before, data)) if before else data)
 
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), fetched; cut at the object's end."""
@@ -99,6 +212,10 @@ class RemoteSource:
             return b""
         store, path = self._store()
         return bytes(store.cat_file(path, start=start, end=end))
+
+    def held(self) -> Source:
+        """Itself: a store's object is replaced, not changed."""
+        return self
 
 
 def located(error: E, path: str) -> E:
@@ -115,8 +232,10 @@ def is_url(path: str) -> bool:
 
 
 def plain(path: str | os.PathLike[str]) -> str:
-    """Path as text; file:// and local:// URLs as the local paths they are."""
+    """Path as text; file:// and local:// URLs as the local paths they are, - as standard input."""
     text = os.fspath(path)
+    if text == "-":
+        return "/dev/stdin"
     for scheme in ("file://", "local://"):
         if text.startswith(scheme):
             return text[len(scheme) :]
@@ -136,7 +255,27 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
 def open_source(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> Source:
     """The Source of a path or URL; nothing is opened yet. options: keywords for the fsspec file system."""
     text = plain(path)
-    return RemoteSource(text, options) if is_url(text) else LocalSource(text)
+    if is_url(text):
+        return RemoteSource(text, options)
+    once = _is_stream(text)
+    return SpooledSource(text, once) if once or text.endswith(".gz") else LocalSource(text)
+
+
+def _is_stream(path: str) -> bool:
+    """Whether a path is a pipe, a socket or a terminal. Raises OSError for a folder, and for a device."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(21, "Is a directory", path)
+    if stat.S_ISCHR(mode):
+        with open(path, "rb", buffering=0) as device:
+            if device.isatty() or os.path.samefile(path, os.devnull):
+                return True
+    if stat.S_ISBLK(mode) or stat.S_ISCHR(mode):
+        raise OSError(22, "is a device, not a file of record batches", path)
+    return not stat.S_ISREG(mode)
 
 
 class Folder(Protocol):

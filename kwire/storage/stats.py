@@ -13,6 +13,8 @@ from kwire_c.failure import KwireError
 if TYPE_CHECKING:
     from kwire.storage.indexed import IndexedSegment
 
+MOST_PRODUCERS, MOST_EPOCHS = 100_000, 1000  # of which each is told; what comes after them is counted together
+OTHERS = -2  # the producer id under which it is
 _MOST_BINS = 2048
 _Key = TypeVar("_Key", int, str)
 
@@ -34,12 +36,22 @@ class CodecStats:
 
 @dataclass
 class ProducerStats:
-    """What one producer id wrote. epochs: the producer epochs seen, sorted."""
+    """What one producer id wrote."""
 
     batches: int = 0
     records: int = 0
     transactional: int = 0
-    epochs: tuple[int, ...] = ()
+    _epochs: set[int] = field(default_factory=set)
+
+    @property
+    def epochs(self) -> tuple[int, ...]:
+        """The producer epochs seen, sorted; MOST_EPOCHS at most."""
+        return tuple(sorted(self._epochs))
+
+    def add_epoch(self, epoch: int) -> None:
+        """Note a producer epoch."""
+        if len(self._epochs) < MOST_EPOCHS:
+            self._epochs.add(epoch)
 
 
 @dataclass
@@ -85,7 +97,8 @@ class SegmentStats:
     """What a segment holds, or several together. Sizes in bytes, times in milliseconds; -1 where there is nothing.
 
     records counts data, control_records markers; sizes: batches by size, power of two above -> how many;
-    times are those of data; bad: damaged batches or regions; tail: bytes behind the last whole batch.
+    times are those of data; bad: damaged batches or regions; tail: bytes behind the last whole batch; producers: by id,
+    those past MOST_PRODUCERS together as OTHERS.
     """
 
     path: str = ""
@@ -152,14 +165,20 @@ class SegmentStats:
         codec.stored += batch.size
         codec.plain += plain
         if batch.producer_id >= 0:
-            producer = self.producers.setdefault(batch.producer_id, ProducerStats())
+            producer = self._producer(batch.producer_id)
             producer.batches += 1
             producer.transactional += batch.is_transactional
             producer.records += 0 if batch.is_control else count
-            if batch.producer_epoch not in producer.epochs:
-                producer.epochs = tuple(sorted((*producer.epochs, batch.producer_epoch)))
+            producer.add_epoch(batch.producer_epoch)
         if not batch.is_control:
             self.times.add_span(earliest, latest, count)
+
+    def _producer(self, number: int) -> ProducerStats:
+        found = self.producers.get(number)
+        if found is None:
+            number = number if len(self.producers) < MOST_PRODUCERS else OTHERS
+            found = self.producers.setdefault(number, ProducerStats())
+        return found
 
     def _widen(self, earliest: int, latest: int) -> None:
         if earliest >= 0 and (self.min_timestamp < 0 or earliest < self.min_timestamp):
@@ -189,10 +208,11 @@ class SegmentStats:
             into.batches, into.records = into.batches + codec.batches, into.records + codec.records
             into.stored, into.plain = into.stored + codec.stored, into.plain + codec.plain
         for number, producer in other.producers.items():
-            one = self.producers.setdefault(number, ProducerStats())
+            one = self._producer(number)
             one.batches, one.records = one.batches + producer.batches, one.records + producer.records
             one.transactional += producer.transactional
-            one.epochs = tuple(sorted({*one.epochs, *producer.epochs}))
+            for epoch in producer.epochs:
+                one.add_epoch(epoch)
         self.times.merge(other.times)
 
     def to_json(self) -> dict[str, Any]:

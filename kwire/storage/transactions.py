@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kwire.storage.scan import Scanner, checksum_holds
+from kwire.storage.source import located
+from kwire_c.failure import LimitError
 from kwire_c.scan import next_marked
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from kwire.storage.scan import Window
     from kwire.storage.source import Source
 
+MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment: some 300 MiB of memory
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _ABORT, _COMMIT = 0, 1
 _fields = Struct(">qi4xb4xh20xq").unpack_from  # base offset, length, magic, attributes, producer id
@@ -23,9 +27,9 @@ _fields = Struct(">qi4xb4xh20xq").unpack_from  # base offset, length, magic, att
 class Transactions(NamedTuple):
     """What read_committed needs to know of a piece of a partition; plain data, pickles, small.
 
-    aborted: (producer id, first offset, offset of the abort marker) in order;
-    open: (producer id, first offset) of transactions without a marker: that producer's transactional batches from there
-    on are left out.
+    aborted: (producer id, first offset, offset of the abort marker), ascending;
+    open: (producer id, first offset) of transactions without a marker, ascending: that producer's transactional batches
+    from there on are left out.
     """
 
     aborted: Sequence[tuple[int, int, int]] = ()
@@ -38,7 +42,8 @@ class Transactions(NamedTuple):
             producer, first, last = self.aborted[at]
             if producer == producer_id and first <= base_offset <= last:
                 return True
-        return any(producer == producer_id and base_offset >= first for producer, first in self.open)
+        at = bisect_right(self.open, (producer_id, base_offset)) - 1
+        return at >= 0 and self.open[at][0] == producer_id
 
 
 class FirstMarkers:
@@ -46,46 +51,107 @@ class FirstMarkers:
 
     def __init__(self, source: Source) -> None:
         self._found: dict[int, tuple[int, int]] = {}
-        self._windows: Iterator[Window] | None = None
+        self._at: int | None = 0  # what stands in front of it was read; None: all was
         self._source = source
 
     def of(self, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker, None if there is none."""
-        if self._windows is None:
-            self._windows = iter(Scanner(self._source))
-        while producer not in self._found:
-            window = next(self._windows, None)
-            if window is None:
-                return None
+        if producer not in self._found and self._at is not None:
+            self._read_to(producer)
+        return self._found.get(producer)
+
+    def _read_to(self, producer: int) -> None:
+        assert self._at is not None
+        for window in Scanner(self._source, self._at):
             for at, end, base, attributes, one in _marked(window):
                 if attributes & _CONTROL and one not in self._found:
                     kind = marker_type(window.data[at:end])
                     if kind in (_ABORT, _COMMIT):
                         self._found[one] = (base, kind)
-        return self._found[producer]
+            _bounded(self._found, self._source)
+            self._at = window.end
+            if producer in self._found:
+                return
+        self._at = None
+
+
+class HasMarkers(Protocol):
+    """A segment."""
+
+    @property
+    def first_markers(self) -> FirstMarkers:
+        """The first transaction marker of each producer in it."""
+
+
+class LaterMarkers:
+    """The segments of a partition in order, asked for the first marker of a producer behind one of them.
+
+    What was found answers for every segment from the asking one up to where it stands, so that a partition is gone
+    through once, however many of its segments ask.
+    """
+
+    def __init__(self, segments: Sequence[HasMarkers]) -> None:
+        self._segments = segments
+        self._last: dict[int, tuple[int, int, tuple[int, int] | None]] = {}  # producer -> asked behind, stands in, marker
+
+    def behind(self, number: int, producer: int) -> tuple[int, int] | None:
+        """(offset, type) of the producer's first marker in the segments behind that number, None if there is none."""
+        asked, found, marker = self._last.get(producer, (-1, -1, None))
+        if not asked <= number < found:
+            found, marker = len(self._segments), None
+            for later in range(number + 1, len(self._segments)):
+                marker = self._segments[later].first_markers.of(producer)
+                if marker is not None:
+                    found = later
+                    break
+            self._last[producer] = number, found, marker
+        return marker
+
+
+class AbortedByIndex:
+    """The entries of .txnindex files, found by producer and offsets."""
+
+    def __init__(self, entries: Iterable[AbortedTransaction]) -> None:
+        ranges: dict[int, list[tuple[int, int]]] = {}
+        for entry in entries:
+            ranges.setdefault(entry.producer_id, []).append((entry.first_offset, entry.last_offset))
+        self._ranges = {producer: _joined(sorted(found)) for producer, found in ranges.items()}
+
+    def __contains__(self, producer: int) -> bool:
+        return producer in self._ranges
+
+    def of(self, producer: int, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """(first offset, offset of the abort marker) of the producer's transactions that touch [first, last]."""
+        found = self._ranges.get(producer, ())
+        at = bisect_left(found, first, key=lambda one: one[1])
+        while at < len(found) and found[at][0] <= last:
+            yield found[at]
+            at += 1
 
 
 def find_transactions(
     source: Source,
     start: int,
     end: int | None,
-    later: Sequence[FirstMarkers],
-    listed: Iterable[AbortedTransaction],
+    later: Callable[[int], tuple[int, int] | None],
+    listed: AbortedByIndex,
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of source belong to.
 
-    Looks for their markers behind end too, and in the later segments of the partition, as far as needed. listed: the
-    entries of their .txnindex files; an entry counts unless the markers in the data contradict it.
+    Looks for their markers behind end too, and then in the later segments of the partition: later gives the first
+    marker (offset, type) of a producer in them. listed: what their .txnindex files and that of source say; an entry
+    counts unless the markers in the data contradict it. Raises LimitError where more than MOST_PRODUCERS are there.
     """
     size = source.size()
     end = size if end is None else end
     pending: dict[int, int] = {}  # producer -> first offset seen of its running transaction
     aborted: list[tuple[int, int, int]] = []
-    markers: dict[int, list[tuple[int, int]]] = {}
+    markers: dict[int, array[int]] = {}  # of producers that are listed: twice the offset, and one for a commit
     touched: dict[int, tuple[int, int]] = {}  # producer -> its first and last transactional batch in the range
 
     def settle(producer: int, offset: int, kind: int) -> None:
-        markers.setdefault(producer, []).append((offset, kind))
+        if producer in listed and offset >= 0:
+            markers.setdefault(producer, array("Q")).append(offset << 1 | (kind == _COMMIT))
         first = pending.pop(producer, None)
         if first is not None and kind == _ABORT:
             aborted.append((producer, first, offset))
@@ -99,25 +165,32 @@ def find_transactions(
             else:
                 pending.setdefault(producer, base)
                 touched[producer] = (touched.get(producer, (base, base))[0], base)
+        _bounded(touched, source)
+        _bounded(aborted, source, MOST_ABORTED)
     if pending and end < size:
         _settle_behind(Scanner(source, end), pending, settle)
     for producer in list(pending):
-        for segment in later:
-            marker = segment.of(producer)
-            if marker is not None:
-                settle(producer, *marker)
-                break
-    for entry in listed:
-        first, last = touched.get(entry.producer_id, (0, -1))
-        if entry.last_offset < first or entry.first_offset > last:
+        marker = later(producer)
+        if marker is not None:
+            settle(producer, *marker)
+    for producer, (low, high) in touched.items():
+        if producer not in listed:
             continue
-        seen = markers.get(entry.producer_id, ())
-        if not any(
-            entry.first_offset <= offset < entry.last_offset or (offset == entry.last_offset and kind == _COMMIT)
-            for offset, kind in seen
-        ):
-            aborted.append((entry.producer_id, entry.first_offset, entry.last_offset))
+        seen = sorted(markers.get(producer, ()))
+        for first, last in listed.of(producer, low, high):
+            at = bisect_left(seen, first << 1)  # a marker inside contradicts, and a commit at its end
+            inside = at < len(seen) and seen[at] < last << 1
+            at = bisect_left(seen, last << 1 | 1, at)
+            if not inside and not (at < len(seen) and seen[at] == last << 1 | 1):
+                aborted.append((producer, first, last))
     return Transactions(_merged(aborted), sorted(pending.items()))
+
+
+def _bounded(known: Sized, source: Source, most: int = MOST_PRODUCERS) -> None:
+    """Refuses more producers, or aborted transactions, than memory is for."""
+    if len(known) > most:
+        what = "producers with transactions" if most == MOST_PRODUCERS else "aborted transactions"
+        raise located(LimitError(f"too many {what} in one segment", limit=most, needed=len(known)), source.path)
 
 
 def _settle_behind(
@@ -172,3 +245,14 @@ def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         else:
             merged.append((producer, first, last))
     return merged
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Of one producer, in order of their beginnings: overlapping ones, which no broker writes, joined."""
+    joined: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if joined and first <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.codec.records import BadBatch
 from kwire.storage.discovery import beside
 from kwire.storage.pieces import SegmentBatches
+from kwire.storage.transactions import MOST_PRODUCERS
 from kwire_c.failure import KwireError
 
 if TYPE_CHECKING:
     from kwire.storage.indexed import IndexedSegment
-    from kwire.storage.indexes import OffsetIndex, TimeIndex, TransactionIndex
+    from kwire.storage.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
+
+MOST_FINDINGS = 10_000  # of one segment, one by one
 
 
 class Finding(NamedTuple):
@@ -37,9 +40,25 @@ class Finding(NamedTuple):
         return f"{self.path}{place}: {self.kind}: {self.message}"
 
 
+class Findings(list[Finding]):
+    """Findings, of which MOST_FINDINGS are told; .more counts those after them."""
+
+    more = 0
+
+    def add(self, finding: Finding) -> None:
+        """Tell a finding, or count it."""
+        if len(self) < MOST_FINDINGS:
+            self.append(finding)
+        else:
+            self.more += 1
+
+
 def verify_segment(segment: IndexedSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
-    """What is wrong with one segment and the indexes beside it; every record is read. progress: takes bytes done."""
-    found: list[Finding] = []
+    """What is wrong with one segment and the indexes beside it; every record is read. progress: takes bytes done.
+
+    At most MOST_FINDINGS, and one more that says how many there were besides.
+    """
+    found = Findings()
     checks: list[Any] = [_Batches(segment, found)]
     if segment.index is not None:
         checks.append(_Index(segment, segment.index, found))
@@ -53,7 +72,7 @@ def verify_segment(segment: IndexedSegment, progress: Callable[[int], None] | No
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
         error = getattr(batch, "error", None)
         if error is not None:
-            found.append(Finding(segment.path, batch.position, getattr(error, "offset", -1), "batch", _reason(error)))
+            found.add(Finding(segment.path, batch.position, getattr(error, "offset", -1), "batch", _reason(error)))
             continue
         for check in checks:
             check.batch(batch)
@@ -61,9 +80,11 @@ def verify_segment(segment: IndexedSegment, progress: Callable[[int], None] | No
         position, left = iterator.tail
         zeros = not any(segment.source.read(position, position + 64))
         what = "zeros, as Kafka allocates ahead" if zeros else "of a batch that is not complete"
-        found.append(Finding(segment.path, position, -1, "tail", f"{left} bytes {what}"))
+        found.add(Finding(segment.path, position, -1, "tail", f"{left} bytes {what}"))
     for check in checks:
         check.end()
+    if found.more:
+        found.append(Finding(segment.path, -1, -1, "batch", f"{found.more} more findings, which are not told"))
     return found
 
 
@@ -96,13 +117,13 @@ def _reason(error: Any) -> str:
 class _Batches:
     """Offsets, timestamps and leader epochs of the batches themselves."""
 
-    def __init__(self, segment: IndexedSegment, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, found: Findings) -> None:
         self.segment, self.found = segment, found
         self.last = -1
         self.epoch = -1
 
     def report(self, batch: Any, kind: str, message: str) -> None:
-        self.found.append(Finding(self.segment.path, batch.position, batch.base_offset, kind, message))
+        self.found.add(Finding(self.segment.path, batch.position, batch.base_offset, kind, message))
 
     def batch(self, batch: Any) -> None:
         base, last = batch.base_offset, batch.last_offset
@@ -132,26 +153,36 @@ class _Batches:
 class _Index:
     """The .index: every entry points to a batch, and its offset ends one there."""
 
-    def __init__(self, segment: IndexedSegment, index: OffsetIndex, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, index: OffsetIndex, found: Findings) -> None:
         self.path = beside(segment.path, ".index")
         self.found = found
-        self.rest = sorted(((position, offset) for offset, position in index.entries), reverse=True)
+        self.entries = [] if index.damage else index.entries  # rising, unless the index is damaged
+        self.next = 0
         self.active: tuple[int, int] | None = None
         if index.damage:
-            found.append(Finding(self.path, -1, -1, "index", index.damage))
+            found.add(Finding(self.path, -1, -1, "index", index.damage))
 
     def report(self, entry: tuple[int, int], message: str) -> None:
         position, offset = entry
-        self.found.append(Finding(self.path, -1, offset, "index", f"entry ({offset}, {position}) {message}"))
+        self.found.add(Finding(self.path, -1, offset, "index", f"entry ({offset}, {position}) {message}"))
+
+    def _entry(self) -> tuple[int, int] | None:
+        """The next entry as (position, offset)."""
+        if self.next == len(self.entries):
+            return None
+        offset, position = self.entries[self.next]
+        return position, offset
 
     def batch(self, batch: Any) -> None:
-        while self.rest and self.rest[-1][0] < batch.position:
-            self.report(self.rest.pop(), "points to no batch")
-        while self.rest and self.rest[-1][0] == batch.position:
+        while (entry := self._entry()) and entry[0] < batch.position:
+            self.next += 1
+            self.report(entry, "points to no batch")
+        if entry and entry[0] == batch.position:
             self._close()
-            self.active = self.rest.pop()
-            if batch.base_offset > self.active[1]:
-                self.report(self.active, f"points to a batch that begins at offset {batch.base_offset}")
+            self.next += 1
+            self.active = entry
+            if batch.base_offset > entry[1]:
+                self.report(entry, f"points to a batch that begins at offset {batch.base_offset}")
                 self.active = None
         if self.active and batch.last_offset >= self.active[1]:
             if batch.last_offset > self.active[1] and batch.magic == 2:
@@ -164,65 +195,78 @@ class _Index:
 
     def end(self) -> None:
         self._close()
-        for entry in reversed(self.rest):
+        while entry := self._entry():
+            self.next += 1
             self.report(entry, "points to no batch")
 
 
 class _TimeIndex:
     """The .timeindex: an entry holds the largest timestamp so far, and the offset of the batch that has it."""
 
-    def __init__(self, segment: IndexedSegment, index: TimeIndex, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, index: TimeIndex, found: Findings) -> None:
         self.path = beside(segment.path, ".timeindex")
         self.found = found
-        self.rest = sorted(((offset, time) for time, offset in index.entries), reverse=True)
+        self.entries = [] if index.damage else index.entries
+        self.next = 0
         self.largest = -1
         if index.damage:
-            found.append(Finding(self.path, -1, -1, "timeindex", index.damage))
+            found.add(Finding(self.path, -1, -1, "timeindex", index.damage))
 
     def batch(self, batch: Any) -> None:
         self.largest = max(self.largest, batch.max_timestamp)
-        while self.rest and self.rest[-1][0] <= batch.last_offset:
-            offset, time = self.rest.pop()
+        while self.next < len(self.entries) and self.entries[self.next][1] <= batch.last_offset:
+            time, offset = self.entries[self.next]
+            self.next += 1
             if time != self.largest:
                 message = f"entry ({time}, {offset}) disagrees: the largest timestamp up to there is {self.largest}"
-                self.found.append(Finding(self.path, -1, offset, "timeindex", message))
+                self.found.add(Finding(self.path, -1, offset, "timeindex", message))
 
     def end(self) -> None:
-        for offset, time in reversed(self.rest):
+        for at in range(self.next, len(self.entries)):
+            time, offset = self.entries[at]
             message = f"entry ({time}, {offset}) points behind the last offset"
-            self.found.append(Finding(self.path, -1, offset, "timeindex", message))
+            self.found.add(Finding(self.path, -1, offset, "timeindex", message))
 
 
 class _TransactionIndex:
     """The .txnindex: entries stand for abort markers, and abort markers of transactions seen have an entry."""
 
-    def __init__(self, segment: IndexedSegment, index: TransactionIndex, found: list[Finding]) -> None:
+    def __init__(self, segment: IndexedSegment, index: TransactionIndex, found: Findings) -> None:
         self.path = beside(segment.path, ".txnindex")
         self.found = found
-        self.entries = {(entry.last_offset, entry.producer_id): entry for entry in index.entries}
-        self.unseen = sorted(self.entries, reverse=True)
+        self.entries = [] if index.damage else index.entries
+        self.next = 0
         self.running: set[int] = set()
         if index.damage:
-            found.append(Finding(self.path, -1, -1, "txnindex", index.damage))
+            found.add(Finding(self.path, -1, -1, "txnindex", index.damage))
 
     def report(self, offset: int, message: str) -> None:
-        self.found.append(Finding(self.path, -1, offset, "txnindex", message))
+        self.found.add(Finding(self.path, -1, offset, "txnindex", message))
 
     def batch(self, batch: Any) -> None:
         aborts = False
         if batch.is_transactional and batch.is_control:
             aborts = any((record.key or b"")[2:4] == b"\0\0" for record in batch)
-            listed = (batch.last_offset, batch.producer_id) in self.entries
+            listed = any(entry.producer_id == batch.producer_id for entry in self._upto(batch.last_offset, exactly=True))
             if aborts and batch.producer_id in self.running and not listed:
                 self.report(batch.last_offset, f"the abort of producer {batch.producer_id} has no entry")
             self.running.discard(batch.producer_id)
-        elif batch.is_transactional:
+        elif batch.is_transactional and len(self.running) < MOST_PRODUCERS:  # those after them are not checked
             self.running.add(batch.producer_id)
-        while self.unseen and self.unseen[-1][0] <= batch.last_offset:
-            offset, producer = self.unseen.pop()
-            if offset >= batch.base_offset and not (aborts and producer == batch.producer_id):
-                self.report(offset, f"no abort marker of producer {producer} stands at that offset")
+        for entry in self._upto(batch.last_offset):
+            self.next += 1
+            if entry.last_offset >= batch.base_offset and not (aborts and entry.producer_id == batch.producer_id):
+                message = f"no abort marker of producer {entry.producer_id} stands at that offset"
+                self.report(entry.last_offset, message)
+
+    def _upto(self, offset: int, exactly: bool = False) -> Iterator[AbortedTransaction]:
+        """The next entries whose marker stands at or in front of an offset, or right there."""
+        at = self.next
+        while at < len(self.entries) and self.entries[at].last_offset <= offset:
+            if not exactly or self.entries[at].last_offset == offset:
+                yield self.entries[at]
+            at += 1
 
     def end(self) -> None:
-        for offset, producer in reversed(self.unseen):
-            self.report(offset, f"the entry of producer {producer} points behind the last offset")
+        for entry in self.entries[self.next :]:
+            self.report(entry.last_offset, f"the entry of producer {entry.producer_id} points behind the last offset")
