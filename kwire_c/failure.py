@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwire_c.printable import printable
+
 
 class KwireError(ValueError):
-    """Base of every error that kwire raises for bad data, bad values or refused limits."""
+    """Base of every error that kwire raises for bad data, bad values or refused limits.
+
+    Its text may be shown anywhere: what others wrote into it (names, hosts, a broker's words) cannot move a terminal.
+    """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.args, self.__dict__))

@@ -13,6 +13,8 @@ from kwire.capture.exchange import Exchange, Lost, api_name
 from kwire.capture.files import captures, read_capture
 
 _MOST_LOST = 10_000  # different losses that are listed one by one
+_MOST_USES = 20_000  # different uses, likewise
+_MOST_NAME = 500  # characters of a client id or of a software's name
 
 
 class User(NamedTuple):
@@ -21,6 +23,13 @@ class User(NamedTuple):
     client_id: str | None
     software: str | None
     address: str | None
+
+
+OTHERS = User("(other clients, each of which is not listed)", None, None)
+
+
+def _short(name: str | None) -> str | None:
+    return name if name is None or len(name) <= _MOST_NAME else name[: _MOST_NAME - 1] + "…"
 
 
 @dataclass(slots=True)
@@ -50,7 +59,8 @@ class Use:
 class Audit:
     """What was found in captures, for a target release ("4.4").
 
-    exchanges: how many there are by outcome; lost: what the captures lack or cannot be read, alike ones together.
+    exchanges: how many there are by outcome; lost: what the captures lack or cannot be read, alike ones together. After
+    20,000 different uses those of further clients are put together as OTHERS.
     """
 
     to: str
@@ -84,9 +94,13 @@ class Audit:
             self._add_lost(event)
             return
         self.exchanges[event.outcome] += 1
-        user = User(event.client_id, event.connection.software, event.connection.address)
+        user = User(_short(event.client_id), _short(event.connection.software), event.connection.address)
         key = (user, event.api_key, event.version)
         use = self._uses.get(key)
+        if use is None and len(self._uses) >= _MOST_USES:
+            user = OTHERS
+            key = (user, event.api_key, event.version)
+            use = self._uses.get(key)
         if use is None:
             breaks, note = verdict(event.api_key, event.version, self.to)
             use = self._uses[key] = Use(user, event.api_key, event.version, breaks, note)

@@ -95,7 +95,7 @@ class Exchange:
         if self.response is None:
             return None
         found = kwire.decode_response(self.response.data, api=self.api_key, version=self.version, lenient=True)
-        return without_secrets(found)
+        return without_secrets(found, kwire.decode_request(self.request.data, lenient=True) if _wraps(found) else None)
 
     def to_json(self) -> dict[str, Any]:
         """Both messages as Kafka's JsonConverter writes them: {"request": ..., "response": ... or None}.
@@ -107,6 +107,10 @@ class Exchange:
             "request": kwire.to_json(request.message, request.version),
             "response": None if response is None else kwire.to_json(response.message, response.version),
         }
+
+
+def _wraps(response: kwire.Response) -> bool:
+    return response.name == "Envelope"
 
 
 _NAMES = {row.key: row.name for row in schema.apis()}

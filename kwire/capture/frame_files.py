@@ -15,7 +15,7 @@ from typing import Any
 import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.pairing import Pairing
-from kwire.capture.streams import MAX_FRAME
+from kwire.capture.streams import MAX_FRAME, MOST_HELD, MOST_WAITING
 
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
@@ -127,6 +127,7 @@ def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
     """
     text, data = pair_of(path)
     pairings: dict[Any, Pairing] = {}
+    held = 0
     lines, frames = _Packed(text), _Packed(data)
     try:
         for number, line in enumerate(lines.lines(), 1):
@@ -134,14 +135,26 @@ def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
             pairing = pairings.get(row["conn"])
             if pairing is None:
                 if len(pairings) >= _MOST_CONNECTIONS:
-                    yield from _closed(pairings.pop(next(iter(pairings))))
+                    oldest = pairings.pop(next(iter(pairings)))
+                    held -= oldest.held
+                    yield from _closed(oldest)
                 connection = Connection(text, len(pairings), row.get("client"), row.get("server"))
                 if isinstance(row["conn"], int):
                     connection.number = row["conn"]
                 pairing = pairings[row["conn"]] = Pairing(connection)
+            before = pairing.held
             _take(pairing, row, frames, text, number)
-            events, pairing.events = pairing.events, []
-            yield from events
+            if pairing.held > MOST_WAITING:
+                pairing.relieve()
+            held += pairing.held - before
+            if held > MOST_HELD:
+                for one in sorted(pairings.values(), key=lambda pairing: -pairing.held):
+                    if held <= MOST_HELD * 3 // 4:
+                        break
+                    held -= one.held
+                    one.relieve()
+                    yield from one.take_events()
+            yield from pairing.take_events()
         for pairing in pairings.values():
             yield from _closed(pairing)
         for broken in (lines.broken, frames.broken):
@@ -283,5 +296,5 @@ class FrameWriter:
         }
 
     def _add(self, row: dict[str, Any]) -> None:
-        self._lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        self._lines.write(json.dumps(row).encode() + b"\n")
         self.frames += 1

@@ -14,6 +14,8 @@ from typing import IO, Any, NamedTuple
 import kwire
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
+_HEAD = 2048  # bytes of a packet in which all its headers stand: dpkt copies what it is given with each of them
+_MOST_INTERFACES = 10_000  # of one section
 _LATEST = 1 << 62  # microseconds
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x34\xcd\xb2\xa1")
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
@@ -67,7 +69,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[Segment]:
     except ImportError as error:
         raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
     link_layers = _link_layers(dpkt)
-    wrong = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError)
+    wrong = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
     with _open(path) as file:
         for time, link, packet in _packets(dpkt, file, path, unread):
             layer = link_layers.get(link)
@@ -76,7 +78,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[Segment]:
                 continue
             unread.read += 1
             try:
-                segment = _segment(dpkt, time, layer(packet), unread)
+                segment = _segment(dpkt, time, layer(packet[:_HEAD]), packet, unread)
             except wrong:
                 unread.damaged += 1
                 continue
@@ -128,7 +130,8 @@ def _packets(dpkt: Any, file: IO[bytes], path: str, unread: Unread) -> Iterator[
         raise
     except dpkt.NeedData:
         unread.end = f"the file ends inside a packet, at byte {bounded.position}"
-    except (dpkt.Error, struct.error, ValueError, ArithmeticError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (dpkt.Error, struct.error, ValueError, LookupError, ArithmeticError, EOFError, zlib.error,
+            gzip.BadGzipFile) as error:
         unread.end = f"the file cannot be read behind byte {bounded.position}: {' '.join(str(error).split())}"
 
 
@@ -140,8 +143,7 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
         if len(head) < 8:
             raise dpkt.NeedData
         if head[:4] == _PCAPNG:
-            mark = file.read(4)
-            order = "<" if mark == b"\x4d\x3c\x2b\x1a" else ">"
+            order = "<" if _exactly(dpkt, file, 4) == b"\x4d\x3c\x2b\x1a" else ">"
             interfaces.clear()
             (size,) = struct.unpack(order + "I", head[4:])
             if size < 28:
@@ -154,6 +156,8 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
         body = _exactly(dpkt, file, size - 8)[:-4]
         if kind == _INTERFACE:
             link, _, snap = struct.unpack_from(order + "HHI", body)
+            if len(interfaces) == _MOST_INTERFACES:
+                raise ValueError(f"more than {_MOST_INTERFACES} interfaces in one section")
             interfaces.append((link, *_clock(order, body[8:]), snap))
         elif kind in (_ENHANCED, _OLD_PACKET):
             number, high, low, captured, _ = struct.unpack_from(order + "IIIII", body)
@@ -185,6 +189,8 @@ def _clock(order: str, options: bytes) -> tuple[int, int]:
     while at + 4 <= len(options):
         code, size = struct.unpack_from(order + "HH", options, at)
         value = options[at + 4 : at + 4 + size]
+        if len(value) < size:
+            break
         if code == 9 and size == 1:
             ticks = 2 ** (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
         elif code == 14 and size == 8:
@@ -229,8 +235,8 @@ def _below_tags(dpkt: Any, packet: Any) -> Any:
     return found
 
 
-def _segment(dpkt: Any, time: int, packet: Any, unread: Unread) -> Segment | None:
-    """The TCP segment in an IP packet; None for other protocols."""
+def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unread) -> Segment | None:
+    """The TCP segment in an IP packet; None for other protocols. whole_packet: all of what packet was read from."""
     if isinstance(packet, dpkt.ip.IP):
         family, protocol = socket.AF_INET, packet.p
         fragment = bool(packet.mf or packet.offset)
@@ -253,7 +259,11 @@ def _segment(dpkt: Any, time: int, packet: Any, unread: Unread) -> Segment | Non
         unread.damaged += 1
         return None
     data = bytes(tcp.data)
-    size = len(data) if whole is None else max(len(data), whole - tcp.off * 4)
+    told = None if whole is None else whole - tcp.off * 4
+    if len(whole_packet) > _HEAD and (told is None or told > len(data)):  # it goes on behind the head
+        start = _HEAD - len(data)
+        data = whole_packet[start:] if told is None else whole_packet[start : start + told]
+    size = len(data) if told is None else max(len(data), told)
     flags = tcp.flags
     return Segment(
         time, _endpoint(family, packet.src, tcp.sport), _endpoint(family, packet.dst, tcp.dport), tcp.seq,

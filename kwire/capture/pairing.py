@@ -10,6 +10,7 @@ from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 
 _SASL_HANDSHAKE, _API_VERSIONS = 17, 18
 _NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
+_MOST_TRAILING = 16  # bytes that a client's request may have too many, so that it is still taken for one
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
 _MOST_KEY, _MOST_VERSION = 1000, 100  # an API beyond what kwire knows may be newer; beyond these it is no Kafka
 
@@ -126,6 +127,11 @@ class Pairing:
         """Note a loss on this connection."""
         self.events.append(Lost(self.connection.capture, reason, self.connection, direction, size, time))
 
+    def take_events(self) -> list[Exchange | Lost]:
+        """What is done since the last call, in order."""
+        events, self.events = self.events, []
+        return events
+
     def give_up(self, reason: str) -> None:
         """Read nothing more of this connection; what follows is counted, and told when it closes."""
         if self.unreadable is None:
@@ -180,8 +186,7 @@ class Pairing:
             if frame.missing:
                 header, request = kwire.decode_request_header(frame.data, lenient=True), None
             else:
-                # of what may be another protocol the first request must fit to the byte
-                request = kwire.decode_request(frame.data, lenient=self.readable)
+                request = kwire.decode_request(frame.data, lenient=True) if self.readable else decode_first(frame.data)
                 header = request.header
         except kwire.UnsupportedVersionError as error:
             header, request = error.header, None
@@ -213,6 +218,21 @@ class Pairing:
             what = f"{self._tokens.seen} raw SASL tokens ({self._tokens.mechanism})"
             self.lose(f"{what} behind SaslHandshake v0: not readable", size=self._tokens.bytes)
         self._tokens = None
+
+
+def decode_first(data: bytes) -> kwire.Request:
+    """The first request of a connection, which may be one of another protocol.
+
+    It fits to the byte, or nearly: librdkafka 0.9 to 1.3 begins with an ApiVersions v0 that has four bytes too many, and
+    later ones have a few behind Metadata; brokers do not mind. Raises DecodeError, UnsupportedVersionError.
+    """
+    try:
+        return kwire.decode_request(data)
+    except kwire.DecodeError:
+        request = kwire.decode_request(data, lenient=True)
+    if len(request.trailing) > _MOST_TRAILING or not (request.client_id or "").isprintable():
+        raise kwire.DecodeError(f"{len(request.trailing)} bytes left over", what=f"{request.name} v{request.version}")
+    return request
 
 
 def _first_bytes(data: bytes) -> str:

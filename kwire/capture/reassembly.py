@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 from kwire.capture.exchange import Connection, Direction, Exchange, Lost
 from kwire.capture.packets import Segment
-from kwire.capture.streams import Conversation, begins_request
+from kwire.capture.streams import MOST_HELD, Conversation, begins_request
 
 _MOST_LATE = 16 << 20  # bytes of one direction that wait for a segment before them
-_MOST_HELD = 256 << 20  # bytes of all connections
 _MOST_CONNECTIONS = 50_000
 _MOST_ENDED = 1000  # connections that have ended and still take what comes late
 _PATIENCE = 64  # packets of a connection that a segment which the peer acknowledged may come late
@@ -272,7 +271,7 @@ class Reassembly:
             self._servers.add(segment.source if segment.ack is not None else segment.target)
         self._tracked.move_to_end(key)
         self._held += tracked.held - before
-        if self._held > _MOST_HELD:
+        if self._held > MOST_HELD:
             self._relieve()
         if tracked.conversation is not None:
             yield from tracked.conversation.take_events()
@@ -303,8 +302,8 @@ class Reassembly:
     def _relieve(self) -> None:
         """Give up the connections that hold most, until a quarter is free again."""
         for tracked in sorted(self._tracked.values(), key=lambda tracked: -tracked.held):
-            if self._held <= _MOST_HELD * 3 // 4:
+            if self._held <= MOST_HELD * 3 // 4:
                 break
             self._held -= tracked.held
-            tracked.give_up(f"more than {_MOST_HELD >> 20} MiB of all connections are in memory: given up")
+            tracked.give_up(f"more than {MOST_HELD >> 20} MiB of all connections are in memory: given up")
             self._held += tracked.held

@@ -9,7 +9,7 @@ import kwire
 
 Message = TypeVar("Message", kwire.Request, kwire.Response)
 
-# message -> (path of structs, field), every one of type bytes
+# message -> (path of structs, field), of type bytes or string: emptied
 _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "SaslAuthenticateRequest": (("auth_bytes",),),
     "SaslAuthenticateResponse": (("auth_bytes",),),
@@ -18,31 +18,95 @@ _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "RenewDelegationTokenRequest": (("hmac",),),
     "ExpireDelegationTokenRequest": (("hmac",),),
     "DescribeDelegationTokenResponse": (("tokens", "hmac"),),
+    "FetchSnapshotResponse": (("topics", "partitions", "unaligned_records"),),  # of the metadata log
+}
+# where a broker's words stand, which may repeat what it was sent
+_WORDS: dict[str, tuple[str, ...]] = {
+    "SaslAuthenticateResponse": ("error_message",),
+    "AlterUserScramCredentialsResponse": ("results", "error_message"),
+    "AlterConfigsResponse": ("responses", "error_message"),
+    "IncrementalAlterConfigsResponse": ("responses", "error_message"),
 }
 # where values of broker and topic settings stand; those whose name says so are passwords (Kafka's type PASSWORD)
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "AlterConfigsRequest": ("resources", "configs"),
     "IncrementalAlterConfigsRequest": ("resources", "configs"),
+    "DescribeConfigsResponse": ("results", "configs"),
 }
-_SECRET_SETTING = re.compile(r"password|secret|jaas\.config|keystore\.key$|credentials?", re.I)
+_SECRET_SETTING = re.compile(
+    r"passw|passphrase|secret|jaas|keystore\.key|credential|token|private.?key|api.?key|master\.key", re.I)
+_ENVELOPES = ("EnvelopeRequest", "EnvelopeResponse")
+_METADATA_LOG = "__cluster_metadata"  # in it stand SCRAM keys, tokens and settings
+_METADATA_ID = (1).to_bytes(16, "big")
 
 
-def without_secrets(frame: Message) -> Message:
-    """The same request or response with passwords, tokens and their like emptied, in place."""
-    kind = "Request" if isinstance(frame, kwire.Request) else "Response"
-    name = f"{frame.name}{kind}"
+def without_secrets(frame: Message, request: kwire.Request | None = None) -> Message:
+    """The same request or response with passwords, tokens and their like emptied, in place.
+
+    request: that a response answers, by which the content of an Envelope is told. What cannot be told is emptied whole.
+    """
+    name = _name(frame)
     for *structs, field in _FIELDS.get(name, ()):
         for item in _inside(frame.message, structs):
-            setattr(item, field, b"")
+            setattr(item, field, b"" if getattr(item, field) is not None else None)
+    if name in _WORDS:
+        *structs, field = _WORDS[name]
+        for item in _inside(frame.message, structs):
+            if getattr(item, field):
+                setattr(item, field, "(left out)")
     for item in _inside(frame.message, _SETTINGS[name]) if name in _SETTINGS else ():
-        if item.value is not None and _SECRET_SETTING.search(item.name):
-            item.value = ""
+        for one in (item, *getattr(item, "synonyms", ())):
+            if one.value is not None and (_SECRET_SETTING.search(one.name) or getattr(item, "is_sensitive", False)):
+                one.value = ""
+    if name == "FetchResponse":
+        for topic in frame.message.responses:
+            if topic.topic == _METADATA_LOG or topic.topic_id.bytes == _METADATA_ID:
+                for partition in topic.partitions:
+                    partition.records = b"" if partition.records is not None else None
+    if name == "EnvelopeRequest":
+        frame.message.request_data = _inner(frame.message.request_data)
+    elif name == "EnvelopeResponse" and frame.message.response_data is not None:
+        frame.message.response_data = _inner_answer(frame.message.response_data, request)
+    if has_secrets(name):
+        frame.trailing = b""
     return frame
 
 
 def has_secrets(name: str) -> bool:
     """Whether a message of that name ("SaslAuthenticateRequest") can hold one."""
-    return name in _FIELDS or name in _SETTINGS
+    return name in _FIELDS or name in _SETTINGS or name in _WORDS or name in _ENVELOPES or name == "FetchResponse"
+
+
+def may_have_secrets(name: str, data: bytes) -> bool:
+    """The same of its bytes: fetched records are the metadata log's only where its name or id stands in front."""
+    return has_secrets(name) and (name != "FetchResponse" or _METADATA_LOG.encode() in data or _METADATA_ID in data)
+
+
+def _name(frame: kwire.Request | kwire.Response) -> str:
+    return f"{frame.name}{'Request' if isinstance(frame, kwire.Request) else 'Response'}"
+
+
+def _inner(data: bytes) -> bytes:
+    """The request in an Envelope; nothing where it cannot be read, or is an Envelope itself."""
+    try:
+        inner = kwire.decode_request(data, lenient=True)
+        return b"" if _name(inner) in _ENVELOPES else without_secrets(inner).to_bytes()
+    except kwire.KwireError:
+        return b""
+
+
+def _inner_answer(data: bytes, request: kwire.Request | None) -> bytes:
+    """The response in an Envelope, told by the request in the one that it answers."""
+    if request is None:
+        return b""
+    try:
+        asked = kwire.decode_request(request.message.request_data, lenient=True)
+        if _name(asked) in _ENVELOPES:
+            return b""
+        inner = kwire.decode_response(data, api=asked.api_key, version=asked.version, lenient=True)
+        return without_secrets(inner).to_bytes()
+    except kwire.KwireError:
+        return b""
 
 
 def _inside(message: Any, structs: tuple[str, ...] | list[str]) -> list[Any]:

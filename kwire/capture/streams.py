@@ -7,12 +7,13 @@ from collections.abc import Callable
 import kwire
 from kwire import schema
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
-from kwire.capture.pairing import Pairing
+from kwire.capture.pairing import Pairing, decode_first
 
 MAX_FRAME = 100 << 20
 _PROOF_LIMIT = 16 << 20  # bytes of the largest frame that is waited for to prove where frames begin
 _MOST_UNDECIDED = 32  # segments that may begin a frame, for which more bytes or requests will tell
-_MOST_WAITING = 64 << 20  # bytes of frames that wait for their counterpart
+MOST_WAITING = 64 << 20  # bytes of frames of one connection that wait for their counterpart
+MOST_HELD = 256 << 20  # bytes of all connections
 _VERSIONS = {row.key: row.versions for row in schema.apis()}
 
 
@@ -196,8 +197,7 @@ class Conversation:
 
     def take_events(self) -> list[Exchange | Lost]:
         """What is done since the last call, in order."""
-        events, self.pairing.events = self.pairing.events, []
-        return events
+        return self.pairing.take_events()
 
     def feed(self, direction: Direction, data: bytes, time: int | None, boundary: bool = True) -> None:
         """Take the next bytes of a direction; time as in Frame; boundary: a TCP segment begins with them."""
@@ -210,7 +210,7 @@ class Conversation:
             self.pairing.give_up(cutter.wrong)
         if self.pairing.unreadable is not None:
             self._forget()
-        elif self.pairing.held > _MOST_WAITING:
+        elif self.pairing.held > MOST_WAITING:
             self.pairing.relieve()
 
     def hole(self, direction: Direction, size: int, time: int | None, why: str) -> None:
@@ -286,7 +286,7 @@ def is_request(data: bytes) -> bool:
         versions = _VERSIONS.get(int.from_bytes(data[:2], "big", signed=True))
         return versions is not None and int.from_bytes(data[2:], "big", signed=True) in versions
     try:
-        kwire.decode_request(data)
+        decode_first(data)
     except kwire.KwireError:
         return False
     return True

@@ -11,12 +11,11 @@ from time import time_ns
 import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.frame_files import FrameWriter
-from kwire.capture.secrets import has_secrets
-from kwire.capture.streams import Conversation
+from kwire.capture.secrets import may_have_secrets
+from kwire.capture.streams import MOST_HELD, Conversation
 from kwire.net.address import Address
 
 _BLOCK = 1 << 16
-_MOST_HELD = 256 << 20  # bytes of unfinished frames of all connections
 _CONNECT = 30  # seconds
 
 
@@ -62,7 +61,7 @@ class Recording:
         if exchange is None:  # a raw SASL token, or what cannot be read: its bytes may be a secret
             return
         kind = "Request" if frame.direction == "request" else "Response"
-        if has_secrets(f"{exchange.api}{kind}"):
+        if may_have_secrets(f"{exchange.api}{kind}", frame.data):
             try:
                 found = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert found is not None
@@ -189,7 +188,7 @@ class Tap:
             return
         self._held -= recording.held
         self._guard(lambda: recording.feed(direction, data))
-        if self._held + recording.held > _MOST_HELD:
+        if self._held + recording.held > MOST_HELD:
             self._guard(lambda: recording.give_up("more unfinished frames than memory is for: not recorded"))
         self._held += recording.held
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from kwire.cli.root import root
     from kwire_c.failure import KwireError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal's encoding lacks is escaped, too
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = root.main(arguments, prog_name="kwire", standalone_mode=False)
         sys.stdout.flush()
@@ -35,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone: nothing to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except FileNotFoundError as error:
+    except (FileExistsError, FileNotFoundError) as error:
         return _fail(f"kwire: {_told(error)}", 2)
     except (click.ClickException, KwireError, OSError, ImportError) as error:
         return _fail(f"kwire: {_told(error)}", 1)
@@ -48,5 +52,7 @@ def _told(error: Exception) -> str:
 
 
 def _fail(line: str, code: int) -> int:
-    print(" ".join(line.split()), file=sys.stderr)
+    from kwire_c.printable import printable
+
+    print(printable(" ".join(line.split())), file=sys.stderr)
     return code

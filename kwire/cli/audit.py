@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from kwire import schema
 from kwire.capture.audit import Audit
 from kwire.capture.files import captures, read_capture
 from kwire.cli.terminal import as_text, console, print_json, progress
+from kwire.output import new_file
 from kwire_c.failure import UnsupportedVersionError
 
 
@@ -34,13 +34,14 @@ class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.argument("capture", nargs=-1, required=True)
 @click.option("--to", required=True, type=Release(), help="The release that the brokers are to have, such as 4.4.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--html", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
+@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE",
               help="Write a report for people, too: one page.")
-def audit(capture: tuple[str, ...], to: str, as_json: bool, html: Path | None) -> int:
+@click.option("--force", is_flag=True, help="Write the report also where a file of that name is there.")
+def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, force: bool) -> int:
     """Say who uses which version of which API, and what breaks when the brokers are of the release --to.
 
     CAPTURE: a pcap or pcapng file, NAME.jsonl.gz beside NAME.bin.gz (as kwire tap writes them), a folder of these, or a
-    glob. Exit code 1 when something breaks.
+    glob. Exit code 1 when something breaks, and when no request could be read although something was captured.
     """
     found = Audit(to)
     paths = captures(list(capture))
@@ -53,12 +54,13 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: Path | None) -
     if html is not None:
         from kwire.pages.audit import audit_page
 
-        html.write_text(audit_page(found.to_json()), encoding="utf-8")
+        with new_file(html, inputs=found.captures, force=force) as file:
+            file.write(audit_page(found.to_json()).encode("utf-8"))
     if as_json:
         print_json(found.to_json())
     else:
         _print(found)
-    return 1 if found.breaks else 0
+    return 1 if found.breaks or (found.lost and not found.uses) else 0
 
 
 def _print(found: Audit) -> None:
@@ -85,7 +87,7 @@ def _print(found: Audit) -> None:
 
 def _cell(text: str | None) -> Text:
     """A name off the wire as it is safe on a terminal."""
-    return Text("-" if text is None else as_text(text.encode(), 200))
+    return Text("-" if text is None else as_text(text.encode("utf-8", "surrogateescape"), 200))
 
 
 def _lost(found: Audit) -> Table:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.terminal import Time, amount, as_json, as_text, console, print_json, progress, when
+from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from kwire.storage import LogDirectory, LogSegment
@@ -74,8 +75,8 @@ def _segments(found: LogDirectory) -> Iterator[LogSegment]:
 def _name(segment: Any) -> str:
     """topic-partition, or the file's name where that is unknown."""
     if segment.topic is None:
-        return str(segment.path).rpartition("/")[2]
-    return segment.topic if segment.partition is None else f"{segment.topic}-{segment.partition}"
+        return printable(str(segment.path).rpartition("/")[2])
+    return printable(segment.topic if segment.partition is None else f"{segment.topic}-{segment.partition}")
 
 
 # show
@@ -111,7 +112,7 @@ def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, a
             })
             continue
         value = as_text(record.value, width) if kind is None else f"[{kind}]"
-        headers = "".join(f" {key}={as_text(content, 20)}" for key, content in record.headers)
+        headers = "".join(f" {printable(key)}={as_text(content, 20)}" for key, content in record.headers)
         write(f"{_name(segment):24} {record.offset:>10}  {when(record.timestamp):23}  {as_text(record.key, 20):20}  "
               f"{value}{' |' + headers if headers else ''}\n")
 
@@ -169,8 +170,9 @@ _BATCH_FIELDS = (
 @selection
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: totals, and each segment in \"parts\".")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the statistics to this PNG, SVG or PDF file.")
+@click.option("--force", is_flag=True, help="Draw also where a file of that name is there.")
 @click.option("--segments", "by_segment", is_flag=True, help="A row for each segment instead of each partition.")
-def stats(found: LogDirectory, as_value: bool, plot: str | None, by_segment: bool) -> None:
+def stats(found: LogDirectory, as_value: bool, plot: str | None, force: bool, by_segment: bool) -> None:
     """Batches, records, codecs, compression ratio, sizes, producers and times."""
     from kwire.storage.stats import merged, segment_stats
 
@@ -183,8 +185,8 @@ def stats(found: LogDirectory, as_value: bool, plot: str | None, by_segment: boo
     if plot:
         from kwire.cli.plot import draw
 
-        draw(total, parts, plot)
-        print(f"drawn to {plot}", file=sys.stderr)
+        draw(total, parts, plot, inputs=[segment.path for segment in segments], force=force)
+        print(f"drawn to {printable(plot)}", file=sys.stderr)
     if as_value:
         print_json({**total.to_json(), "parts": [part.to_json() for part in parts]}, indent=2)
         return
@@ -220,7 +222,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
     listed = []
     for row in rows:
         name = _name(row)
-        listed.append(cells(f"{name} {row.path.rpartition('/')[2]}" if by_segment and row.topic else name, row))
+        listed.append(cells(f"{name} {printable(row.path.rpartition('/')[2])}" if by_segment and row.topic else name, row))
     several = [cells(f"{total.segments} segments", total)] if len(rows) > 1 else []
     out.print(_table("", columns, listed, several))
     if total.batches and out.width < 110:
@@ -317,13 +319,21 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
               show_default=True, help="Parquet's own codec.")
 @click.option("--rows", type=click.IntRange(min=1), default=131072, show_default=True, help="Most rows of a row group.")
 @click.option("--json", "as_value", is_flag=True, help="Say what was written as one JSON object on stdout.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
 def to_parquet(found: LogDirectory, output: str, as_value: bool, **options: Any) -> None:
-    """Write records to one Parquet file: topic, partition, offset, timestamp, timestamp_type, key, value, headers."""
+    """Write records to one Parquet file: topic, partition, offset, timestamp, timestamp_type, key, value, headers.
+
+    The file gets its name when it is whole. A file that is there is kept, unless --force; - is standard output.
+    """
     from kwire.storage.parquet import write_parquet
+
+    if as_value and output == "-":
+        raise click.UsageError("--json and --output - do not go together: both are standard output")
 
     with progress("converting", sum(segment.size for segment in found.segments)) as advance:
         written = write_parquet(found.segments, output, progress=advance, **options)
     if as_value:
         print_json({"output": output, **written})
     else:
-        print(f"{written['rows']:,} rows, {amount(written['size'])} written to {output}", file=sys.stderr)
+        told = f"{written['rows']:,} rows, {amount(written['size'])} written to {printable(output)}"
+        print(told, file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from kwire import schema
 from kwire.cli.terminal import print_json
 from kwire_c.jsonable import strict_base64
 
+_SPACE = re.compile(r"\s*")
 FORMATS = click.Choice(("hex", "base64", "raw"))
 
 
@@ -99,14 +101,12 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
         text = file.read().decode()
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{_name(file)}: no UTF-8 at byte {error.start}") from None
-    decoder, at = json.JSONDecoder(), 0
-    while True:
-        at += len(text[at:]) - len(text[at:].lstrip())
-        if at >= len(text):
-            return
-        where = f"{_name(file)}, line {text.count(chr(10), 0, at) + 1}"
+    decoder, at, line, counted = json.JSONDecoder(), 0, 1, 0
+    while (start := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        line, counted = line + text.count("\n", counted, start), start
+        where = f"{_name(file)}, line {line}"
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
             raise click.ClickException(f"{where}: no JSON: {error}") from None
         yield where, value

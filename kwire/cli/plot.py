@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import warnings
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from kwire.cli.terminal import amount, when
+from kwire.output import new_file
+from kwire.storage.stats import TimeBins
+from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = 253_370_764_800_000  # milliseconds: the year 9999, the last that dates know
 _INK, _BLUE, _PALE = "#222222", "#2a6f97", "#a9d6e5"
 
 
-def draw(total: SegmentStats, parts: list[SegmentStats], path: str) -> None:
+def draw(
+    total: SegmentStats, parts: list[SegmentStats], path: str, *, inputs: Iterable[str] = (), force: bool = False
+) -> None:
     """Records over time, bytes by codec, batch sizes and the largest topics, to a PNG, SVG or PDF file.
 
-    Raises ImportError that names the extra where matplotlib is missing, ValueError for an unknown kind of file.
+    inputs, force: as new_file takes them. Raises ImportError that names the extra where matplotlib is missing, ValueError for an unknown kind of file.
     """
     try:
         from matplotlib.figure import Figure
@@ -42,7 +51,9 @@ def draw(total: SegmentStats, parts: list[SegmentStats], path: str) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=9)
         axes.set_axisbelow(True)
-    figure.savefig(path, format=kind)
+    with new_file(path, inputs=inputs, force=force) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of signs in names that the font lacks: they are drawn as boxes
+        figure.savefig(file, format=kind)
 
 
 def _empty(axes: Any, text: str) -> None:
@@ -55,19 +66,27 @@ def _times(axes: Any, total: SegmentStats) -> None:
     from matplotlib import dates
 
     axes.set_title("Records over time (UTC)", loc="left", fontsize=11)
-    times = total.times
+    width = total.times.width
+    times = TimeBins(width, {at: count for at, count in total.times.bins.items() if 0 <= at * width < _LAST})
+    left = sum(total.times.bins.values()) - sum(times.bins.values())
+    if left:
+        axes.set_title(f"Records over time (UTC), without {left:,} past the year 9999", loc="left", fontsize=11)
     if not times.bins:
-        _empty(axes, "no timestamps")
+        _empty(axes, "no timestamps of the years 1970 to 9999" if left else "no timestamps")
         return
     while len(times.bins) > 1 and max(times.bins) - min(times.bins) > 120:
         times.widen()
-    starts = sorted(times.bins)
+    known = sorted(times.bins)
     convert: Any = dates.date2num
-    where = [convert(datetime.fromtimestamp(at * times.width / 1000, UTC)) for at in starts]
-    axes.bar(where, [times.bins[at] for at in starts], width=times.width / 86_400_000, align="edge", color=_BLUE)
-    if len(starts) == 1:
-        middle, half = where[0], times.width * 5 / 86_400_000
-        axes.set_xlim(middle - half, middle + 2 * half)
+    edges = [(at * times.width, min((at + 1) * times.width, _LAST)) for at in known]
+    where, until = ([convert(_EPOCH + timedelta(milliseconds=edge)) for edge in side] for side in zip(*edges, strict=True))
+    widths = [end - start for start, end in zip(where, until, strict=True)]
+    axes.bar(where, [times.bins[at] for at in known], width=widths, align="edge", color=_BLUE)
+    axes.margins(x=0)  # else the axis may reach past the years that dates know
+    if len(known) == 1:
+        half = times.width * 5
+        low, high = max(0, edges[0][0] - half), min(_LAST, edges[0][0] + 2 * half)
+        axes.set_xlim(*(convert(_EPOCH + timedelta(milliseconds=edge)) for edge in (low, high)))
     locator: Any = cast(Any, dates.AutoDateLocator)(minticks=3, maxticks=7)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(cast(Any, dates.ConciseDateFormatter)(locator))
@@ -147,8 +166,8 @@ def _topics(axes: Any, parts: list[SegmentStats]) -> None:
     ranked = sorted(sizes.items(), key=lambda item: -item[1][0])[:12][::-1]
     bars = axes.barh(range(len(ranked)), [size for _, (size, _) in ranked], color=_BLUE, height=0.7)
     axes.bar_label(bars, [f" {amount(size)}, {records:,} records" for _, (size, records) in ranked], fontsize=8)
-    names = [name if len(name) <= 28 else name[:13] + "…" + name[-14:] for name, _ in ranked]
-    axes.set_yticks(range(len(ranked)), names)
+    names = [name if len(name) <= 28 else name[:13] + "…" + name[-14:] for name in map(printable, dict(ranked))]
+    axes.set_yticks(range(len(ranked)), names, parse_math=False)
     axes.set_ylim(min(0, len(ranked) - 5) - 0.8, len(ranked) - 0.2)
     axes.set_xlim(0, 1.45 * max(size for _, (size, _) in ranked) or 1)
     _in_bytes(axes.xaxis, axes.get_xlim()[1])

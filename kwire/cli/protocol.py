@@ -141,12 +141,13 @@ def _field_change_json(change: FieldChange) -> dict[str, Any]:
 
 @protocol.command()
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-def site(out: Path) -> None:
+@click.option("--force", is_flag=True, help="Write also into a folder that holds other files.")
+def site(out: Path, force: bool) -> None:
     """Write the protocol of every release as static HTML, with search, into the folder OUT.
 
     A page a release, an API and a version of each; open OUT/index.html in a browser, no server is needed.
     """
     from kwire.pages.site import write_site
 
-    count = write_site(out)
+    count = write_site(out, force=force)
     click.echo(f"{count} pages: {out / 'index.html'}", err=True)

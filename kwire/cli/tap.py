@@ -11,6 +11,7 @@ import click
 from kwire.capture.tap import Tap
 from kwire.net.address import Address, address
 from kwire.net.failure import BrokerConnectionError
+from kwire_c.printable import printable
 
 
 class HostPort(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -60,4 +61,4 @@ async def _run(listen: Address, target: Address, out: str) -> int:
 
 
 def _say(line: str) -> None:
-    click.echo(f"kwire tap: {line}", err=True)
+    click.echo(f"kwire tap: {printable(line)}", err=True)

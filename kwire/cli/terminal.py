@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire_c.printable import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -66,7 +68,7 @@ def as_text(data: bytes | None, limit: int = 0) -> str:
         text = piece.decode() if piece is data else piece.decode(errors="ignore")
     except UnicodeDecodeError:
         text = "0x" + (piece[: limit or None]).hex()
-    text = "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
+    text = printable(text)
     return text[: limit - 1] + "…" if limit and len(text) > limit else text
 
 
@@ -82,7 +84,14 @@ def as_json(data: bytes | None) -> Any:
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """One JSON value on stdout, on one line unless indent is given."""
-    sys.stdout.write(json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+    encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "").replace("_", "")
+    text = json.dumps(value, indent=indent, ensure_ascii=encoding != "utf8")
+    sys.stdout.write("\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n")) + "\n")
+
+
+def _escaped(line: str) -> str:
+    """A line of JSON in which what a terminal might obey is escaped: the value is the same."""
+    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in line)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -90,7 +99,8 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else 240)
+    # no markup, no emoji: what is shown are names of others
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
 
 
 @contextmanager

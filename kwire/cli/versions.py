@@ -16,6 +16,7 @@ from kwire.net.guess import against, guess
 from kwire.net.listing import against_text, as_json, feature_text, kip97_listing, tool_listing
 from kwire.net.offer import Offer
 from kwire_c.failure import KwireError
+from kwire_c.printable import printable
 
 
 class FeatureName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -66,10 +67,10 @@ def versions(
             if isinstance(offer, Offer):
                 sys.stdout.write(kip97_listing(broker, offer) if kip97 else tool_listing(broker, offer, release))
             else:
-                print(f"{broker.host}:{broker.port} (id: {broker.id}) -> ERROR: {offer}")
+                print(printable(f"{broker.host}:{broker.port} (id: {broker.id}) -> ERROR: {offer}"))
     for broker, offer in offers.items():
         told = f"silent, so Kafka {offer.assumed} is assumed" if offer.assumed else f"{guess(offer)} by its ranges"
-        print(f"{broker.address}: {told}", file=sys.stderr)
+        print(printable(f"{broker.address}: {told}"), file=sys.stderr)
     for error in failures.values():
         print(f"kwire: {error}", file=sys.stderr)
     return 0 if able and not failures else 1

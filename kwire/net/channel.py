@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import re
 import socket
 import ssl
+from collections import Counter
 from typing import Any
 
 from kwire.codec.frames import MAX_FRAME, FrameReader, decode_response, encode_request, pack_frame
@@ -16,6 +18,7 @@ from kwire_c.failure import DecodeError, LimitError
 from kwire_c.plan import message_of
 
 _CHUNK = 1 << 16
+_MOST_KINDS = 1000
 _CLOSING = 1.0  # seconds that a clean end may take
 
 # how other protocols begin, as the first bytes of what should be a frame
@@ -28,15 +31,30 @@ _STRANGERS = (
 )
 
 
+class Tolerated:
+    """What was read although it is not as Kafka writes it, with how often: .counts. Each kind once, 1,000 at most."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def add(self, what: str) -> None:
+        """Count one."""
+        kind = re.sub(r"\[\d+\]", "[]", what)  # one kind for all elements of an array
+        if kind not in self.counts and len(self.counts) >= _MOST_KINDS:
+            kind = "(other kinds)"
+        self.counts[kind] += 1
+
+
 class Channel:
     """One connection's life. After an error, or the peer's end, .lost says why and nothing works any more."""
 
     def __init__(
         self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
-        *, client_id: str | None, max_frame: int,
+        *, client_id: str | None, max_frame: int, tolerated: Tolerated | None = None,
     ) -> None:  # fmt: skip
         self.address = address
         self.client_id = client_id
+        self.tolerated = tolerated
         self.lost: BrokerConnectionError | None = None
         self._reader, self._writer = reader, writer
         self._frames = FrameReader(max_frame)
@@ -50,9 +68,12 @@ class Channel:
     @classmethod
     async def open(
         cls, address: Address, *, tls: ssl.SSLContext | None = None, client_id: str | None = None,
-        max_frame: int = MAX_FRAME, timeout: float = 30,
+        max_frame: int = MAX_FRAME, timeout: float = 30, tolerated: Tolerated | None = None,
     ) -> Channel:  # fmt: skip
-        """Connect (and shake hands, with tls). timeout: seconds of the handshake. Raises BrokerConnectionError."""
+        """Connect (and shake hands, with tls). timeout: seconds of the handshake. Raises BrokerConnectionError.
+
+        tolerated: takes what of the answers only lenient reading accepts; None: reading is strict.
+        """
         secure: dict[str, Any] = {}
         if tls is not None:
             secure = {"ssl": tls, "server_hostname": address.host, "ssl_handshake_timeout": max(timeout, 0.01),
@@ -65,7 +86,7 @@ class Channel:
             raise BrokerConnectionError("is no address that can be connected to", address=str(address)) from None
         with contextlib.suppress(OSError):
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return cls(address, reader, writer, client_id=client_id, max_frame=max_frame)
+        return cls(address, reader, writer, client_id=client_id, max_frame=max_frame, tolerated=tolerated)
 
     def send(self, message: Any, version: int) -> asyncio.Future[Any] | None:
         """Write a request; the future of its answer, None where none comes (a Produce with acks=0).
@@ -189,9 +210,19 @@ class Channel:
         if answer.done():  # its caller has just gone
             return
         try:
-            answer.set_result(decode_response(frame, api=key, version=version).message)
+            answer.set_result(self._read_answer(frame, key, version))
         except ValueError as error:
             answer.set_exception(error)
+
+    def _read_answer(self, frame: bytes, key: int, version: int) -> Any:
+        try:
+            return decode_response(frame, api=key, version=version).message
+        except DecodeError as error:
+            if self.tolerated is None:
+                raise
+            found = decode_response(frame, api=key, version=version, lenient=True)
+            self.tolerated.add(f"{found.name}Response v{found.version} {error.path}: {error.reason}")
+            return found.message
 
 
 def _said(error: OSError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from types import TracebackType
 from typing import Any, NamedTuple, Unpack
 
@@ -99,6 +100,14 @@ class Cluster:
         """API name -> (min, max) that all brokers offer; follows the renegotiations of each connection."""
         offers = [offer.ranges for offer in self.offers.values()]
         return {api_name(key): (span.low, span.high) for key, span in intersection(offers).items()}
+
+    @property
+    def tolerated(self) -> dict[str, int]:
+        """What answers of any broker had that Kafka does not write; as Connection.tolerated."""
+        counts: Counter[str] = Counter()
+        for connection in self._connections.values():
+            counts.update(connection.tolerated)
+        return dict(counts)
 
     def can(self, wanted: Feature | str) -> bool:
         """Whether all brokers can do it: a Feature of one's own, or the name of a built-in one (see FEATURES)."""

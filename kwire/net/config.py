@@ -27,7 +27,11 @@ def read_config(path: str | Path) -> Options:
         import javaproperties
     except ImportError as missing:
         raise ImportError(f"--command-config needs {missing.name}: pip install 'kwire[net]'") from None
-    text = Path(path).read_text("utf-8")
+    data = Path(path).read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:  # as java.util.Properties reads them
+        text = data.decode("latin-1")
     try:
         return keywords_of(javaproperties.loads(text))
     except javaproperties.InvalidUEscapeError:
@@ -45,7 +49,7 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
     keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
-        raise BrokerConnectionError(f"security.protocol {protocol!r} is none of {', '.join(_PROTOCOLS)}")
+        raise BrokerConnectionError(f"security.protocol{_shown(protocol)} is none of {', '.join(_PROTOCOLS)}")
     if protocol.endswith("SSL"):
         keywords["tls"] = context_of(properties)
     if protocol.startswith("SASL"):
@@ -55,15 +59,20 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
     if "request.timeout.ms" in properties:
         text = properties["request.timeout.ms"].strip()
         if not (text.isascii() and text.isdigit()) or not int(text):
-            raise BrokerConnectionError(f"request.timeout.ms {text!r} is no number of milliseconds")
+            raise BrokerConnectionError(f"request.timeout.ms{_shown(text)} is no number of milliseconds")
         keywords["timeout"] = int(text) / 1000
     return keywords
+
+
+def _shown(value: str) -> str:
+    """A value for an error, unless it may be more than a name: a lost line end puts the password behind it."""
+    return f" {value}" if re.fullmatch(r"[\w.-]{1,30}", value) else ""
 
 
 def _sasl(properties: Mapping[str, str]) -> Credentials | None:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in MECHANISMS:
-        raise AuthenticationError(f"sasl.mechanism {mechanism} is none of {', '.join(MECHANISMS)}")
+        raise AuthenticationError(f"sasl.mechanism{_shown(mechanism)} is none of {', '.join(MECHANISMS)}")
     login = properties.get("sasl.jaas.config")
     if login is None:
         raise AuthenticationError("sasl.jaas.config is missing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Collection, Mapping
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 from kwire.codec.frames import MAX_FRAME
 from kwire.net import negotiation
 from kwire.net.address import Address, address
-from kwire.net.channel import Channel
+from kwire.net.channel import Channel, Tolerated
 from kwire.net.failure import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import Chooser
 from kwire.net.offer import Offer, assumed_offer
@@ -31,6 +32,7 @@ class Options(TypedDict, total=False):
     deny: Mapping[int | str, Collection[int]] | None
     unstable: bool
     max_frame: int
+    strict: bool
 
 
 class Connection:
@@ -46,6 +48,7 @@ class Connection:
         tls: bool | ssl.SSLContext = False,
         sasl: tuple[str, str, str] | TokenCallback | Credentials | None = None, assume_release: str | None = None,
         deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False, max_frame: int = MAX_FRAME,
+        strict: bool = False,
     ) -> None:  # fmt: skip
         self.address = where if isinstance(where, Address) else address(where)
         self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
@@ -53,11 +56,17 @@ class Connection:
         self._sasl: Credentials | None = credentials(sasl)
         self._assumed = None if assume_release is None else assumed_offer(assume_release)
         self._deny, self._unstable, self._max_frame = deny, unstable, max_frame
+        self._tolerated = None if strict else Tolerated()
+        self._chooser: Chooser | None = None
+        self._closed = False
+        self._begin(None)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Be not open, and of that event loop and this process."""
+        self._loop, self._process = loop, os.getpid()
         self._lock = asyncio.Lock()  # held while it opens or authenticates again: nobody writes then
         self._channel: Channel | None = None
-        self._chooser: Chooser | None = None
         self._renewal: asyncio.Task[None] | None = None
-        self._closed = False
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open" if self.is_open else "not open"
@@ -91,6 +100,11 @@ class Connection:
     def assumed(self) -> str | None:
         """The release whose table stands in because the broker did not answer ApiVersions, else None."""
         return self.offer.assumed
+
+    @property
+    def tolerated(self) -> dict[str, int]:
+        """What answers had that Kafka does not write and its clients accept, with how often; empty where strict."""
+        return {} if self._tolerated is None else dict(self._tolerated.counts)
 
     def newest(self, api: int | str) -> int:
         """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
@@ -141,6 +155,7 @@ class Connection:
     async def close(self) -> None:
         """Close the connection: what is in flight fails. Only open() opens it again."""
         self._closed = True
+        self._settle()
         await self._drop()
 
     def _chosen(self) -> Chooser:
@@ -151,7 +166,16 @@ class Connection:
     def _late(self, seconds: float) -> BrokerTimeoutError:
         return BrokerTimeoutError(f"no answer within {seconds:g} s", address=str(self.address))
 
+    def _settle(self) -> None:
+        """Belong to the running event loop; what a parent process or an ended loop left open is forgotten."""
+        loop = asyncio.get_running_loop()
+        if self._process != os.getpid() or self._loop is None or self._loop.is_closed():
+            self._begin(loop)
+        elif self._loop is not loop:
+            raise BrokerConnectionError("the connection belongs to another event loop", address=str(self.address))
+
     async def _ready(self) -> Channel:
+        self._settle()
         async with self._lock:
             if self._closed:
                 raise BrokerConnectionError("the connection was closed", address=str(self.address))
@@ -184,7 +208,8 @@ class Connection:
 
     async def _connect(self) -> Channel:
         self._channel = await Channel.open(
-            self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout
+            self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout,
+            tolerated=self._tolerated,
         )
         if self._closed:  # meanwhile
             raise BrokerConnectionError("the connection was closed", address=str(self.address))
@@ -226,6 +251,7 @@ def connect(where: str | Address, **keywords: Unpack[Options]) -> Connection:
     sasl: (mechanism, user, password) with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, or for OAUTHBEARER a function that
     returns the token (or an awaitable of it). assume_release: the release to assume when the broker does not answer
     ApiVersions (those before 0.10 do not). deny: API -> versions never to use. unstable: use unstable versions too.
-    max_frame: bytes of the largest answer (100 MiB).
+    max_frame: bytes of the largest answer (100 MiB). strict: refuse answers that Kafka's own clients accept although no
+    Kafka writes them; else they are read, and counted in .tolerated.
     """
     return Connection(where, **keywords)

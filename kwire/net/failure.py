@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kwire_c.failure import KwireError, LimitError
+from kwire_c.printable import printable
 
 __all__ = ["AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"]
 
@@ -11,7 +12,7 @@ class BrokerConnectionError(KwireError, ConnectionError):
     """A broker that refuses, closes the connection, is not Kafka, or fails at TLS. address: "host:port"."""
 
     def __init__(self, reason: str, *, address: str = "") -> None:
-        self.reason, self.address = reason, address
+        self.reason, self.address = printable(reason), printable(address)
         KwireError.__init__(self, f"{address}: {reason}" if address else reason)
 
 

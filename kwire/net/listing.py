@@ -12,6 +12,7 @@ from kwire.net.guess import Against
 from kwire.net.offer import Offer, api_key, api_name
 from kwire.schema import Versions
 from kwire.schema.facts import LAST_VERSION
+from kwire_c.printable import printable
 
 # API key -> (the release that renamed it, the name before)
 _RENAMED = {
@@ -33,7 +34,7 @@ def tool_listing(broker: Broker, offer: Offer, release: str) -> str:
     for key in client - lines.keys():
         lines[key] = f"{_name(key, release)}({key}): UNSUPPORTED"
     fenced = " isFenced: false" if _at_least(release, "4.0") else ""
-    head = f"{broker.host}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{fenced}) -> {_assumed(offer)}("
+    head = f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{fenced}) -> {_assumed(offer)}("
     return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
 
 
@@ -43,7 +44,7 @@ def kip97_listing(broker: Broker, offer: Offer) -> str:
         f"  {_KIP97_NAMES.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
         for key, span in sorted(offer.ranges.items())
     ]
-    head = f"{broker.host}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}) -> {_assumed(offer)}{{\n"
+    head = f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}) -> {_assumed(offer)}{{\n"
     return head + ",\n".join(lines) + "\n}\n"
 
 
@@ -116,7 +117,7 @@ def _span(span: Versions) -> str:
 
 
 def _null(text: str | None) -> str:
-    return "null" if text is None else text
+    return "null" if text is None else printable(text)
 
 
 
@@ -130,14 +131,14 @@ def feature_text(feature: Feature, offers: Mapping[Broker, Offer]) -> str:
             wanted = f"{low} or newer" if high == LAST_VERSION else _span(Versions(low, high))
             there = offer.ranges.get(api_key(api))
             has = "does not offer it" if there is None else f"offers {_span(there)}"
-            lines.append(f"  {broker.address} (id: {broker.id}): {api} {wanted} is needed, the broker {has}\n")
+            lines.append(f"  {printable(str(broker.address))} (id: {broker.id}): {api} {wanted} is needed, the broker {has}\n")
     since = f" ({feature.since})" if feature.since else ""
     return f"{feature.name}{since}: {'no' if lines else 'yes'}\n" + "".join(lines)
 
 
 def against_text(broker: Broker, found: Against) -> str:
     """What a client of a release could not do with a broker, for people."""
-    lines = [f"{broker.address} (id: {broker.id}), a client of Kafka {found.release}:"]
+    lines = [f"{printable(str(broker.address))} (id: {broker.id}), a client of Kafka {found.release}:"]
     for name, (ours, theirs) in found.unusable.items():
         there = "does not offer it" if theirs is None else f"offers {_span(Versions(*theirs))}"
         lines.append(f"  cannot use {name}: it speaks {_span(Versions(*ours))}, the broker {there}")

@@ -9,11 +9,13 @@ from typing import Any
 from kwire import messages, schema
 from kwire.net.address import Address
 from kwire.net.channel import Channel
+from kwire.net.echo import quoted
 from kwire.net.failure import AuthenticationError, BrokerConnectionError
 from kwire.net.negotiation import Chooser
 from kwire_c.failure import KwireError
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_OF_OTHERS = ("GSSAPI", "EXTERNAL", "DIGEST-MD5", "CRAM-MD5", "NTLM", "ANONYMOUS", "SCRAM-SHA-1", "AWS_MSK_IAM")
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 200_000  # SCRAM; Kafka's brokers keep 4096 to 16384
 
 Token = str | tuple[str, dict[str, str]]
@@ -34,8 +36,11 @@ class Credentials:
         self, mechanism: str, user: str = "", password: str = "", callback: TokenCallback | None = None
     ) -> None:
         if mechanism not in MECHANISMS:
-            raise AuthenticationError(f"no SASL mechanism {mechanism!r}: there are {', '.join(MECHANISMS)}")
+            # named only where it is one that others have: what stands in its place may be the password
+            name = f" {mechanism!r}" if mechanism.upper() in (*MECHANISMS, *_OF_OTHERS) else ""
+            raise AuthenticationError(f"no SASL mechanism{name}: there are {', '.join(MECHANISMS)}")
         self.mechanism, self.user, self._password, self._callback = mechanism, user, password, callback
+        self._sent: tuple[str, ...] = ()  # the token, which the broker may echo
 
     def __repr__(self) -> str:
         return f"Credentials({self.mechanism!r}, {self.user!r}, password=...)"
@@ -66,10 +71,9 @@ class Credentials:
         who = f" of user {self.user!r}" if self.user else ""
         return AuthenticationError(f"{self.mechanism} authentication{who} failed: {told}", address=str(address))
 
-    def _quoted(self, text: str) -> str:
-        """A peer's words for an error: one line, not long, and without the secret should it stand in them."""
-        line = " ".join(text.split())[:300]
-        return line.replace(self._password, "...") if self._password else line
+    def _quoted(self, text: str, *secrets: str) -> str:
+        """A peer's words for an error, without the password, a token or any piece of them."""
+        return quoted(text, [secret for secret in (self._password, *secrets) if secret])
 
     async def _authenticate(self, channel: Channel, chooser: Chooser) -> float:
         version = chooser.newest(_HANDSHAKE)
@@ -89,7 +93,7 @@ class Credentials:
                         messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(_AUTHENTICATE)
                     )
                     if answer.error_code:
-                        told = self._quoted(answer.error_message or "")
+                        told = self._quoted(answer.error_message or "", *self._sent)
                         raise Refused(f"{schema.ErrorCode(answer.error_code).name}: {told}".rstrip(": "))
                     lifetime = max(lifetime, answer.session_lifetime_ms)
                     came = answer.auth_bytes
@@ -110,7 +114,8 @@ class Credentials:
                     token = await token
                 text, extensions = (token, {}) if isinstance(token, str) else token
             except Exception as error:
-                raise Refused(f"the token's callback failed: {type(error).__name__}") from error
+                raise Refused(f"the token's callback failed: {type(error).__name__}") from None
+            self._sent = (text, *extensions.values())
             return self._bearer(text, extensions)
         return self._scram()
 
@@ -140,9 +145,9 @@ class Credentials:
         more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
         problem = yield f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
         if problem:  # RFC 7628: the client acknowledges, then the broker fails the exchange
-            told = problem.decode(errors="replace").replace(token, "...")
+            told = self._quoted(problem.decode(errors="replace"), token, *extensions.values())
             yield b"\x01"
-            raise Refused(f"the token was refused: {self._quoted(told)}")
+            raise Refused(f"the token was refused: {told}")
 
 
 def credentials(sasl: Any) -> Credentials | None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any, Unpack
+from weakref import WeakSet
 
 from kwire.net.address import Address
 from kwire.net.connection import Connection, Options
+from kwire.net.failure import BrokerConnectionError
 from kwire.net.offer import Offer
 
 
@@ -18,6 +22,12 @@ class SyncConnection:
 
     def __init__(self, where: str | Address, **keywords: Unpack[Options]) -> None:
         self._connection = Connection(where, **keywords)
+        self._begin()
+        _ALL.add(self)
+
+    def _begin(self) -> None:
+        """Have no loop yet."""
+        self._guard = threading.Lock()  # of the two below; nothing is waited for while it is held
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
@@ -62,6 +72,11 @@ class SyncConnection:
         """As Connection.assumed."""
         return self._connection.assumed
 
+    @property
+    def tolerated(self) -> dict[str, int]:
+        """As Connection.tolerated."""
+        return self._connection.tolerated
+
     def newest(self, api: int | str) -> int:
         """As Connection.newest."""
         return self._connection.newest(api)
@@ -79,28 +94,52 @@ class SyncConnection:
         return self._run(self._connection.send(message, version, timeout=timeout))
 
     def close(self) -> None:
-        """Close the connection and end its thread."""
-        if self._loop is None or self._thread is None:
+        """Close the connection and end its thread; what other threads have in flight fails."""
+        with self._guard:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None:
             return
         try:
-            self._run(self._connection.close())
+            asyncio.run_coroutine_threadsafe(self._end(), loop).result()
         finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-            self._loop = self._thread = None
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    async def _end(self) -> None:
+        """Close the connection, and end what still runs in this loop."""
+        await self._connection.close()
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name=repr(self), daemon=True)
-            self._thread.start()
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._guard:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name=repr(self), daemon=True)
+                self._thread.start()
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise BrokerConnectionError("the connection was closed", address=str(self.address)) from None
         except BaseException:  # KeyboardInterrupt: the work must not go on unseen
             future.cancel()
             raise
+
+
+_ALL: WeakSet[SyncConnection] = WeakSet()
+
+
+def _forget() -> None:
+    """In a child of fork: there are no threads of the parent here, whatever they held."""
+    for connection in list(_ALL):
+        connection._begin()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def connect_sync(where: str | Address, **keywords: Unpack[Options]) -> SyncConnection:

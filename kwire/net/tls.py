@@ -91,7 +91,13 @@ def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None
 
 @contextlib.contextmanager
 def _private_file(text: str) -> Iterator[str]:
-    """A file that only this user can read, for as long as it takes."""
+    """A file that only this process can read, for as long as it takes; in memory where the system has that."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("kwire"), "w") as file:
+            file.write(text)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
     handle, path = tempfile.mkstemp(prefix="kwire-")
     try:
         with os.fdopen(handle, "w") as file:

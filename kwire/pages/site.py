@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwire import __version__, schema
+from kwire.output import new_file
 from kwire.pages.notation import FieldRow, grammar, rows
 from kwire.schema import Api, ErrorCode, Message
 from kwire.schema.compare import difference, field_changes
 
 _HERE = Path(__file__).parent
+_MARK = Path("assets", "search-index.js")  # stands in every site, and is written first
 
 
 class VersionLife(NamedTuple):
@@ -38,12 +39,13 @@ class Part(NamedTuple):
     rows: tuple[FieldRow, ...]
 
 
-def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None) -> int:
+def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None, *, force: bool = False) -> int:
     """Write the protocol site below the folder `out` (made where it lacks) and return how many pages it has.
 
     index.html, errors.html, release/RELEASE.html for 0.9.0 to the newest (KIP-35's numbered documents),
-    api/NAME.html and api/NAME-VERSION.html; pages of the same names are overwritten, nothing else is touched. done is
-    called with the name of each page. Raises OSError where the folder cannot be written.
+    api/NAME.html and api/NAME-VERSION.html. The folder must be new, or empty, or hold a site that was written so
+    before, or force: then pages of the same names are replaced, and nothing else is touched. done is called with the
+    name of each page. Raises FileExistsError for another folder, OSError where it cannot be written.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -52,20 +54,27 @@ def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None)
     )
     environment.globals.update(kwire_version=__version__, releases=schema.releases())
     out = Path(out)
+    if not force and out.is_dir() and any(out.iterdir()) and not (out / _MARK).is_file():
+        raise FileExistsError(17, "the folder holds other files (--force writes among them)", str(out))
+    (out / "assets").mkdir(parents=True, exist_ok=True)
+    index = json.dumps(list(_search_rows()), ensure_ascii=False, separators=(",", ":"))
+    _write(out / _MARK, f"window.searchIndex = {index};\n".encode())
+    for asset in sorted((_HERE / "assets").iterdir()):
+        _write(out / "assets" / asset.name, asset.read_bytes())
     count = 0
     for name, template, values in _pages():
         page = out / name
         page.parent.mkdir(parents=True, exist_ok=True)
         text = environment.get_template(template).render(root="../" * name.count("/"), **values)
-        page.write_text(text, encoding="utf-8")
+        _write(page, text.encode())
         done(name)
         count += 1
-    (out / "assets").mkdir(exist_ok=True)
-    for asset in sorted((_HERE / "assets").iterdir()):
-        shutil.copyfile(asset, out / "assets" / asset.name)
-    index = json.dumps(list(_search_rows()), ensure_ascii=False, separators=(",", ":"))
-    (out / "assets" / "search-index.js").write_text(f"window.searchIndex = {index};\n", encoding="utf-8")
     return count
+
+
+def _write(path: Path, content: bytes) -> None:
+    with new_file(path, force=True, sync=False) as file:
+        file.write(content)
 
 
 def lives(api: Api) -> list[VersionLife]:

@@ -11,6 +11,7 @@ from kwire.storage.indexed import SegmentLog
 from kwire.storage.pieces import FIELDS, gather_all
 from kwire.storage.segment import LogSegment
 from kwire.storage.verify import Finding, verify_partition
+from kwire_c.printable import printable
 
 
 class Partition:
@@ -26,7 +27,7 @@ class Partition:
             segment.join(log, number)
 
     def __repr__(self) -> str:
-        return f"<Partition {self.topic}-{self.partition}: {len(self.segments)} segments>"
+        return f"<Partition {printable(str(self.topic))}-{self.partition}: {len(self.segments)} segments>"
 
     def __iter__(self) -> Iterator[LogSegment]:
         return iter(self.segments)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+
+from kwire.output import new_file
+from kwire.storage.source import is_url
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -20,6 +22,7 @@ def write_parquet(
     rows: int = 131_072,
     compression: str = "zstd",
     progress: Callable[[int], None] | None = None,
+    force: bool = False,
     **wanted: Any,
 ) -> dict[str, int]:
     """Write the records of segments to one Parquet file; returns {"rows", "row_groups", "size"}.
@@ -27,7 +30,8 @@ def write_parquet(
     Columns: topic (dictionary), partition, offset, timestamp (ms, UTC), timestamp_type ("create", ...), key, value,
     headers. rows: of a row group (fewer where 64 MiB are reached before); compression: Parquet's codec;
     wanted: range keywords, committed and control as LogSegment.column_batches. progress takes bytes done. The file
-    appears under its name when it is whole. Raises ImportError that names the extra where pyarrow is missing.
+    appears under its name when it is whole; force: also where another has that name ("-" is standard output). Raises
+    FileExistsError, OSError; ImportError that names the extra where pyarrow is missing.
     """
     try:
         import pyarrow as pa
@@ -43,7 +47,6 @@ def write_parquet(
     ])  # fmt: skip
     written = groups = waiting = waiting_bytes = 0
     held: list[Any] = []
-    partial = f"{output}.partial"
 
     def flush(writer: Any) -> None:
         nonlocal groups, waiting, waiting_bytes, written
@@ -63,8 +66,10 @@ def write_parquet(
         rest = [batch[name].cast(schema.field(name).type) for name in ("key", "value", "headers")]
         return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
 
-    try:
-        with parquet.ParquetWriter(partial, schema, compression=compression) as writer:
+    inputs = [segment.path for segment in segments if not is_url(segment.path)]
+    with new_file(output, inputs=inputs, force=force) as file:
+        counted = _Counted(file)
+        with parquet.ParquetWriter(counted, schema, compression=compression) as writer:
             for segment in segments:
                 pieces = segment.column_batches(_FIELDS, rows=min(rows, 32_768), progress=progress, **wanted)
                 for columns in pieces:
@@ -79,9 +84,23 @@ def write_parquet(
                             if waiting >= rows or waiting_bytes >= _GROUP_BYTES:
                                 flush(writer)
             flush(writer)
-        os.replace(partial, output)
-    except BaseException:
-        if os.path.exists(partial):
-            os.remove(partial)
-        raise
-    return {"rows": written, "row_groups": groups, "size": os.path.getsize(output)}
+    return {"rows": written, "row_groups": groups, "size": counted.size}
+
+
+class _Counted:
+    """A binary file that counts what is written to it, of whatever kind it is."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.size = file, 0
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None: ...

@@ -12,6 +12,7 @@ import zlib
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kwire_c.failure import CorruptBatchError, DecodeError, LimitError
+from kwire_c.printable import printable
 from kwire_c.scan import read_piece
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def located(error: E, path: str) -> E:
     """The error, its text now naming the file first; .file is the path."""
     if getattr(error, "file", None) is None:
         error.file = path  # type: ignore[attr-defined]
-        error.args = (f"{path}: {error.args[0] if error.args else error}", *error.args[1:])
+        error.args = (f"{printable(path)}: {error.args[0] if error.args else error}", *error.args[1:])
     return error
 
 

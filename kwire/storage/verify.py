@@ -11,6 +11,7 @@ from kwire.storage.discovery import beside
 from kwire.storage.pieces import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
 from kwire_c.failure import KwireError
+from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from kwire.storage.indexed import IndexedSegment
@@ -37,7 +38,7 @@ class Finding(NamedTuple):
         place = (f", byte {self.position}" if self.position >= 0 else "") + (
             f", offset {self.offset}" if self.offset >= 0 else ""
         )
-        return f"{self.path}{place}: {self.kind}: {self.message}"
+        return printable(f"{self.path}{place}: {self.kind}: {self.message}")
 
 
 class Findings(list[Finding]):

@@ -139,7 +139,10 @@ def test_as_a_page_that_needs_nothing_beside_it(tmp_path: Path, capsys: pytest.C
     words = " ".join(page.text.split())
     assert "1 of 5 uses break." in words and "v2 is gone: Kafka 4.4 has 3-13" in words
     assert "<script>alert(1)</script>" in words and "TLS: not readable" in words and "no client id" in words
-    run(capsys, "audit", old_client(tmp_path), "--to", "3.9", "--html", report)
+    again = ("audit", old_client(tmp_path), "--to", "3.9", "--html", report)
+    code, _, err = run(capsys, *again)
+    assert (code, err) == (2, f"kwire: {report}: File exists (--force replaces it)\n")
+    run(capsys, *again, "--force")
     assert "Nothing breaks." in report.read_text()
 
 

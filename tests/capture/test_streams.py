@@ -244,7 +244,7 @@ def test_a_file_that_ends_inside_a_packet_gives_what_is_whole(tmp_path: Path) ->
 
 
 def test_frames_that_never_end_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassembly, "_MOST_HELD", 200_000)
+    monkeypatch.setattr(reassembly, "MOST_HELD", 200_000)
     packets = []
     for port in range(8):
         talk = Talk(client=("10.0.0.7", 50000 + port)).open().exchange(hello(), welcome())
@@ -257,7 +257,7 @@ def test_frames_that_never_end_are_given_up(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_answers_that_never_come_are_waited_for_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_MOST_WAITING", 100_000)
+    monkeypatch.setattr(streams, "MOST_WAITING", 100_000)
     silent = Talk().open().exchange(hello(), welcome())
     for number in range(1, 200):
         silent.exchange(produce(number, 1, bytes(1000)), None)

@@ -368,7 +368,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
             (2, "--listen", ("--target", "h:1", "--out", "x")),
             (2, "no broker's address", ("--listen", "h", "--target", "h:1", "--out", "x")),
             (1, used.split(":")[1], ("--listen", used, "--target", "h:1", "--out", str(tmp_path / "x"))),
-            (1, "t.bin.gz: File exists", ("--listen", "127.0.0.1:0", "--target", "h:1", "--out", str(tmp_path / "t"))),
+            (2, "t.bin.gz: File exists", ("--listen", "127.0.0.1:0", "--target", "h:1", "--out", str(tmp_path / "t"))),
         ]:  # fmt: skip
             found = run(*arguments)
             assert found[0] == code and word in found[1] and found[1].count("\n") == 1, found
@@ -378,7 +378,7 @@ def test_unfinished_frames_of_many_connections_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes pass, the record says what it left out, and nothing is counted as held at the end."""
-    monkeypatch.setattr("kwire.capture.tap._MOST_HELD", 100_000)
+    monkeypatch.setattr("kwire.capture.tap.MOST_HELD", 100_000)
     got = bytearray()
 
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

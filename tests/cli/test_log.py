@@ -126,7 +126,10 @@ def test_plot(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
         assert b"<svg" in data[:1000]
     empty = folder.parent / "e-0"
     write_segment(empty, 0, [])
-    assert run(capsys, "log", "stats", empty, "--plot", picture)[0] == 0
+    code, _, err = run(capsys, "log", "stats", empty, "--plot", picture)
+    assert (code, err, picture.read_bytes()) == (2, f"kwire: {picture}: File exists (--force replaces it)\n", data)
+    assert run(capsys, "log", "stats", empty, "--plot", picture, "--force")[0] == 0
+    assert picture.read_bytes() != data
     code, _, err = run(capsys, "log", "stats", folder, "--plot", tmp_path / "x.doc")
     assert (code, err.count("\n")) == (1, 1)
 
@@ -163,7 +166,10 @@ def test_to_parquet(
     assert {(row["topic"], row["partition"], row["timestamp_type"]) for row in rows} == {("t", 0, "create")}
     assert (rows[1]["key"], rows[1]["headers"]) == (b"k1", [{"key": "h", "value": b"1"}])
     assert round(rows[1]["timestamp"].timestamp() * 1000) == START + 10
-    code, _, err = run(capsys, "log", "to-parquet", folder, "-o", out, "--committed", "--start-offset", 2)
+    again = ("log", "to-parquet", folder, "-o", out, "--committed", "--start-offset", 2)
+    code, _, err = run(capsys, *again)
+    assert (code, err) == (2, f"kwire: {out}: File exists (--force replaces it)\n")
+    code, _, err = run(capsys, *again, "--force")
     assert (code, pq.read_table(out)["offset"].to_pylist()) == (0, [2, *range(7, 40)])
     assert err.startswith("34 rows, ")
     last, named = tmp_path / "last.parquet", Path("t-0.parquet")

@@ -1,0 +1,117 @@
+"""Files that commands write: whole or not at all, and never in the place of something that somebody needs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+
+@contextmanager
+def new_file(
+    path: str | os.PathLike[str], *, inputs: Iterable[str] = (), force: bool = False, sync: bool = True
+) -> Iterator[IO[bytes]]:
+    """A binary file to write to, which gets the name path when the block ends without an exception.
+
+    It is written beside path under a name of its own, synced to disk, then renamed; what is half-written goes. A
+    symbolic link is followed. "-" is standard output; a pipe, a terminal and /dev/null are written to directly.
+    inputs: files that are read meanwhile; sync: False where it is easily made again. Raises FileExistsError for a file that is there (unless force) and for an
+    input (always), OSError for a folder and for other devices.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = os.path.realpath(name)
+    for source in inputs:
+        if _is_same(source, target):
+            raise FileExistsError(17, "is read here: it is not written over", name)
+    there = _kind(target, name)
+    if there == "stream":
+        with open(target, "wb") as stream:
+            yield stream
+        return
+    if there == "file" and not force:
+        raise FileExistsError(17, "File exists (--force replaces it)", name)
+    yield from _beside(target, force, sync)
+
+
+def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
+    folder, name = os.path.split(target)
+    partial = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.partial")
+    descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    try:
+        with open(descriptor, "w+b") as file:
+            if force:
+                with suppress(OSError):
+                    os.fchmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
+            yield file
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        _rename(partial, target, force)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(partial)
+        raise
+    if sync:
+        _sync(folder)
+
+
+def _rename(partial: str, target: str, force: bool) -> None:
+    """Give the file its name; without force only where nothing has it meanwhile."""
+    if not force:
+        try:
+            os.link(partial, target)
+        except FileExistsError:
+            raise FileExistsError(17, "File exists (--force replaces it)", target) from None
+        except OSError:  # a file system without links
+            if os.path.lexists(target):
+                raise FileExistsError(17, "File exists (--force replaces it)", target) from None
+        else:
+            os.unlink(partial)
+            return
+    os.replace(partial, target)
+
+
+def _sync(folder: str) -> None:
+    """Have the new name on disk, where the file system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _kind(target: str, name: str) -> str:
+    """"none", "file", or "stream". Raises OSError for what is never written to."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return "none"
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(21, "Is a directory", name)
+    if stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and (_is_same(target, os.devnull) or _is_terminal(target))):
+        return "stream"
+    raise OSError(22, "is a device, or a socket: it is not written to", name)
+
+
+def _is_terminal(path: str) -> bool:
+    with open(path, "wb", buffering=0) as device:
+        return device.isatty()

@@ -1,0 +1,17 @@
+"""Text of others that is safe to show: terminals obey control characters, and hide or turn round what stands there."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    r"""The text with what is no printable character written as \x1b, \u202e or \U000e0001.
+
+    Printable is what str.isprintable says: neither control nor format characters, nor line ends, nor lone surrogates.
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else _escaped(ord(sign)) for sign in text)
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
