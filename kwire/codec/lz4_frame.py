@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
+from kwire_c.failure import CorruptBatchError, EncodeError, KwireError, LimitError, MissingCodecError
 from kwire_c.frames import Lz4Blocks, Room, xxh32
 
 cramjam: Any
@@ -26,7 +26,7 @@ if cramjam is None and lz4_block is None:
     raise MissingCodecError("lz4 needs cramjam or lz4, neither is installed: pip install cramjam (or 'kwire[fast]')")
 
 LIBRARY = ", ".join([f"lz4 {_version}"] * bool(lz4_block) + ([f"cramjam {cramjam.__version__}"] if cramjam else []))
-_ERRORS = (ValueError, *((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))
+_ERRORS = (*((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _STORED = 0x80000000
@@ -45,7 +45,9 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
             out = bytes(block) if stored else _unpack(block, min(blocks.most, blocks.max_block))
         else:
             out = _many(memoryview(data), blocks, limit)
-    except _ERRORS as error:
+    except KwireError:
+        raise
+    except (*_ERRORS, ValueError) as error:  # ValueError: the bytes changed meanwhile, and their blocks no longer fit
         raise CorruptBatchError(f"lz4: {error}") from None
     if len(out) > limit:
         raise _too_large(limit)

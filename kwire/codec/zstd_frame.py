@@ -35,6 +35,7 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.decompress = zstandard.ZstdDecompressor().decompress if zstandard is not None else _cramjam
+        self.stream = zstandard.ZstdDecompressor().stream_reader if zstandard is not None else None
         self.compressors: dict[int, Any] = {}
 
 
@@ -79,7 +80,8 @@ def _streamed(frame: Any, most: int, limit: int, given: int) -> Any:
     if zstandard is None:
         return _cramjam(frame, room + 1)
     out = bytearray(room + 1)
-    done = zstandard.ZstdDecompressor().stream_reader(frame).readinto(out)
+    with _local.stream(frame) as reader:
+        done = reader.readinto(out)
     if done > room:
         raise _too_large(limit, None)
     del out[done:]

@@ -40,7 +40,7 @@ kw_frame_status kw_lz4_open(kw_cursor *c, int any_checksum, kw_lz4_frame *frame)
 kw_frame_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block);
 
 typedef struct {
-    int skippable;
+    int skippable;   /* nothing of it is looked at, or it gives nothing and its checksum is that of nothing */
     uint64_t least;  /* bytes that whole blocks give for certain */
     uint64_t most;   /* and at most */
 } kw_zstd_frame;
