@@ -32,7 +32,7 @@ from kwire_c.cursor cimport (
     kw_zigzag32,
     kw_zigzag64,
 )
-from kwire_c.integers cimport bounded
+from kwire_c.integers cimport bounded, brief
 from kwire_c.rows cimport Row, Rows
 
 
@@ -304,15 +304,15 @@ def build_batch(
     cdef bint log_append = timestamp_type == "log_append"
     number = _CODEC_NUMBERS.get(codec)
     if number is None:
-        raise EncodeError(f"unknown compression codec {codec!r}", path="codec")
+        raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
     if timestamp_type != "create" and not log_append and (timestamp_type != "none" or magic != 0):
-        raise EncodeError(f"magic {magic} has no timestamp type {timestamp_type!r}", path="timestamp_type")
+        raise EncodeError(f"magic {brief(magic)} has no timestamp type {brief(timestamp_type)}", path="timestamp_type")
     if magic == 2:
         return _build_v2(listed, number, level, base_offset, log_append, producer_id, producer_epoch, base_sequence,
                          transactional, control, partition_leader_epoch, delete_horizon, base_timestamp, max_timestamp,
                          last_offset)
     if magic not in (0, 1):
-        raise EncodeError(f"magic is 0, 1 or 2, not {magic!r}", path="magic")
+        raise EncodeError(f"magic is 0, 1 or 2, not {brief(magic)}", path="magic")
     if (producer_id, producer_epoch, base_sequence, partition_leader_epoch) != (-1, -1, -1, -1) or (
         transactional or control or delete_horizon is not None
     ):

@@ -21,15 +21,11 @@ cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) e
         return number
     from kwire_c.failure import EncodeError
 
-    raise EncodeError(f"{brief(value)} is not between {low} and {high}", path=name)
+    raise EncodeError(f"{'a number past 64 bits' if overflow else brief(value)} is not between {low} and {high}", path=name)
 
 
 cdef inline str brief(object value):
-    """A value for an error's text: not long, and never a number whose digits Python refuses to write."""
-    cdef int overflow = 0
-    if isinstance(value, int):
-        PyLong_AsLongLongAndOverflow(value, &overflow)
-        if overflow:
-            return "a number past 64 bits"
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
+    """A value for an error's text: see kwire_c.printable."""
+    from kwire_c.printable import brief as said
+
+    return said(value)

@@ -15,3 +15,11 @@ def printable(text: str) -> str:
 
 def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def brief(value: object) -> str:
+    """A value for an error's text: at most 80 characters, and never a number whose digits Python refuses to write."""
+    if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
+        return "a number past 64 bits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -11,6 +11,7 @@ from typing import Any
 
 from kwire_c.codecs import CODECS
 from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
+from kwire_c.printable import brief
 
 Decompress = Callable[[Any, int, int], Any]
 Compress = Callable[[Any, "int | None", int], bytes]
@@ -65,7 +66,7 @@ def _none(data: Any, limit: int, magic: int) -> Any:
 
 def _write_none(data: Any, level: int | None, magic: int) -> bytes:
     if level is not None:
-        raise EncodeError(f"codec none has no levels, got {level!r}", path="level")
+        raise EncodeError(f"codec none has no levels, got {brief(level)}", path="level")
     return bytes(data)
 
 

@@ -13,6 +13,7 @@ from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_behind
 from kwire_c.failure import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire_c.plan import message_of
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -117,7 +118,7 @@ def _header_with(error: UnsupportedVersionError, header: Any) -> UnsupportedVers
 def _request_facts(key: int, version: int) -> tuple[str, int]:
     """(request message, header version); UnsupportedVersionError."""
     if key not in _api_names():
-        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {key}", api=key)
+        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {brief(key)}", api=key)
     facts = schema.message(f"{_api_names()[key]}Request")
     return facts.name, facts.header_version(facts.check(version))
 
@@ -227,7 +228,7 @@ def decode_response(
 def _response_facts(key: int, version: int) -> tuple[str, int]:
     """(response message, header version); an ApiVersions answer of an unknown version can still be read, as v0."""
     if key not in _api_names():
-        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {key}", api=key)
+        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {brief(key)}", api=key)
     facts = schema.message(f"{_api_names()[key]}Response")
     return facts.name, facts.header_version(facts.check(version))
 
@@ -243,7 +244,7 @@ def _key_of(api: int | str) -> int:
         raise TypeError(f"api is a key or a name, not {api!r:.80}")
     facts = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
     if facts.api_key is None or facts.type not in ("request", "response"):
-        raise UnsupportedVersionError(f"{api} is no API", api=api)
+        raise UnsupportedVersionError(f"{brief(api)} is no API", api=api)
     return facts.api_key
 
 

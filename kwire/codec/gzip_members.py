@@ -6,6 +6,7 @@ import zlib
 from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError
+from kwire_c.printable import brief
 
 _inflater: Any
 _crc32: Any
@@ -148,5 +149,5 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
     if level is None:
         level = -1
     elif not (isinstance(level, int) and (1 <= level <= 9 or level == -1)):
-        raise EncodeError(f"gzip levels are 1 to 9, or -1 for the default, got {level!r}", path="level")
+        raise EncodeError(f"gzip levels are 1 to 9, or -1 for the default, got {brief(level)}", path="level")
     return zlib.compress(data, level, 31)

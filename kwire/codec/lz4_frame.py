@@ -7,6 +7,7 @@ from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, KwireError, LimitError, MissingCodecError
 from kwire_c.frames import Lz4Blocks, Room, xxh32
+from kwire_c.printable import brief
 
 cramjam: Any
 lz4_block: Any
@@ -95,7 +96,7 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
     if level is None:
         level = _DEFAULT_LEVEL
     elif not (isinstance(level, int) and 1 <= level <= 17):
-        raise EncodeError(f"lz4 levels are 1 to 17, got {level!r}", path="level")
+        raise EncodeError(f"lz4 levels are 1 to 17, got {brief(level)}", path="level")
     view = memoryview(data)
     parts: list[Any] = [_header(magic)]
     for at in range(0, len(view), _BLOCK):

@@ -6,6 +6,7 @@ from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
 from kwire_c.frames import Room, SnappyBlocks
+from kwire_c.printable import brief
 
 try:
     import cramjam
@@ -42,7 +43,7 @@ def decompress(data: Any, limit: int, magic: int) -> bytes:
 def compress(data: Any, level: int | None, magic: int) -> bytes:
     """Blocks of 32 KiB in xerial's framing, as SnappyOutputStream writes them."""
     if level is not None:
-        raise EncodeError(f"snappy has no levels, got {level!r}", path="level")
+        raise EncodeError(f"snappy has no levels, got {brief(level)}", path="level")
     view, parts = memoryview(data), [_HEADER]
     for at in range(0, len(view), _BLOCK):
         block = bytes(_raw(view[at : at + _BLOCK]))

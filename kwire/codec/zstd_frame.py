@@ -7,6 +7,7 @@ from typing import Any
 
 from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
 from kwire_c.frames import Room, ZstdFrames
+from kwire_c.printable import brief
 
 zstandard: Any
 _Error: Any
@@ -95,7 +96,7 @@ def compress(data: Any, level: int | None, magic: int) -> bytes:
     if level is None:
         level = _DEFAULT_LEVEL
     elif not (isinstance(level, int) and _MIN_LEVEL <= level <= _MAX_LEVEL):
-        raise EncodeError(f"zstd levels are {_MIN_LEVEL} to {_MAX_LEVEL}, got {level!r}", path="level")
+        raise EncodeError(f"zstd levels are {_MIN_LEVEL} to {_MAX_LEVEL}, got {brief(level)}", path="level")
     if zstandard is None:
         return bytes(cramjam.zstd.compress(data, level))
     pack = _local.compressors.get(level)

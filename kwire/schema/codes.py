@@ -6,6 +6,8 @@ from enum import EnumMeta, IntEnum
 from typing import TYPE_CHECKING, Any
 
 from kwire.schema import files
+from kwire_c.failure import KwireError
+from kwire_c.printable import brief
 
 _TABLE: dict[int, dict[str, Any]] = {int(code): row for code, row in files.load("errors.json").items()}
 _UNKNOWN: dict[str, Any] = {"message": "", "since": None}
@@ -59,7 +61,7 @@ class ErrorCode(IntEnum, metaclass=_Codes):
     @classmethod
     def _missing_(cls, value: object) -> Any:
         if not isinstance(value, int) or not -32768 <= value <= 32767:
-            return None
+            raise KwireError(f"{brief(value)} is no error code: those are of 16 bits")
         code = int.__new__(cls, value)
         code._name_, code._value_ = f"UNKNOWN_CODE_{value}".replace("-", "MINUS_"), value
         return cls._value2member_map_.setdefault(value, code)

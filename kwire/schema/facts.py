@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kwire.schema import files
 from kwire_c.failure import UnsupportedVersionError
+from kwire_c.printable import brief
 
 LAST_VERSION = 32767  # the high end of an open range such as "3+"
 PRIMITIVES = frozenset(
@@ -195,7 +196,7 @@ class Message(NamedTuple):
         """The version itself, if the message has it; else UnsupportedVersionError."""
         if version not in self.valid_versions:
             raise UnsupportedVersionError(
-                f"{self.name} has versions {self.valid_versions}, not {version}",
+                f"{self.name} has versions {self.valid_versions}, not {brief(version)}",
                 api=self.name, needed=(version, version), offered=tuple(self.valid_versions),
             )
         return version
@@ -244,7 +245,7 @@ def canonical(name: str) -> str:
         return name
     newest = files.renames()["messages"].get(name)
     if newest is None:
-        raise UnsupportedVersionError(f"no Kafka release that kwire knows has a message {name!r}", api=name)
+        raise UnsupportedVersionError(f"no Kafka release that kwire knows has a message {brief(name)}", api=name)
     return str(newest)
 
 

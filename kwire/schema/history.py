@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kwire.schema import files
 from kwire.schema.facts import NO_VERSIONS, Versions, message
 from kwire_c.failure import UnsupportedVersionError
+from kwire_c.printable import brief
 
 _RELEASE = re.compile(r"(0\.\d+\.\d+|[1-9]\d*\.\d+)(\.\d+)?")
 
@@ -87,7 +88,7 @@ def release_name(text: str) -> str:
     if found is None or found[1] not in _table()["releases"]:
         known = releases(old=True)
         raise UnsupportedVersionError(
-            f"no facts of a Kafka release {text!r}: there are {known[0]} to {known[-1]}",
+            f"no facts of a Kafka release {brief(text)}: there are {known[0]} to {known[-1]}",
             needed=text, offered=(known[0], known[-1]),
         )
     return found[1]
@@ -114,7 +115,7 @@ def api(name: str | int, release: str | None = None) -> Api:
             return row
     place = "no Kafka release that kwire knows" if release is None else f"Kafka {release}"
     raise UnsupportedVersionError(
-        f"{place} has no API {name!r}" if isinstance(name, str) else f"{place} has no API with key {name}", api=name
+        f"{place} has no API {'' if isinstance(name, str) else 'with key '}{brief(name)}", api=name
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kwire.schema import files
 from kwire.schema.history import release_name, releases
 from kwire_c.failure import UnsupportedVersionError
+from kwire_c.printable import brief
 
 
 class MetadataVersion(NamedTuple):
@@ -96,7 +97,7 @@ def metadata_version(wanted: int | str) -> MetadataVersion:
     for row in _all_levels()[::-1]:
         if wanted in (row.name, row.release) or (wanted == row.level and row.level > 0):
             return row
-    raise UnsupportedVersionError(f"no metadata.version {wanted!r}", needed=wanted)
+    raise UnsupportedVersionError(f"no metadata.version {brief(wanted)}", needed=wanted)
 
 
 def metadata_bounds(release: str | None = None) -> MetadataBounds:

@@ -62,8 +62,14 @@ def discover(
 def place_of(path: str) -> tuple[str | None, int | None]:
     """(topic, partition) by the folder `topic-N` that a segment stands in, else (None, None)."""
     folder = path.rpartition("/")[0] if is_url(path) else os.path.dirname(os.path.abspath(path))
-    match = _PARTITION.fullmatch(folder.rpartition("/")[2])
-    return (match[1], int(match[2])) if match else (None, None)
+    return _partition_of(folder.rpartition("/")[2]) or (None, None)
+
+
+def _partition_of(folder: str) -> tuple[str, int] | None:
+    """(topic, partition) by the name of a folder, None where it is none of a partition: those are numbers of 31 bits."""
+    match = _PARTITION.fullmatch(folder)
+    number = -1 if match is None or len(match[2]) > 10 else int(match[2])
+    return (match[1], number) if match and 0 <= number <= 0x7FFFFFFF else None
 
 
 def offset_in_name(path: str) -> int:
@@ -121,7 +127,7 @@ def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFil
         if not is_folder:
             if name.endswith(_SEGMENTS):
                 yield _file(name, -1 if name.endswith(".gz") else size)
-        elif _PARTITION.fullmatch(name.rpartition("/")[2]):
+        elif _partition_of(name.rpartition("/")[2]):
             for inner, inner_folder, inner_size in folder.entries(name):
                 if inner.endswith(_SEGMENTS) and not inner_folder:
                     yield _file(inner, -1 if inner.endswith(".gz") else inner_size)
