@@ -22,18 +22,9 @@ from kwire_c.batch cimport (
     KW_LOG_OVERHEAD,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.cursor cimport (
-    kw_copy,
-    kw_store16,
-    kw_store32,
-    kw_store64,
-    kw_uvarint_size,
-    kw_write_uvarint,
-    kw_zigzag32,
-    kw_zigzag64,
-)
+from kwire_c.cursor cimport kw_store16, kw_store32, kw_store64, kw_uvarint_size, kw_zigzag64
 from kwire_c.integers cimport bounded, brief
-from kwire_c.rows cimport Row, Rows
+from kwire_c.rows cimport Row, Rows, kw_body_size, kw_write_plain_rows, kw_write_record
 
 
 cdef extern from "Python.h":
@@ -113,13 +104,12 @@ cdef inline bint _fits(int64_t offset, int64_t base, int32_t *delta) noexcept:
 cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *base_stamp,
                 bint takes_stamp) except -1:
     """The records in the form of magic 2. With takes_stamp the first one's timestamp becomes the batch's base."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i = 0
     cdef Row row
-    cdef int64_t body, size
+    cdef int64_t body
     cdef int32_t delta = 0
     cdef uint64_t stamp
-    cdef uint8_t *p
-    for i in range(count):
+    while i < count:
         rows.read(i, &row)
         if i == 0 and takes_stamp:
             base_stamp[0] = row.stamp
@@ -127,29 +117,11 @@ cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *
             raise EncodeError(f"offset {row.offset} is too far from the base offset {base}",
                               path=f"records[{i}].offset")
         stamp = kw_zigzag64(<int64_t> (<uint64_t> row.stamp - <uint64_t> base_stamp[0]))
-        body = (1 + kw_uvarint_size(stamp) + kw_uvarint_size(kw_zigzag32(delta))
-                + kw_uvarint_size(kw_zigzag32(row.key_size)) + <int64_t> max(row.key_size, 0)
-                + kw_uvarint_size(kw_zigzag32(row.value_size)) + <int64_t> max(row.value_size, 0)
-                + kw_uvarint_size(kw_zigzag32(row.headers)) + <int64_t> row.headers_size)
-        size = body + kw_uvarint_size(<uint64_t> body << 1)
-        out.reserve(size, count - i, i)
-        p = kw_write_uvarint(out.at, <uint64_t> body << 1)
-        p[0] = row.attributes
-        p = kw_write_uvarint(p + 1, stamp)
-        p = kw_write_uvarint(p, kw_zigzag32(delta))
-        p = kw_write_uvarint(p, kw_zigzag32(row.key_size))
-        if row.key_size > 0:
-            kw_copy(p, row.key, row.key_size)
-            p += row.key_size
-        p = kw_write_uvarint(p, kw_zigzag32(row.value_size))
-        if row.value_size > 0:
-            kw_copy(p, row.value, row.value_size)
-            p += row.value_size
-        p = kw_write_uvarint(p, kw_zigzag32(row.headers))
-        if row.headers_size:
-            kw_copy(p, rows.scratch, row.headers_size)
-            p += row.headers_size
-        out.at = p
+        body = kw_body_size(&row, stamp, delta)
+        out.reserve(body + kw_uvarint_size(<uint64_t> body << 1), count - i, i)
+        out.at = kw_write_record(out.at, &row, body, stamp, delta, rows.scratch)
+        i = kw_write_plain_rows(<PyObject *> rows.records, i + 1, count, &out.at, out.end, base, base_stamp[0],
+                                &rows.offset, &rows.max_stamp, rows.scratch, rows.room)
     return 0
 
 

@@ -42,6 +42,7 @@ cdef class Rows:
         self.kept = []
         self.offset = base_offset
         self.max_stamp = INT64_MIN
+        self.reserve(256)
 
     def __dealloc__(self):
         free(self.scratch)
@@ -57,6 +58,10 @@ cdef class Rows:
         if index and self.offset == INT64_MIN:
             raise EncodeError("no offset is left behind 2^63 - 1", path=f"records[{index}].offset")
         row.offset = self.offset
+        if kw_plain_row(item, row, self.scratch, self.room):
+            self.offset = <int64_t> (<uint64_t> row.offset + 1)
+            self.max_stamp = max(self.max_stamp, row.stamp)
+            return 0
         row.headers = 0
         row.headers_size = 0
         row.attributes = 0
