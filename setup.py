@@ -35,6 +35,7 @@ EXTENSIONS = {
     "values": [],
     "writer": [],
     "arrow": [],
+    "arrow_rows": ["kwire_c/core/arrow_rows.c"],
     "casts": [],
     "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
     "gather": ["kwire_c/core/batch.c"],

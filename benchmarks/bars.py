@@ -22,6 +22,7 @@ class Bar:
 JAVA, AIOKAFKA = "Java kafka-clients", "aiokafka"
 KIO, KAFKA_PYTHON, RUST, GO = "kio", "kafka-python", "Rust kafka-protocol", "Go franz-go"
 COLUMNS, VIEWS, OBJECTS, BUILD = "kwire columns", "kwire columns, views", "kwire objects", "kwire build_batch"
+ARROW = "kwire build_batches"
 
 BARS = [
     Bar("W1", "decode", COLUMNS, JAVA, 2.2),
@@ -32,7 +33,9 @@ BARS = [
     Bar("W2", "decode", VIEWS, JAVA, 2),
     Bar("W2", "decode", OBJECTS, AIOKAFKA, 1.7),
     *(Bar(name, "encode", BUILD, AIOKAFKA, 5) for name in ("W1", "W2")),
-    *(Bar(name, "encode", BUILD, JAVA, 1) for name in ("W1", "W2")),
+    *(Bar(name, "encode", BUILD, JAVA, 1) for name in ("W1", "W2", "W2 8 MiB")),
+    Bar("W2 8 MiB", "encode", BUILD, AIOKAFKA, 4),
+    *(Bar(name, "encode", ARROW, JAVA, 2) for name in ("W1", "W2", "W2 8 MiB")),
     *(Bar(work.name, "decode", COLUMNS, JAVA, 1) for work in W3),
     *(Bar("W1", "crc32c-16k", COLUMNS, theirs, 0.9) for theirs in ("crc32c (PyPI)", "google-crc32c")),
     *(Bar("W1", "crc32c-1m", COLUMNS, theirs, 0.9)

@@ -72,8 +72,8 @@ def _batches(work: Workload) -> list[bytes]:
 
 W1 = Workload("W1", value=100, key=10)
 W2 = Workload("W2", value=1024, key=10, headers=2)
-# rows are written as a producer has them, just made: as objects 8 MiB of them no longer fit the processor's caches
-W4 = [replace(work, total=1 << 20) for work in (W1, W2)]
+# 1 MiB of rows as a producer has them, just made; 8 MiB of them, as objects, no longer fit the processor's caches
+W4 = [*(replace(work, total=1 << 20) for work in (W1, W2)), replace(W2, name="W2 8 MiB")]
 W3 = [
     Workload(f"W3 {codec} {name}", value=100, key=10, codec=codec, batch=size)
     for codec in ("none", "gzip", "snappy", "lz4", "zstd")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.codec.records import Record as Record
     from kwire.codec.records import RecordBatch as RecordBatch
     from kwire.codec.records import build_batch as build_batch
+    from kwire.codec.records import build_batches as build_batches
     from kwire.codec.records import read_batches as read_batches
     from kwire.codec.stored import CoordinatorRecord as CoordinatorRecord
     from kwire.codec.stored import decode_coordinator_record as decode_coordinator_record
@@ -84,7 +85,8 @@ _HOME = {
     ),
     **dict.fromkeys(("Column", "RecordColumns", "columns"), "kwire.codec.columns"),
     **dict.fromkeys(
-        ("BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"), "kwire.codec.records"
+        ("BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "build_batches", "read_batches"),
+        "kwire.codec.records",
     ),
 }
 

@@ -8,41 +8,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 
-cdef extern from "arrow.h" nogil:
-    enum:
-        ARROW_FLAG_NULLABLE
-
-    struct ArrowSchema:
-        const char *format
-        const char *name
-        const char *metadata
-        int64_t flags
-        int64_t n_children
-        ArrowSchema **children
-        ArrowSchema *dictionary
-        void (*release)(ArrowSchema *) noexcept
-        void *private_data
-
-    struct ArrowArray:
-        int64_t length
-        int64_t null_count
-        int64_t offset
-        int64_t n_buffers
-        int64_t n_children
-        const void **buffers
-        ArrowArray **children
-        ArrowArray *dictionary
-        void (*release)(ArrowArray *) noexcept
-        void *private_data
-
-    struct ArrowArrayStream:
-        int (*get_schema)(ArrowArrayStream *, ArrowSchema *out) noexcept
-        int (*get_next)(ArrowArrayStream *, ArrowArray *out) noexcept
-        const char *(*get_last_error)(ArrowArrayStream *) noexcept
-        void (*release)(ArrowArrayStream *) noexcept
-        void *private_data
-
-
 cdef class Node:
     """One Arrow array: format string, length, buffers, children. owner keeps the buffers alive."""
 

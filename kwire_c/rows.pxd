@@ -7,16 +7,7 @@ from kwire_c.records cimport Record
 
 cdef extern from *:
     """
-    #include "cursor.h"
-
-    /* One record to write; sizes of -1 are null. */
-    typedef struct {
-        int64_t offset, stamp;
-        const uint8_t *key, *value;
-        int32_t key_size, value_size;
-        int32_t headers, headers_size; /* the bytes are in Rows.scratch */
-        uint8_t attributes;
-    } kw_row;
+    #include "rows.h"
 
     static inline int kw_plain_bytes(PyObject *value, const uint8_t **data, int32_t *size) {
         if (value == Py_None) {
@@ -71,31 +62,9 @@ cdef extern from *:
         return 1;
     }
 
-    /* How a record is written in magic 2: bytes of it without its length, and with that. */
-    static inline int64_t kw_body_size(const kw_row *row, uint64_t stamp, int32_t delta) {
-        return (int64_t)row->headers_size + (row->key_size > 0 ? row->key_size : 0) +
-               (row->value_size > 0 ? row->value_size : 0) + 1 + kw_uvarint_size(stamp) +
-               kw_uvarint_size(kw_zigzag32(delta)) + kw_uvarint_size(kw_zigzag32(row->key_size)) +
-               kw_uvarint_size(kw_zigzag32(row->value_size)) + kw_uvarint_size(kw_zigzag32(row->headers));
-    }
-
     static inline uint8_t *kw_write_record(uint8_t *p, const kw_row *row, int64_t body, uint64_t stamp, int32_t delta,
                                            const uint8_t *headers) {
-        p = kw_write_uvarint(p, (uint64_t)body << 1);
-        *p++ = row->attributes;
-        p = kw_write_uvarint(p, stamp);
-        p = kw_write_uvarint(p, kw_zigzag32(delta));
-        p = kw_write_uvarint(p, kw_zigzag32(row->key_size));
-        if (row->key_size > 0) {
-            kw_copy(p, row->key, (size_t)row->key_size);
-            p += row->key_size;
-        }
-        p = kw_write_uvarint(p, kw_zigzag32(row->value_size));
-        if (row->value_size > 0) {
-            kw_copy(p, row->value, (size_t)row->value_size);
-            p += row->value_size;
-        }
-        p = kw_write_uvarint(p, kw_zigzag32(row->headers));
+        p = kw_write_row(p, row, body, stamp, delta);
         if (row->headers_size) kw_copy(p, headers, (size_t)row->headers_size);
         return p + row->headers_size;
     }
@@ -103,12 +72,14 @@ cdef extern from *:
     /* Plain rows from index on, as long as they are that and there is room: the index of the first that was not written.
        next: the offset that it gets; the offsets up to then are within 31 bits of base. */
     static inline Py_ssize_t kw_write_plain_rows(PyObject *rows, Py_ssize_t index, Py_ssize_t count, uint8_t **at,
-                                          const uint8_t *end, int64_t base, int64_t base_stamp, int64_t *next,
-                                          int64_t *max_stamp, uint8_t *scratch, Py_ssize_t room) {
+                                                 const uint8_t *end, int64_t base, int64_t base_stamp,
+                                                 int64_t *next, int64_t *max_stamp, uint8_t *scratch,
+                                                 Py_ssize_t room) {
         kw_row row = {0};
         for (; index < count && index < PyList_GET_SIZE(rows); index++) {
             const int64_t far = (int64_t)((uint64_t)*next - (uint64_t)base);
-            if (*next < base || far < 0 || far >= INT32_MAX || !kw_plain_row(PyList_GET_ITEM(rows, index), &row, scratch, room)) break;
+            if (*next < base || far < 0 || far >= INT32_MAX) break;
+            if (!kw_plain_row(PyList_GET_ITEM(rows, index), &row, scratch, room)) break;
             const uint64_t stamp = kw_zigzag64((int64_t)((uint64_t)row.stamp - (uint64_t)base_stamp));
             const int64_t body = kw_body_size(&row, stamp, (int32_t)far);
             if (body + 10 > end - *at) break;
@@ -130,6 +101,7 @@ cdef extern from *:
         int32_t headers_size
         uint8_t attributes
 
+    bint kw_offset_fits(int64_t offset, int64_t base, int32_t *delta)
     bint kw_plain_row(PyObject *item, Row *row, uint8_t *scratch, Py_ssize_t room)
     int64_t kw_body_size(const Row *row, uint64_t stamp, int32_t delta)
     uint8_t *kw_write_record(uint8_t *p, const Row *row, int64_t body, uint64_t stamp, int32_t delta,

@@ -55,6 +55,28 @@ def build_batch(workload: Workload) -> Pass:
     return one
 
 
+def build_batches(workload: Workload) -> Pass:
+    """build_batches for all records, which stand in an Arrow table."""
+    import pyarrow as pa
+
+    times, keys, values, headers = zip(*(row for rows in workload.rows() for row in rows), strict=True)
+    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    table = pa.table(
+        {
+            "timestamp": pa.array(times, pa.timestamp("ms")),
+            "key": pa.array(keys, pa.binary()),
+            "value": pa.array(values, pa.binary()),
+            "headers": pa.array(headers, pairs),
+        }
+    )
+
+    def one() -> tuple[int, int]:
+        made = kwire.build_batches(table, batch_bytes=workload.batch)
+        return len(table), sum(len(batch) for batch, _, _ in made)
+
+    return one
+
+
 def checksum(function: Callable[[bytes], int], size: int) -> Callable[[Workload], Pass]:
     """A crc32c of every block of some size of 8 MiB."""
 
@@ -101,6 +123,7 @@ def kwires() -> list[InProcess]:
         InProcess("kwire columns, views", decode=columns(views=True)),
         InProcess("kwire objects", decode=objects),
         InProcess("kwire build_batch", encode=build_batch),
+        InProcess("kwire build_batches", encode=build_batches),
     ]
 
 
@@ -140,7 +163,7 @@ def builder_pass(workload: Workload, kind: Any) -> Pass:
         size = 0
         for batch in rows:
             builder = kind(magic=2, compression_type=0, is_transactional=0, producer_id=-1, producer_epoch=-1,
-                           base_sequence=-1, batch_size=1 << 22)  # fmt: skip
+                           base_sequence=-1, batch_size=1 << 26)  # fmt: skip
             append = builder.append
             for offset, (timestamp, key, value, headers) in enumerate(batch):
                 append(offset, timestamp, key, value, headers)

@@ -1,4 +1,4 @@
-"""Record batches: read_batches and build_batch, over kwire_c."""
+"""Record batches: read_batches, build_batch and build_batches, over kwire_c."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from typing import Any, Literal
 from kwire.codec import compression
 from kwire_c import build, heads, records
 from kwire_c.batches import BadBatch, BatchIterator
-from kwire_c.build import build_batch
+from kwire_c.build import build_batch, build_batches
 from kwire_c.records import Record, RecordBatch
 
-__all__ = ["MAX_BATCH_BYTES", "BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "read_batches"]
+__all__ = [
+    "MAX_BATCH_BYTES",
+    "BadBatch",
+    "BatchIterator",
+    "Record",
+    "RecordBatch",
+    "build_batch",
+    "build_batches",
+    "read_batches",
+]
 
 MAX_BATCH_BYTES = 64 << 20
 

@@ -48,7 +48,7 @@ fn crc(data: &[u8], size: usize) -> (u64, i64) {
     let (mut count, mut check) = (0u64, 0i64);
     for block in data.chunks_exact(size) {
         count += 1;
-        check = check.wrapping_add(crc32c::crc32c(block) as i64);
+        check = check.wrapping_add(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, block) as i64);
     }
     (count, check)
 }

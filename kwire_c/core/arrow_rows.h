@@ -1,0 +1,89 @@
+/* Records that stand in Arrow arrays: read row by row, and written into record batches of magic 2. Pure C. */
+#ifndef KWIRE_ARROW_ROWS_H
+#define KWIRE_ARROW_ROWS_H
+
+#include "rows.h"
+
+/* How an array of bytes or text says where a row's bytes are. */
+typedef enum {
+    KW_LAYOUT_NULL = 0, /* every row is null */
+    KW_LAYOUT_32,       /* 32-bit offsets */
+    KW_LAYOUT_64,
+    KW_LAYOUT_VIEW,
+    KW_LAYOUT_FIXED /* width bytes each */
+} kw_layout;
+
+typedef struct {
+    kw_layout layout;
+    const uint8_t *valid; /* a bit a row, or NULL */
+    const void *spans;    /* offsets or views */
+    const uint8_t *data;
+    const uint8_t *const *buffers; /* of views */
+    int64_t n_buffers, width;
+    int64_t first; /* where in the array row 0 stands */
+} kw_arrow_bytes;
+
+typedef struct {
+    const uint8_t *valid;
+    const int64_t *values; /* NULL: there is no such column */
+    int64_t multiply, divide, first;
+} kw_arrow_numbers;
+
+typedef struct {
+    kw_layout layout; /* KW_LAYOUT_NULL: no row has headers */
+    const uint8_t *valid;
+    const void *spans;
+    int64_t first, items; /* items: pairs that there are */
+    const uint8_t *pair_valid;
+    int64_t pair_first;
+    kw_arrow_bytes key, value;
+} kw_arrow_headers;
+
+typedef struct {
+    int64_t rows;
+    const uint8_t *valid; /* of whole rows, or NULL */
+    int64_t first;
+    kw_arrow_bytes key, value;
+    kw_arrow_numbers stamp, offset;
+    kw_arrow_headers headers;
+} kw_arrow_rows;
+
+typedef enum {
+    KW_FILL_OK = 0,  /* all rows of the arrays are written */
+    KW_FILL_FULL,    /* the next row begins another batch */
+    KW_FILL_ROOM,    /* the next row needs more room */
+    KW_FILL_NULL_ROW,
+    KW_FILL_BAD_SPAN,
+    KW_FILL_LONG, /* a key, a value or the headers are over 2 GiB */
+    KW_FILL_LONG_BATCH,
+    KW_FILL_TIME,
+    KW_FILL_NULL_OFFSET,
+    KW_FILL_FALLING_OFFSET,
+    KW_FILL_NO_OFFSET,
+    KW_FILL_NULL_PAIR,
+    KW_FILL_NULL_HEADER_KEY,
+    KW_FILL_CHANGED
+} kw_fill_status;
+
+/* A batch in the making. at: the next row; next: the offset that it gets, or that it must not be below. */
+typedef struct {
+    int64_t at, next;
+    int64_t most_bytes, most_rows;
+    int64_t count, base, base_stamp, max_stamp;
+    int64_t head;      /* bytes of the batch that are not in the output */
+    int64_t need;      /* with KW_FILL_ROOM: bytes */
+    int takes_stamp;   /* the first record's timestamp becomes the base */
+    int has_next;      /* next counts: a row came before, or there is no column of offsets */
+    uint8_t *start, *out, *end;
+} kw_fill;
+
+/* Row at of the arrays; *from to *to: its pairs in the arrays of headers. */
+kw_fill_status kw_arrow_row(const kw_arrow_rows *rows, int64_t at, kw_row *row, int64_t *from, int64_t *to);
+
+/* The offset of a row: of its column, or the next one. */
+kw_fill_status kw_arrow_offset(const kw_arrow_rows *rows, kw_fill *fill, int64_t *offset);
+
+/* Rows on from fill->at into the open batch. */
+kw_fill_status kw_fill_batch(const kw_arrow_rows *rows, kw_fill *fill);
+
+#endif
