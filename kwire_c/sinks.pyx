@@ -31,7 +31,7 @@ cdef extern from "sink.h" nogil:
     ctypedef struct kw_pick:
         kw_sink *sink
         uint32_t at
-        uint8_t kind
+        uint8_t kind, width
 
     ctypedef struct kw_step:
         const kw_op *op
@@ -39,7 +39,7 @@ cdef extern from "sink.h" nogil:
         kw_route *below
         kw_pick *picks
         uint16_t n_picks
-        uint8_t passes, last_length
+        uint8_t code, guesses, shift, last_length
         uint32_t last_size
 
     ctypedef struct kw_route:
@@ -95,7 +95,7 @@ cdef void *some_room(size_t count, size_t size) except NULL:
 
 
 cdef class Gatherer:
-    """The sinks of one message and version, and the routes that fill them. Nothing can be added once a node was made."""
+    """The sinks of one message and version, and the routes that fill them. A node made: nothing can be added."""
     cdef Message message
     cdef int version
     cdef kw_sink *top
@@ -163,7 +163,7 @@ cdef class Gatherer:
             op = &plan.ops[i]
             if op.code >= KW_STRING:
                 step = &route.steps[route.n_steps]
-                step.op = op
+                step.op, step.code = op, op.code
                 route.n_steps += 1
             if op.code == KW_RUN:
                 step.picks, at = <kw_pick *>self.own(op.count, sizeof(kw_pick)), 0
@@ -175,14 +175,16 @@ cdef class Gatherer:
                 made.append((<size_t>op.field, <size_t>sink))
             if op.code >= KW_STRING:
                 step.sink = sink
-                step.passes = sink == NULL and op.code >= KW_ARRAY_UUID and op.flags & KW_COMPACT
+                while op.code >= KW_ARRAY_UUID and <uint32_t>1 << step.shift < op.need:
+                    step.shift += 1
+                step.guesses = op.code >= KW_ARRAY_UUID and op.flags & KW_COMPACT
                 step.last_length = step.last_size = 1  # an empty array
                 if op.sub != NULL:
                     step.below = self.below(op, sink, None if wanted is None else wanted.get(name), f"{path}{name}.")
                 continue
             if sink != NULL or op.code == KW_BOOL:
                 pick = &step.picks[step.n_picks]
-                pick.sink, pick.at, pick.kind = sink, at, op.code
+                pick.sink, pick.at, pick.kind, pick.width = sink, at, op.code, kw_width[op.code]
                 step.n_picks += 1
             at += kw_width[op.code]
         for i in range(plan.n_tags):
@@ -425,7 +427,9 @@ cdef Node sink_part(str name, kw_sink *sink, object owner, int64_t first, int64_
     bools = packed(sink.values.data, sink.rows) if sink.kind == KW_BOOL else None
     if bools is not None:
         buffers[1] = <const void *><const char *>bools
-    buffers[0] = NULL if validity is None else <const void *><const char *>validity
+    buffers[0] = NULL
+    if validity is not None:
+        buffers[0] = <const void *><const char *>validity
     node = make_node(name, format, last - first, nulls, (owner, validity, bools), children)
     node.offset = first
     node.set_buffers(buffers, n)

@@ -64,14 +64,13 @@ static void drop(uint8_t *data, size_t room) {
         unmap_pages(data, room);
 }
 
-/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them: KW_POOL_BYTES at
-   most, all of which stays resident. */
-#define POOL_SLOTS 24
+/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them: KW_POOL_SLOTS
+   of KW_POOL_BYTES in all, which stay resident. */
 #define POOL_SMALLEST ((size_t)64 << 10)
 static struct kept {
     uint8_t *data;
     size_t room;
-} pool[POOL_SLOTS];
+} pool[KW_POOL_SLOTS];
 static size_t pool_bytes;
 static unsigned pool_next;
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -88,7 +87,7 @@ static uint8_t *pool_take(size_t room, size_t *got) {
     int best = -1;
     if (room < POOL_SMALLEST) return NULL;
     lock_pool();
-    for (int i = 0; i < POOL_SLOTS; i++)
+    for (int i = 0; i < KW_POOL_SLOTS; i++)
         if (pool[i].data && pool[i].room >= room && pool[i].room / 2 <= room &&
             (best < 0 || pool[i].room < pool[best].room))
             best = i;
@@ -104,7 +103,7 @@ static uint8_t *pool_take(size_t room, size_t *got) {
 }
 
 static void pool_give(uint8_t *data, size_t room) {
-    struct kept dropped[POOL_SLOTS];
+    struct kept dropped[KW_POOL_SLOTS];
     int drops = 0;
     if (room < POOL_SMALLEST || room > KW_POOL_BYTES) {
         drop(data, room);
@@ -112,10 +111,10 @@ static void pool_give(uint8_t *data, size_t room) {
     }
     lock_pool();
     int slot = -1;
-    for (int i = 0; i < POOL_SLOTS && slot < 0; i++)
+    for (int i = 0; i < KW_POOL_SLOTS && slot < 0; i++)
         if (!pool[i].data) slot = i;
     while (slot < 0 || pool_bytes + room > KW_POOL_BYTES) { /* the oldest go */
-        unsigned i = pool_next++ % POOL_SLOTS;
+        unsigned i = pool_next++ % KW_POOL_SLOTS;
         if (!pool[i].data) continue;
         dropped[drops++] = pool[i];
         pool_bytes -= pool[i].room;

@@ -10,7 +10,9 @@ typedef struct {
     size_t size, room;
 } kw_buffer;
 
-#define KW_POOL_BYTES ((size_t)256 << 20) /* of freed buffers that are kept */
+/* Freed buffers that are kept: so many, of so many bytes in all. */
+#define KW_POOL_SLOTS 64
+#define KW_POOL_BYTES ((size_t)256 << 20)
 
 /* Room for need bytes in all, for wish bytes where memory allows; 0 when it is short. */
 int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish);

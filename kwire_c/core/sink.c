@@ -14,7 +14,7 @@ static inline int reserve(kw_buffer *b, size_t more) {
 static inline int append(kw_buffer *b, const void *data, size_t size) {
     if (size == 0) return KW_DONE; /* both pointers may be NULL then */
     if (KW_UNLIKELY(reserve(b, size) < 0)) return KW_NO_MEMORY;
-    memcpy(b->data + b->size, data, size);
+    kw_copy(b->data + b->size, data, size);
     b->size += size;
     return KW_DONE;
 }
@@ -190,7 +190,8 @@ void kw_sink_free(kw_sink *s) {
 /* -- the walk: strict; anything odd goes by object, which finds the right error.
    Each step takes where it begins and gives where it ends; NULL: *status says why. */
 
-static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route *route, int *status);
+static const uint8_t *walk_all(const uint8_t *at, const uint8_t *end, const kw_route *route, int64_t times,
+                               int *status);
 
 static inline const uint8_t *stop(int *status, int why) {
     *status = why;
@@ -219,89 +220,180 @@ static inline const uint8_t *take_length(const uint8_t *at, const uint8_t *end, 
     return at;
 }
 
-/* Room for the fixed-width values of so many walks, so that these need not look. */
-static inline int make_room(const kw_route *route, int64_t walks) {
+static inline void open_numbers(kw_step *step) {
+    const kw_buffer *values = &step->sink->children[0]->values;
+    step->first = values->data;
+    step->to = values->data + values->size;
+    step->limit = values->data + values->room;
+}
+
+static inline void close_numbers(const kw_step *step) {
+    kw_sink *items = step->sink->children[0];
+    items->values.size = (size_t)(step->to - step->first);
+    items->rows = (int64_t)(items->values.size >> step->shift);
+}
+
+/* Room for what so many walks of a route surely append: fixed-width values, and the offsets of strings and lists. */
+static int make_room(const kw_route *route, int64_t walks) {
+    for (int i = 0; i < route->n_steps; i++) {
+        kw_step *step = &route->steps[i];
+        for (int j = 0; j < step->n_picks; j++) {
+            kw_sink *sink = step->picks[j].sink;
+            if (sink == NULL) continue;
+            if (reserve(&sink->values, (size_t)walks * kw_width[sink->kind]) < 0) return KW_NO_MEMORY;
+            step->picks[j].to = sink->values.data + sink->values.size;
+        }
+        if (step->sink == NULL || step->code == KW_STRUCT) continue;
+        if (reserve(&step->sink->offsets, (size_t)walks * 4) < 0) return KW_NO_MEMORY;
+        step->ends = (int32_t *)(step->sink->offsets.data + step->sink->offsets.size);
+        if (step->code < KW_ARRAY_UUID) continue;
+        if (reserve(&step->sink->children[0]->values, 1) < 0) return KW_NO_MEMORY; /* none yet: data would be NULL */
+        open_numbers(step);
+    }
+    return KW_DONE;
+}
+
+/* Rows of a string or list up to the one that is written now. */
+static inline int64_t rows_so_far(const kw_step *step) { return step->ends - (int32_t *)step->sink->offsets.data - 1; }
+
+/* A row of a string or list that ends there. Whether there is an end for so many is asked behind the last one. */
+static inline int put_row(kw_step *step, size_t end) {
+    if (KW_UNLIKELY(step->sink->valid.size)) {
+        step->sink->rows = rows_so_far(step);
+        if (mark_some(step->sink, 1, 1) < 0) return KW_NO_MEMORY;
+    }
+    *step->ends++ = (int32_t)end;
+    return KW_DONE;
+}
+
+static int put_null(kw_step *step) {
+    step->sink->rows = rows_so_far(step);
+    if (mark_some(step->sink, 0, 1) < 0) return KW_NO_MEMORY;
+    step->ends[0] = step->ends[-1];
+    step->ends++;
+    return KW_DONE;
+}
+
+/* What so many walks wrote where make_room made room is there: until then the sinks know nothing of it. */
+static int count_values(const kw_route *route, int64_t walks) {
     for (int i = 0; i < route->n_steps; i++) {
         const kw_step *step = &route->steps[i];
         for (int j = 0; j < step->n_picks; j++) {
             kw_sink *sink = step->picks[j].sink;
-            if (sink && reserve(&sink->values, (size_t)walks * kw_width[sink->kind]) < 0) return KW_NO_MEMORY;
+            if (sink == NULL) continue;
+            sink->values.size += (size_t)walks * kw_width[sink->kind];
+            sink->rows += walks;
         }
+        if (step->sink == NULL || step->code == KW_STRUCT) continue;
+        step->sink->rows = rows_so_far(step);
+        step->sink->offsets.size = (size_t)(step->sink->rows + 1) * 4;
+        if (step->code >= KW_ARRAY_UUID) close_numbers(step);
+        size_t last = step->code < KW_STRUCT ? step->sink->values.size : (size_t)step->sink->children[0]->rows;
+        if (last > (size_t)step->sink->most) return KW_TOO_LARGE; /* where the last row ends; 32 bits held no more */
     }
     return KW_DONE;
 }
 
 static inline const uint8_t *walk_run(const uint8_t *at, const uint8_t *end, const kw_step *step, int *status) {
     if (KW_UNLIKELY(step->op->need > end - at)) return stop(status, KW_BY_OBJECT);
-    for (const kw_pick *pick = step->picks, *last = pick + step->n_picks; pick < last; pick++) {
-        kw_sink *sink = pick->sink;
-        if (pick->kind == KW_BOOL && at[pick->at] > 1) return stop(status, KW_BY_OBJECT);
-        if (sink == NULL) continue;
-        kw_load_fixed(pick->kind, at + pick->at, sink->values.data + sink->values.size, 0);
-        sink->values.size += kw_width[pick->kind];
-        sink->rows++;
+    for (kw_pick *pick = step->picks, *last = pick + step->n_picks; pick < last; pick++) {
+        const uint8_t *from = at + pick->at;
+        if (pick->width == 4) { /* most are */
+            uint32_t v = kw_load32(from);
+            memcpy(pick->to, &v, 4);
+        } else {
+            if (pick->kind == KW_BOOL && *from > 1) return stop(status, KW_BY_OBJECT);
+            if (pick->sink == NULL) continue;
+            kw_load_fixed(pick->kind, from, pick->to, 0);
+        }
+        pick->to += pick->width;
     }
     return at + step->op->need;
 }
 
-static inline const uint8_t *walk_bytes(const uint8_t *at, const uint8_t *end, int code, int flags, kw_sink *sink,
-                                        int *status) {
-    int64_t size;
-    at = take_length(at, end, flags & KW_COMPACT, code == KW_STRING ? 2 : 4, &size);
-    if (at == NULL || (size < 0 && !(flags & KW_NULLABLE)) || size > end - at) return stop(status, KW_BY_OBJECT);
-    if (size < 0) return taken(at, status, sink ? kw_sink_null(sink) : KW_DONE);
-    if (code == KW_STRING && (size > KW_MAX_STRING || !kw_is_ascii(at, size))) return stop(status, KW_BY_OBJECT);
-    return taken(at + size, status, sink ? add_bytes(sink, at, (size_t)size) : KW_DONE);
+/* Reads a string or bytes; *size is -1 for null. */
+static inline const uint8_t *read_bytes(const uint8_t *at, const uint8_t *end, int code, int flags, int64_t *size) {
+    at = take_length(at, end, flags & KW_COMPACT, code == KW_STRING ? 2 : 4, size);
+    if (at == NULL || (*size < 0 && !(flags & KW_NULLABLE)) || *size > end - at) return NULL;
+    if (*size > 0 && code == KW_STRING && (*size > KW_MAX_STRING || !kw_is_ascii(at, *size))) return NULL;
+    return at;
 }
 
-static int add_numbers(kw_sink *s, int kind, const uint8_t *data, int64_t count) {
-    int width = kw_width[kind];
-    if (reserve(&s->values, (size_t)(count * width)) < 0) return KW_NO_MEMORY;
-    uint8_t *to = s->values.data + s->values.size;
-    if (kind == KW_INT32) {
-        for (int64_t i = 0; i < count; i++) kw_load_fixed(KW_INT32, data + i * 4, to + i * 4, 0);
-    } else {
-        for (int64_t i = 0; i < count; i++) kw_load_fixed(kind, data + i * width, to + i * width, 0);
-    }
-    s->values.size += (size_t)(count * width);
-    s->rows += count;
+static inline const uint8_t *walk_bytes(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
+    int64_t size;
+    at = read_bytes(at, end, step->code, step->op->flags, &size);
+    if (KW_UNLIKELY(at == NULL)) return stop(status, KW_BY_OBJECT);
+    if (size < 0) return taken(at, status, step->sink ? put_null(step) : KW_DONE);
+    if (step->sink == NULL) return at + size;
+    if (KW_UNLIKELY(append(&step->sink->values, at, (size_t)size) < 0)) return stop(status, KW_NO_MEMORY);
+    return taken(at + size, status, put_row(step, step->sink->values.size));
+}
+
+static inline void swap_two(uint8_t *to, const uint8_t *from) { /* of 32 bits */
+    uint64_t v = kw_load64(from);
+    v = v << 32 | v >> 32;
+    memcpy(to, &v, 8);
+}
+
+static int more_numbers(kw_step *step, size_t size) {
+    close_numbers(step);
+    if (reserve(&step->sink->children[0]->values, size) < 0) return KW_NO_MEMORY;
+    open_numbers(step);
     return KW_DONE;
 }
 
-static inline const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, const kw_step *step, int *status) {
+/* A row of an array of numbers, of so many bytes. */
+static inline int put_numbers(kw_step *step, const uint8_t *data, size_t size, const uint8_t *end) {
+    if (KW_UNLIKELY(size + 16 > (size_t)(step->limit - step->to)) && more_numbers(step, size + 16) < 0)
+        return KW_NO_MEMORY;
+    uint8_t *to = step->to;
+    step->to = to + size;
+    if (KW_LIKELY(step->shift == 2 && size <= 16 && end - data >= 16)) { /* replicas: few */
+        swap_two(to, data);
+        swap_two(to + 8, data + 8);
+    } else {
+        const int kind = step->sink->children[0]->kind;
+        const size_t width = (size_t)1 << step->shift;
+        for (size_t i = 0; i < size; i += width) kw_load_fixed(kind, data + i, to + i, 0);
+    }
+    return put_row(step, (size_t)(step->to - step->first) >> step->shift);
+}
+
+static const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
     const kw_op *op = step->op;
-    kw_sink *sink = step->sink, *items = sink ? sink->children[0] : NULL;
-    int64_t count;
+    kw_sink *items = step->sink ? step->sink->children[0] : NULL;
+    int64_t count, size;
     at = take_length(at, end, op->flags & KW_COMPACT, 4, &count);
     if (at == NULL || (count < 0 && !(op->flags & KW_NULLABLE))) return stop(status, KW_BY_OBJECT);
-    if (count < 0) return taken(at, status, sink ? kw_sink_null(sink) : KW_DONE);
+    if (count < 0) return taken(at, status, step->sink ? put_null(step) : KW_DONE);
     if (count * op->need > end - at) return stop(status, KW_BY_OBJECT); /* of 31 and 32 bits: no overflow */
     if (op->code == KW_ARRAY_STRUCT) {
-        if (make_room(step->below, count) < 0) return stop(status, KW_NO_MEMORY);
-        for (int64_t i = 0; i < count; i++) {
-            at = walk(at, end, step->below, status);
-            if (at == NULL) return NULL;
-        }
+        at = walk_all(at, end, step->below, count, status);
+        if (at == NULL) return NULL;
         if (items && mark(items, 1, count) < 0) return stop(status, KW_NO_MEMORY);
     } else if (op->code == KW_ARRAY_STRING) {
         for (int64_t i = 0; i < count; i++) {
-            at = walk_bytes(at, end, KW_STRING, op->flags & KW_COMPACT, items, status);
-            if (at == NULL) return NULL;
+            at = read_bytes(at, end, KW_STRING, op->flags & KW_COMPACT, &size);
+            if (at == NULL) return stop(status, KW_BY_OBJECT);
+            int why = items ? add_bytes(items, at, (size_t)size) : KW_DONE;
+            if (KW_UNLIKELY(why != KW_DONE)) return stop(status, why);
+            at += size;
         }
     } else { /* the need is the width */
-        if (items && count && add_numbers(items, items->kind, at, count) < 0) return stop(status, KW_NO_MEMORY);
-        at += count * op->need;
+        if (items == NULL) return at + count * op->need;
+        return taken(at + count * op->need, status, put_numbers(step, at, (size_t)(count * op->need), end));
     }
-    return taken(at, status, sink ? add_list(sink) : KW_DONE);
+    return taken(at, status, items ? put_row(step, (size_t)items->rows) : KW_DONE);
 }
 
-/* An array that nobody wants. Most are as long as the one before: guessing that, the processor need not wait for the
+/* A compact array of numbers. Most are as long as the one before: guessing that, the processor need not wait for the
    length to know where the next field begins. */
-static inline const uint8_t *pass_array(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
+static inline const uint8_t *guess_array(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
     if (KW_UNLIKELY(at == end)) return stop(status, KW_BY_OBJECT);
     if (KW_LIKELY(*at == step->last_length)) {
         if (KW_UNLIKELY(step->last_size > end - at)) return stop(status, KW_BY_OBJECT);
-        return at + step->last_size;
+        if (step->sink == NULL) return at + step->last_size;
+        return taken(at + step->last_size, status, put_numbers(step, at + 1, step->last_size - 1, end));
     }
     const uint8_t *behind = walk_array(at, end, step, status);
     if (behind && *at && *at < 0x80) {
@@ -318,41 +410,50 @@ static const uint8_t *walk_struct(const uint8_t *at, const uint8_t *end, const k
         if (sign == 0xff) return taken(at, status, step->sink ? kw_sink_null(step->sink) : KW_DONE);
         if (sign != 1) return stop(status, KW_BY_OBJECT);
     }
-    if (make_room(step->below, 1) < 0) return stop(status, KW_NO_MEMORY);
-    at = walk(at, end, step->below, status);
-    return at == NULL ? NULL : taken(at, status, step->sink ? kw_sink_struct(step->sink) : KW_DONE);
+    at = walk_all(at, end, step->below, 1, status);
+    return at && step->sink ? taken(at, status, kw_sink_struct(step->sink)) : at;
 }
 
-static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route *route, int *status) {
+/* The same struct so many times. */
+static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route *route, int64_t times, int *status) {
     const kw_plan *plan = route->plan;
-    for (kw_step *step = route->steps, *last = step + route->n_steps; step < last; step++) {
-        int code = step->op->code;
-        if (code == KW_RUN) {
-            at = walk_run(at, end, step, status);
-        } else if (code < KW_STRUCT) {
-            at = walk_bytes(at, end, code, step->op->flags, step->sink, status);
-        } else if (code == KW_STRUCT) {
-            at = walk_struct(at, end, step, status);
-        } else if (step->passes) {
-            at = pass_array(at, end, step, status);
-        } else {
-            at = walk_array(at, end, step, status);
+    for (; times > 0; times--) {
+        for (kw_step *step = route->steps, *last = step + route->n_steps; step < last; step++) {
+            if (step->code == KW_RUN) {
+                at = walk_run(at, end, step, status);
+            } else if (step->guesses) {
+                at = guess_array(at, end, step, status);
+            } else if (step->code < KW_STRUCT) {
+                at = walk_bytes(at, end, step, status);
+            } else if (step->code == KW_STRUCT) {
+                at = walk_struct(at, end, step, status);
+            } else {
+                at = walk_array(at, end, step, status);
+            }
+            if (KW_UNLIKELY(at == NULL)) return NULL;
         }
-        if (KW_UNLIKELY(at == NULL)) return NULL;
+        if (!plan->flexible) continue;
+        if (KW_UNLIKELY(at == end || *at != 0)) return stop(status, KW_BY_OBJECT);
+        for (int i = 0; i < plan->n_tags; i++) {
+            int why = route->tag_sinks[i] ? add_default(route->tag_sinks[i]) : KW_DONE;
+            if (KW_UNLIKELY(why != KW_DONE)) return stop(status, why);
+        }
+        at++;
     }
-    if (!plan->flexible) return at;
-    if (KW_UNLIKELY(at == end || *at != 0)) return stop(status, KW_BY_OBJECT);
-    for (int i = 0; i < plan->n_tags; i++) {
-        int why = route->tag_sinks[i] ? add_default(route->tag_sinks[i]) : KW_DONE;
-        if (KW_UNLIKELY(why != KW_DONE)) return stop(status, why);
-    }
-    return at + 1;
+    return at;
+}
+
+static const uint8_t *walk_all(const uint8_t *at, const uint8_t *end, const kw_route *route, int64_t times,
+                               int *status) {
+    if (times == 0) return at; /* there may be no memory yet to point into */
+    if (make_room(route, times) < 0) return stop(status, KW_NO_MEMORY);
+    at = walk(at, end, route, times, status);
+    return at ? taken(at, status, count_values(route, times)) : NULL;
 }
 
 int kw_route_walk(kw_cursor *c, const kw_route *route) {
     int status = KW_DONE;
-    if (make_room(route, 1) < 0) return KW_NO_MEMORY;
-    const uint8_t *at = walk(c->at, c->end, route, &status);
-    if (at != NULL) c->at = at;
+    const uint8_t *at = walk_all(c->at, c->end, route, 1, &status);
+    if (at) c->at = at;
     return status;
 }

@@ -22,19 +22,24 @@ typedef struct kw_sink {
 /* A field of a run that is looked at; sink: NULL for a bool that is only checked. */
 typedef struct kw_pick {
     kw_sink *sink;
+    uint8_t *to;             /* where the next value goes */
     uint32_t at;             /* within the run */
-    uint8_t kind;
+    uint8_t kind, width;
 } kw_pick;
 
 /* What becomes of one op of a plan: a run, or any other field. */
 typedef struct kw_step {
     const kw_op *op;
     kw_sink *sink;           /* NULL where nobody wants the column */
+    int32_t *ends;           /* of a string or list: where the row's end goes */
+    uint8_t *first, *to, *limit; /* of an array of numbers: its first one, where the next one goes, the end of the room */
     struct kw_route *below;  /* of structs and arrays of structs */
     kw_pick *picks;          /* of a run */
     uint16_t n_picks;
-    uint8_t passes;          /* an array of numbers that nobody wants */
-    uint8_t last_length;     /* the length that was passed over last, and the bytes of that array */
+    uint8_t code;            /* the op's */
+    uint8_t guesses;         /* a compact array of numbers */
+    uint8_t shift;           /* of an array of numbers: their width is 1 << shift */
+    uint8_t last_length;     /* the length of it that came last, and the bytes of that array */
     uint32_t last_size;
 } kw_step;
 

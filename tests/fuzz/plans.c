@@ -98,7 +98,7 @@ static kw_route *make_route(const kw_plan *plan, kw_sink *owner) {
         const kw_op *op = tagged ? &plan->tags[i - plan->n_ops] : &plan->ops[i];
         if (!tagged && op->code >= KW_STRING) {
             step = &route->steps[route->n_steps++];
-            step->op = op;
+            step->op = op, step->code = op->code;
         }
         if (op->code == KW_RUN) {
             step->picks = room(op->count, sizeof(kw_pick));
@@ -113,10 +113,12 @@ static kw_route *make_route(const kw_plan *plan, kw_sink *owner) {
             route->tag_sinks[i - plan->n_ops] = s;
         } else if (op->code >= KW_STRING) {
             step->sink = s, step->below = below;
-            step->passes = !s && op->code >= KW_ARRAY_UUID && op->flags & KW_COMPACT;
+            while (op->code >= KW_ARRAY_UUID && 1u << step->shift < op->need) step->shift++;
+            step->guesses = op->code >= KW_ARRAY_UUID && op->flags & KW_COMPACT;
             step->last_length = 1, step->last_size = 1;
         } else {
-            if (s || op->code == KW_BOOL) step->picks[step->n_picks++] = (kw_pick){s, at, op->code};
+            if (s || op->code == KW_BOOL) step->picks[step->n_picks++] = 
+                    (kw_pick){.sink = s, .at = at, .kind = op->code, .width = (uint8_t)kw_width[op->code]};
             at += kw_width[op->code];
         }
     }

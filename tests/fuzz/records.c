@@ -1,6 +1,7 @@
 /* Record batches: headers, heads of records, columns, checksums, the search for headers. */
 #include "batch.h"
 #include "columns.h"
+#include "utf8.h"
 #include "crc32c.h"
 #include "cursor.h"
 #include "scan.h"

@@ -9,11 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../must.h"
 #include "buffer.h"
 
 #define MIB ((size_t)1 << 20)
+
+/* A child of fork that ends has its parent's other threads unjoined. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
 
 static int no_pages, no_place, no_move; /* what fails: mapping, growing in place, moving */
 static int aligned;                     /* mappings begin where a huge page does */
@@ -67,6 +73,7 @@ static void growing(void) {
     }
     MUST(mapped > 1 && stayed > 0 && went > 0);
     no_place = 0;
+    MUST(kw_buffer_grow(&buffer, KW_POOL_BYTES + 1, 0)); /* more than the pool keeps */
     kw_buffer_free(&buffer);
     MUST(!buffer.data && !buffer.size && !buffer.room);
     kw_buffer_free(&buffer); /* of nothing */
@@ -96,14 +103,16 @@ static void memory_falls_short(void) {
     kw_buffer_free(&buffer);
 }
 
-/* The pool keeps 24 buffers and 2 GiB: of more the oldest go. */
+/* The pool keeps KW_POOL_SLOTS buffers and KW_POOL_BYTES: of more the oldest go. */
 static void freed_ones_come_back(void) {
-    kw_buffer many[25], one, other;
-    for (int i = 0; i < 25; i++) many[i] = made(100000 + (size_t)i * 100000);
-    const uint8_t *last = many[24].data;
-    for (int i = 0; i < 25; i++) kw_buffer_free(&many[i]); /* the first goes */
-    one = made(2450000);
-    MUST(one.data == last && one.room == 2500000);
+    enum { MANY = KW_POOL_SLOTS + 1 };
+    kw_buffer many[MANY], one, other;
+    for (int i = 0; i < MANY; i++) many[i] = made(100000 + (size_t)i * 100000);
+    const uint8_t *last = many[MANY - 1].data;
+    const size_t most = 100000 * (size_t)MANY;
+    for (int i = 0; i < MANY; i++) kw_buffer_free(&many[i]); /* the first goes */
+    one = made(most - 50000);
+    MUST(one.data == last && one.room >= most);
     other = made(50001); /* under 64 KiB: new */
     MUST(other.room == 50001);
     kw_buffer_free(&other);
@@ -119,16 +128,16 @@ static void freed_ones_come_back(void) {
     kw_buffer_free(&other);
     kw_buffer_free(&one);
 
-    for (int i = 0; i < 3; i++) many[i] = made(900 * MIB); /* mapped, never written */
+    for (int i = 0; i < 3; i++) many[i] = made(100 * MIB); /* mapped, never written */
     for (int i = 0; i < 3; i++) kw_buffer_free(&many[i]);
     const long before = mapped;
-    one = made(900 * MIB), other = made(900 * MIB);
+    one = made(100 * MIB), other = made(100 * MIB);
     MUST(mapped == before); /* two were kept */
-    many[0] = made(900 * MIB);
+    many[0] = made(100 * MIB);
     MUST(mapped == before + 1); /* not three */
-    many[1] = made(2200 * MIB);
+    many[1] = made(KW_POOL_BYTES + MIB);
     kw_buffer_free(&many[1]);
-    many[1] = made(2200 * MIB);
+    many[1] = made(KW_POOL_BYTES + MIB);
     MUST(mapped == before + 3); /* more than the pool holds at all */
     kw_buffer_free(&many[1]);
     kw_buffer_free(&many[0]);
@@ -148,15 +157,35 @@ static void *worker(void *number) {
     return NULL;
 }
 
+/* Forked while others take and give, a child has the pool for itself: it must not wait for them. */
+static void fork_often(void) {
+    for (int i = 0; i < 50; i++) {
+        const pid_t child = fork();
+        MUST(child >= 0);
+        if (child == 0) {
+            alarm(20);
+            for (int j = 0; j < 100; j++) {
+                kw_buffer buffer = made(65536 + (size_t)j * 1000);
+                buffer.data[0] = 1;
+                kw_buffer_free(&buffer);
+            }
+            _exit(0);
+        }
+        int status = -1;
+        MUST(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+
 static void threads(void) {
     pthread_t running[4];
     for (size_t i = 0; i < 4; i++) MUST(!pthread_create(&running[i], NULL, worker, (void *)(i + 1)));
+    fork_often();
     for (size_t i = 0; i < 4; i++) MUST(!pthread_join(running[i], NULL));
 }
 
 int main(void) {
-    freed_ones_come_back(); /* first: nothing is kept yet */
-    growing();
+    growing(); /* first: nothing is kept yet, nor after it */
+    freed_ones_come_back();
     memory_falls_short();
     threads();
     puts("sound");
