@@ -7,11 +7,16 @@ KWIRE_ONLY=records,columns builds these extensions alone.
 """
 
 import copy
+import json
 import os
+import time
 from glob import glob
+from pathlib import Path
 
+import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 # extension -> the files of kwire_c/core linked into it besides its own .pyx
@@ -75,8 +80,55 @@ class BuildExt(build_ext):
         build_ext.build_extension(alone, ext)
 
 
+def component(name, version, purl, **more):
+    """One component of the bill of materials; all that is in a wheel is under the Apache licence."""
+    facts = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
+    return {**facts, "licenses": [{"license": {"id": "Apache-2.0"}}], **more}
+
+
+def bill_of_materials(name, version):
+    """What is in a wheel, as CycloneDX 1.6: kwire, what Kafka's jars gave to it, and what Cython put into its C."""
+    releases = json.loads(Path("kwire/schema/releases.json").read_text(encoding="utf-8"))["releases"]
+    newest = list(releases.values())[-1]
+    whole = component(name, version, f"pkg:pypi/{name}@{version}")
+    parts = [
+        component(
+            "kafka-clients", newest, f"pkg:maven/org.apache.kafka/kafka-clients@{newest}", group="org.apache.kafka",
+            description=f"Apache Kafka's message schemas, API versions and error codes, up to release {newest}, "
+            "made into kwire/schema; none of its code",
+        ),
+        component(
+            "cython", Cython.__version__, f"pkg:pypi/cython@{Cython.__version__}",
+            description="Its utility code, which it writes into the C of every extension of kwire_c",
+        ),
+    ]  # fmt: skip
+    built = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", built), "component": whole},
+        "components": parts,
+        "dependencies": [
+            {"ref": whole["bom-ref"], "dependsOn": [part["bom-ref"] for part in parts]},
+            *({"ref": part["bom-ref"]} for part in parts),
+        ],
+    }
+
+
+class BdistWheel(bdist_wheel):
+    """Wheels with a bill of materials (PEP 770). No library is in them but what is compiled from these sources."""
+
+    def egg2dist(self, egginfo_path, distinfo_path):
+        bdist_wheel.egg2dist(self, egginfo_path, distinfo_path)
+        bill = bill_of_materials(self.distribution.get_name(), self.distribution.get_version())
+        folder = Path(distinfo_path, "sboms")
+        folder.mkdir()
+        (folder / "kwire.cdx.json").write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
+
+
 setup(
-    cmdclass={"build_ext": BuildExt},
+    cmdclass={"build_ext": BuildExt, "bdist_wheel": BdistWheel},
     ext_modules=cythonize(
         [
             Extension(
@@ -95,7 +147,8 @@ setup(
         build_dir="build/cython",
         compiler_directives={
             "language_level": "3", "boundscheck": False, "wraparound": False, "initializedcheck": False,
-            "auto_pickle": False, "embedsignature": True, "embedsignature.format": "python", "binding": False, **directives,
+            "auto_pickle": False, "embedsignature": True, "embedsignature.format": "python", "binding": False,
+            **directives,
         },
     ),
 )

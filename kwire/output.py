@@ -19,8 +19,8 @@ def new_file(
 
     It is written beside path under a name of its own, synced to disk, then renamed; what is half-written goes. A
     symbolic link is followed. "-" is standard output; a pipe, a terminal and /dev/null are written to directly.
-    inputs: files that are read meanwhile; sync: False where it is easily made again. Raises FileExistsError for a file that is there (unless force) and for an
-    input (always), OSError for a folder and for other devices.
+    inputs: files that are read meanwhile; sync: False where it is easily made again. Raises FileExistsError for a file
+    that is there (unless force) and for an input (always), OSError for a folder and for other devices.
     """
     name = os.fspath(path)
     if name == "-":
@@ -28,25 +28,29 @@ def new_file(
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = os.path.realpath(name)
+    there = _kind(name)
     for source in inputs:
-        if _is_same(source, target):
+        if _is_same(source, name):
             raise FileExistsError(17, "is read here: it is not written over", name)
-    there = _kind(target, name)
-    if there == "stream":
-        with open(target, "wb") as stream:
-            yield stream
-        return
     if there == "file" and not force:
         raise FileExistsError(17, "File exists (--force replaces it)", name)
-    yield from _beside(target, force, sync)
+    try:
+        if there == "stream":
+            with open(name, "wb") as stream:
+                yield stream
+        else:
+            yield from _beside(os.path.realpath(name), force, sync)
+    except OSError as error:
+        if error.filename is None:  # a write names no file
+            error.filename = name
+        raise
 
 
 def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
-    partial = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.partial")
-    descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    partial = os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:100])}.{secrets.token_hex(8)}.partial")
     try:
+        descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         with open(descriptor, "w+b") as file:
             if force:
                 with suppress(OSError):
@@ -57,7 +61,7 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
         _rename(partial, target, force)
     except BaseException:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(partial)
         raise
     if sync:
@@ -97,17 +101,17 @@ def _is_same(one: str, other: str) -> bool:
         return False
 
 
-def _kind(target: str, name: str) -> str:
+def _kind(name: str) -> str:
     """"none", "file", or "stream". Raises OSError for what is never written to."""
     try:
-        mode = os.stat(target).st_mode
+        mode = os.stat(name).st_mode
     except FileNotFoundError:
         return "none"
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(21, "Is a directory", name)
-    if stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and (_is_same(target, os.devnull) or _is_terminal(target))):
+    if stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and (_is_same(name, os.devnull) or _is_terminal(name))):
         return "stream"
     raise OSError(22, "is a device, or a socket: it is not written to", name)
 

@@ -334,7 +334,7 @@ cdef class RecordColumns:
 
     @tail.setter
     def tail(self, value):  # a reader of files knows it better
-        before = self.known_tail  # a finalizer of it must not find it here
+        _before = self.known_tail  # a finalizer of it must not find it here
         self.known_tail = value
 
     def __len__(self):

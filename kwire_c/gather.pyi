@@ -1,10 +1,10 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from kwire_c.columns import RecordColumns
 
 class Markers:
-    def __init__(self, blocks: list[Any], verify_crc: bool, limit: int) -> None: ...
+    def __new__(cls, blocks: list[Any], verify_crc: bool, limit: int) -> Self: ...
     def keep(self, producer_id: int, base_offset: int, source: int, position: int) -> bool: ...
 
 def gather(

@@ -51,7 +51,8 @@ cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t posit
     head.size = 0
     head.base_offset = -1
     kw_batch_read(data, left, &head)
-    return CorruptBatchError(f"{kw_batch_reason(KW_BATCH_TAIL).decode()}: {left} bytes left, {head.size or 'more'} needed",
+    reason = kw_batch_reason(KW_BATCH_TAIL).decode()
+    return CorruptBatchError(f"{reason}: {left} bytes left, {head.size or 'more'} needed",
                              position=position, offset=head.base_offset)
 
 

@@ -311,7 +311,7 @@ cdef PyObject *get_unknown(PyObject *self, void *closure) except NULL:
     """The dict of unknown tags, made when first looked at."""
     cdef PyObject *item = KW_SLOT(self, KW_UNKNOWN_AT)
     if item == NULL or not isinstance(<object>item, dict):
-        held = None if item == NULL else <object>item
+        _held = None if item == NULL else <object>item
         settle(self, KW_PLACE(self, KW_UNKNOWN_AT), item, tags_dict(item))
         item = KW_SLOT(self, KW_UNKNOWN_AT)
     raw_incref(item)

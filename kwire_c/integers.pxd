@@ -21,7 +21,8 @@ cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) e
         return number
     from kwire_c.failure import EncodeError
 
-    raise EncodeError(f"{'a number past 64 bits' if overflow else brief(value)} is not between {low} and {high}", path=name)
+    found = "a number past 64 bits" if overflow else brief(value)
+    raise EncodeError(f"{found} is not between {low} and {high}", path=name)
 
 
 cdef inline str brief(object value):

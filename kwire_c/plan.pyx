@@ -301,7 +301,7 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
         compile_field(owner, op, field, facts, version, flexible, False)
         add_sizes(plan, op)
     if len(tagged) > 64:
-        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # writer.pyx has a bit each
+        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # writer.pyx: a bit each
     for facts in sorted(tagged, key=lambda item: item.tag):
         op = &tags[plan.n_tags]
         plan.n_tags += 1

@@ -35,7 +35,7 @@ cdef struct Walk:
     int lenient
     PyObject *owner  # what keeps the bytes alive that are not copied; NULL: all are
     bint views       # whether none are, or only long ones, until somebody looks at them
-    PyObject *raised # with KW_PYTHON: the exception, or NULL where it is the one that is set
+    PyObject *raised  # with KW_PYTHON: the exception, or NULL where it is the one that is set
     int known        # whether the arrays below are set up
     Known[ARRAYS] arrays
 

@@ -112,7 +112,7 @@ cdef class Record:
 
     def __init__(self, offset=-1, timestamp=-1, key=None, value=None, headers=(), *, timestamp_type="create",
                  sequence=-1, attributes=0):
-        cdef RecordBatch batch = RecordBatch.__new__(RecordBatch), before
+        cdef RecordBatch batch = RecordBatch.__new__(RecordBatch), _before
         cdef kw_record head
         packed = bytearray()
         memset(&head, 0, sizeof(head))
@@ -149,7 +149,7 @@ cdef class Record:
         batch.heads.block = batch.block.data
         batch.heads.size = <uint32_t> len(packed)
         batch.is_loaded = True
-        before = self.batch  # what frees it may run Python code, which must not see it: so not before the new one is in
+        _before = self.batch  # freeing it may run Python code, which must not see it: the new one comes first
         self.head = head
         self.batch = batch
 

@@ -69,7 +69,7 @@ cdef extern from *:
         return p + row->headers_size;
     }
 
-    /* Plain rows from index on, as long as they are that and there is room: the index of the first that was not written.
+    /* Plain rows from index on, as long as they are that and there is room: the index of the first not written.
        next: the offset that it gets; the offsets up to then are within 31 bits of base. */
     static inline Py_ssize_t kw_write_plain_rows(PyObject *rows, Py_ssize_t index, Py_ssize_t count, uint8_t **at,
                                                  const uint8_t *end, int64_t base, int64_t base_stamp,

@@ -171,6 +171,6 @@ cdef int unknown_equal(PyObject *a, PyObject *b) except -1:
     """Whether two slots hold the same unknown tags."""
     if a == b:
         return 1
-    one = None if a == NULL else <object>a  # held: see slot_equal
-    other = None if b == NULL else <object>b
+    _one = None if a == NULL else <object>a  # held: see slot_equal
+    _other = None if b == NULL else <object>b
     return tags_dict(a) == tags_dict(b)

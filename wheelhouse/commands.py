@@ -39,7 +39,7 @@ def run(command: Sequence[str | Path], cwd: Path | None = None, /, **changes: st
     words = [str(word) for word in command]
     done = subprocess.run(
         words, cwd=cwd, env=environment(changes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
+        stderr=subprocess.STDOUT, text=True, umask=0o022,  # what is packed has the same modes whoever does it
     )  # fmt: skip
     if done.returncode:
         raise RecipeError(f"{' '.join(words)[:500]} ends with {done.returncode}:\n{done.stdout[-6000:]}")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 
 import kwire
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
-from kwire.capture.packets import Unread, is_pcap, read_segments
+from kwire.capture.packets import Unread, read_segments
 from kwire.capture.reassembly import Reassembly
+from kwire.storage.source import plain
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
 
@@ -20,13 +19,13 @@ _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", 
 def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
     """The captures behind paths, each once, sorted inside a folder: of frame files the one with the lines.
 
-    paths: files, folders (with what stands below them), globs, or a list of these. Raises FileNotFoundError for a path
-    that does not exist, a glob that matches nothing, and a folder without a capture.
+    paths: files, pipes ("-" is standard input), folders (with what stands below them), globs, or a list of these.
+    Raises FileNotFoundError for a path that does not exist, a glob that matches nothing, a folder without a capture.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: dict[str, None] = {}
     for path in given:
-        for one in _behind(os.fspath(path)):
+        for one in _behind(plain(path)):
             found[one] = None
     return list(found)
 
@@ -66,16 +65,14 @@ def _named(path: str) -> str:
 def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
     """What one capture holds, as it becomes whole: each exchange once, and each thing that is lost.
 
-    path: a pcap or pcapng file (gzip too), or either of a pair of frame files. Memory stays bounded however long the
-    capture is. Raises FileNotFoundError, DecodeError for a file that is no capture, LimitError; ImportError without
-    dpkt names the extra.
+    path: a pcap or pcapng file (gzip too), a pipe of one ("-" is standard input), or either of a pair of frame files.
+    Memory stays bounded however long the capture is. Raises FileNotFoundError, DecodeError for a file that is no
+    capture, LimitError; ImportError without dpkt names the extra.
     """
-    name = os.fspath(path)
+    name = plain(path)
     if is_frame_file(name):
         yield from read_frame_file(name)
         return
-    if not is_pcap(_head(name)):
-        raise kwire.DecodeError("no capture: neither pcap, pcapng nor NAME.jsonl.gz with NAME.bin.gz", what=name)
     unread = Unread()
     reassembly = Reassembly(name)
     for segment in read_segments(name, unread):
@@ -91,15 +88,3 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
         yield Lost(name, "IP fragments, which are not put together", count=unread.fragments)
     if unread.end:
         yield Lost(name, unread.end)
-
-
-def _head(path: str) -> bytes:
-    with open(path, "rb") as file:
-        head = file.read(4)
-        if head[:2] != b"\x1f\x8b":
-            return head
-        file.seek(0)
-        try:
-            return gzip.GzipFile(fileobj=file).read1(4)
-        except (OSError, EOFError, zlib.error):
-            return b""

@@ -9,9 +9,10 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 import kwire
+from kwire.storage.source import Rejoined
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
 _HEAD = 2048  # bytes of a packet in which all its headers stand: dpkt copies what it is given with each of them
@@ -54,24 +55,23 @@ class Unread:
     end: str | None = None
 
 
-def is_pcap(head: bytes) -> bool:
-    """Whether a file that begins so is a pcap or pcapng."""
-    return head[:4] in _PCAP or head[:4] == _PCAPNG
-
-
 def read_segments(path: str, unread: Unread) -> Iterator[Segment]:
-    """The TCP segments of a pcap or pcapng file (gzip too), in its order; what cannot be read is counted in unread.
+    """The TCP segments of a pcap or pcapng file (gzip too, and pipes), in its order; unread counts what is not read.
 
     Raises DecodeError for a file that is neither, LimitError for a packet beyond 16 MiB; ImportError names the extra.
     """
-    try:
-        import dpkt
-    except ImportError as error:
-        raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
-    link_layers = _link_layers(dpkt)
-    wrong = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
-    with _open(path) as file:
-        for time, link, packet in _packets(dpkt, file, path, unread):
+    with open(path, "rb") as file:
+        head, stream = _unpacked(file)
+        if head not in _PCAP and head != _PCAPNG:
+            reason = "no capture: neither pcap, pcapng nor NAME.jsonl.gz with NAME.bin.gz"
+            raise kwire.DecodeError(reason, what=path)
+        try:
+            import dpkt
+        except ImportError as error:
+            raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
+        link_layers = _link_layers(dpkt)
+        wrong = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
+        for time, link, packet in _packets(dpkt, head, _Bounded(head, stream, path), unread):
             layer = link_layers.get(link)
             if layer is None:
                 unread.foreign[link] += 1
@@ -86,48 +86,48 @@ def read_segments(path: str, unread: Unread) -> Iterator[Segment]:
                 yield segment
 
 
-class _Bounded:
+class _Bounded(Rejoined):
     """A file of which no read asks for more than a packet may have, and that tells where it is."""
 
-    def __init__(self, file: IO[bytes], path: str) -> None:
-        self.file, self.path, self.position = file, path, 0
+    def __init__(self, head: bytes, stream: IO[bytes], path: str) -> None:
+        super().__init__(head, stream)
+        self.path, self.position = path, 0
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         """Up to size bytes; LimitError for what no packet has."""
         if not 0 <= size <= MAX_PACKET:
             raise kwire.LimitError(f"{self.path}: a packet is too large", limit=MAX_PACKET, needed=size,
                                    offset=self.position)
-        data = self.file.read(size)
+        data = super().read(size)
         self.position += len(data)
         return data
 
 
-def _open(path: str) -> IO[bytes]:
-    with open(path, "rb") as file:
-        packed = file.read(2) == _GZIP
-    return gzip.open(path) if packed else open(path, "rb")  # type: ignore[return-value]
-
-
-def _packets(dpkt: Any, file: IO[bytes], path: str, unread: Unread) -> Iterator[tuple[int, int, bytes]]:
-    """(microseconds since 1970, link type, packet). A file that ends, or breaks, inside a packet ends here."""
-    bounded = _Bounded(file, path)
+def _unpacked(file: IO[bytes]) -> tuple[bytes, Any]:
+    """(the first four bytes, what stands behind them), unpacked where it is gzip; a pipe need not go back."""
+    head = file.read(4)
+    if head[:2] != _GZIP:
+        return head, file
+    stream = gzip.GzipFile(fileobj=cast(Any, Rejoined(head, file)))
     try:
-        head = file.read(4)
-        file.seek(0)
+        return stream.read(4), stream
+    except (OSError, EOFError, zlib.error):
+        return b"", stream
+
+
+def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Iterator[tuple[int, int, bytes]]:
+    """(microseconds since 1970, link type, packet). A file that ends, or breaks, inside a packet ends here."""
+    try:
         if head == _PCAPNG:
             yield from _blocks(dpkt, bounded)
-        elif head in _PCAP:
+        else:
             reader = dpkt.pcap.Reader(bounded)
             for time, packet in reader:
                 yield int(time * 1_000_000), reader.datalink(), packet
-        else:
-            raise kwire.DecodeError("neither pcap nor pcapng", what=path)
     except kwire.LimitError as error:
         if not bounded.position:
             raise
         unread.end = str(error)
-    except kwire.KwireError:
-        raise
     except dpkt.NeedData:
         unread.end = f"the file ends inside a packet, at byte {bounded.position}"
     except (dpkt.Error, struct.error, ValueError, LookupError, ArithmeticError, EOFError, zlib.error,

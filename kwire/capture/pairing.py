@@ -223,8 +223,8 @@ class Pairing:
 def decode_first(data: bytes) -> kwire.Request:
     """The first request of a connection, which may be one of another protocol.
 
-    It fits to the byte, or nearly: librdkafka 0.9 to 1.3 begins with an ApiVersions v0 that has four bytes too many, and
-    later ones have a few behind Metadata; brokers do not mind. Raises DecodeError, UnsupportedVersionError.
+    It fits to the byte, or nearly: librdkafka 0.9 to 1.3 begins with an ApiVersions v0 that has four bytes too many,
+    and later ones have a few behind Metadata; brokers do not mind. Raises DecodeError, UnsupportedVersionError.
     """
     try:
         return kwire.decode_request(data)

@@ -54,9 +54,11 @@ def without_secrets(frame: Message, request: kwire.Request | None = None) -> Mes
         for item in _inside(frame.message, structs):
             if getattr(item, field):
                 setattr(item, field, "(left out)")
-    for item in _inside(frame.message, _SETTINGS[name]) if name in _SETTINGS else ():
-        for one in (item, *getattr(item, "synonyms", ())):
-            if one.value is not None and (_SECRET_SETTING.search(one.name) or getattr(item, "is_sensitive", False)):
+    setting: Any
+    for setting in _inside(frame.message, _SETTINGS[name]) if name in _SETTINGS else []:
+        hidden = getattr(setting, "is_sensitive", False)
+        for one in (setting, *getattr(setting, "synonyms", ())):
+            if one.value is not None and (hidden or _SECRET_SETTING.search(one.name)):
                 one.value = ""
     if name == "FetchResponse":
         for topic in frame.message.responses:

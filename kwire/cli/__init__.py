@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+_TERMINATED = 128 + signal.SIGTERM
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal's encoding lacks is escaped, too
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = root.main(arguments, prog_name="kwire", standalone_mode=False)
+        with _terminated():
+            code = root.main(arguments, prog_name="kwire", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.UsageError as error:
@@ -34,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
     except click.exceptions.Exit as done:
         return done.exit_code
+    except SystemExit as ended:
+        if ended.code != _TERMINATED:
+            raise
+        return _fail("kwire: terminated", _TERMINATED)
     except (click.Abort, KeyboardInterrupt):
         return _fail("kwire: interrupted", 130)
     except BrokenPipeError:  # the reader of our output has gone: nothing to say
@@ -43,6 +54,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"kwire: {_told(error)}", 2)
     except (click.ClickException, KwireError, OSError, ImportError) as error:
         return _fail(f"kwire: {_told(error)}", 1)
+
+
+@contextmanager
+def _terminated() -> Iterator[None]:
+    """SIGTERM ends a command as SIGINT does: what it has half-written goes."""
+    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if not mine:
+        yield
+        return
+
+    def end(*_: Any) -> None:
+        raise SystemExit(_TERMINATED)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _told(error: Exception) -> str:

@@ -12,6 +12,7 @@ from rich.text import Text
 from kwire import schema
 from kwire.capture.audit import Audit
 from kwire.capture.files import captures, read_capture
+from kwire.capture.frame_files import is_frame_file, pair_of
 from kwire.cli.terminal import as_text, console, print_json, progress
 from kwire.output import new_file
 from kwire_c.failure import UnsupportedVersionError
@@ -40,8 +41,9 @@ class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, force: bool) -> int:
     """Say who uses which version of which API, and what breaks when the brokers are of the release --to.
 
-    CAPTURE: a pcap or pcapng file, NAME.jsonl.gz beside NAME.bin.gz (as kwire tap writes them), a folder of these, or a
-    glob. Exit code 1 when something breaks, and when no request could be read although something was captured.
+    CAPTURE: a pcap or pcapng file, a pipe of one (- is standard input), NAME.jsonl.gz beside NAME.bin.gz (as kwire tap
+    writes them), a folder of these, or a glob. Exit code 1 when something breaks, and when no request could be read
+    although something was captured.
     """
     found = Audit(to)
     paths = captures(list(capture))
@@ -54,7 +56,8 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, fo
     if html is not None:
         from kwire.pages.audit import audit_page
 
-        with new_file(html, inputs=found.captures, force=force) as file:
+        inputs = [name for path in paths for name in (pair_of(path) if is_frame_file(path) else (path,))]
+        with new_file(html, inputs=inputs, force=force) as file:
             file.write(audit_page(found.to_json()).encode("utf-8"))
     if as_json:
         print_json(found.to_json())

@@ -185,7 +185,7 @@ def stats(found: LogDirectory, as_value: bool, plot: str | None, force: bool, by
     if plot:
         from kwire.cli.plot import draw
 
-        draw(total, parts, plot, inputs=[segment.path for segment in segments], force=force)
+        draw(total, parts, plot, inputs=[path for one in segments for path in one.files], force=force)
         print(f"drawn to {printable(plot)}", file=sys.stderr)
     if as_value:
         print_json({**total.to_json(), "parts": [part.to_json() for part in parts]}, indent=2)
@@ -222,7 +222,9 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
     listed = []
     for row in rows:
         name = _name(row)
-        listed.append(cells(f"{name} {printable(row.path.rpartition('/')[2])}" if by_segment and row.topic else name, row))
+        if by_segment and row.topic:
+            name = f"{name} {printable(row.path.rpartition('/')[2])}"
+        listed.append(cells(name, row))
     several = [cells(f"{total.segments} segments", total)] if len(rows) > 1 else []
     out.print(_table("", columns, listed, several))
     if total.batches and out.width < 110:
@@ -240,7 +242,8 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
         listed = []
         for number, one in ranked[:10]:
             epochs = " ".join(map(str, one.epochs[:6])) + (" …" if len(one.epochs) > 6 else "")
-            listed.append(["others" if number < 0 else str(number), epochs, f"{one.batches:,}", f"{one.records:,}", f"{one.transactional:,}"])
+            counts = [f"{count:,}" for count in (one.batches, one.records, one.transactional)]
+            listed.append(["others" if number < 0 else str(number), epochs, *counts])
         if len(ranked) > 10:
             listed.append([f"{len(ranked) - 10} more", "", "", f"{sum(one.records for _, one in ranked[10:]):,}", ""])
         out.print(_table("Producers", ["producer id", "epochs", "batches", "records", "transactional"], listed))

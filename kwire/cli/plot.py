@@ -25,7 +25,8 @@ def draw(
 ) -> None:
     """Records over time, bytes by codec, batch sizes and the largest topics, to a PNG, SVG or PDF file.
 
-    inputs, force: as new_file takes them. Raises ImportError that names the extra where matplotlib is missing, ValueError for an unknown kind of file.
+    inputs, force: as new_file takes them. Raises ImportError that names the extra where matplotlib is missing, OSError
+    for an unknown kind of file.
     """
     try:
         from matplotlib.figure import Figure
@@ -79,7 +80,8 @@ def _times(axes: Any, total: SegmentStats) -> None:
     known = sorted(times.bins)
     convert: Any = dates.date2num
     edges = [(at * times.width, min((at + 1) * times.width, _LAST)) for at in known]
-    where, until = ([convert(_EPOCH + timedelta(milliseconds=edge)) for edge in side] for side in zip(*edges, strict=True))
+    where = [convert(_EPOCH + timedelta(milliseconds=start)) for start, _ in edges]
+    until = [convert(_EPOCH + timedelta(milliseconds=end)) for _, end in edges]
     widths = [end - start for start, end in zip(where, until, strict=True)]
     axes.bar(where, [times.bins[at] for at in known], width=widths, align="edge", color=_BLUE)
     axes.margins(x=0)  # else the axis may reach past the years that dates know

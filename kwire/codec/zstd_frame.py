@@ -36,7 +36,7 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.decompress = zstandard.ZstdDecompressor().decompress if zstandard is not None else _cramjam
-        self.stream = zstandard.ZstdDecompressor().stream_reader if zstandard is not None else None
+        self.stream: Any = zstandard.ZstdDecompressor().stream_reader if zstandard is not None else None
         self.compressors: dict[int, Any] = {}
 
 

@@ -84,7 +84,7 @@ class Connection:
     @property
     def is_open(self) -> bool:
         """Whether the broker can be sent to without opening anew."""
-        return self._channel is not None and self._channel.lost is None
+        return self._channel is not None and self._channel.lost is None and self._process == os.getpid()
 
     @property
     def offer(self) -> Offer:
@@ -154,9 +154,14 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection: what is in flight fails. Only open() opens it again."""
-        self._closed = True
         self._settle()
+        self._closed = True
         await self._drop()
+
+    def refuse_closed(self) -> None:
+        """Raise BrokerConnectionError where close() was called, and open() not since."""
+        if self._closed:
+            raise BrokerConnectionError("the connection was closed", address=str(self.address))
 
     def _chosen(self) -> Chooser:
         if self._chooser is None:
@@ -177,8 +182,7 @@ class Connection:
     async def _ready(self) -> Channel:
         self._settle()
         async with self._lock:
-            if self._closed:
-                raise BrokerConnectionError("the connection was closed", address=str(self.address))
+            self.refuse_closed()
             if self._channel is None or self._channel.lost is not None:
                 await self._drop()
                 await self._open()

@@ -34,8 +34,12 @@ def tool_listing(broker: Broker, offer: Offer, release: str) -> str:
     for key in client - lines.keys():
         lines[key] = f"{_name(key, release)}({key}): UNSUPPORTED"
     fenced = " isFenced: false" if _at_least(release, "4.0") else ""
-    head = f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{fenced}) -> {_assumed(offer)}("
+    head = f"{_tool_broker(broker, fenced)} -> {_assumed(offer)}("
     return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
+
+
+def _tool_broker(broker: Broker, more: str = "") -> str:
+    return f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{more})"
 
 
 def kip97_listing(broker: Broker, offer: Offer) -> str:
@@ -44,7 +48,7 @@ def kip97_listing(broker: Broker, offer: Offer) -> str:
         f"  {_KIP97_NAMES.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
         for key, span in sorted(offer.ranges.items())
     ]
-    head = f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}) -> {_assumed(offer)}{{\n"
+    head = f"{_tool_broker(broker)} -> {_assumed(offer)}{{\n"
     return head + ",\n".join(lines) + "\n}\n"
 
 
@@ -131,7 +135,8 @@ def feature_text(feature: Feature, offers: Mapping[Broker, Offer]) -> str:
             wanted = f"{low} or newer" if high == LAST_VERSION else _span(Versions(low, high))
             there = offer.ranges.get(api_key(api))
             has = "does not offer it" if there is None else f"offers {_span(there)}"
-            lines.append(f"  {printable(str(broker.address))} (id: {broker.id}): {api} {wanted} is needed, the broker {has}\n")
+            where = f"{printable(str(broker.address))} (id: {broker.id})"
+            lines.append(f"  {where}: {api} {wanted} is needed, the broker {has}\n")
     since = f" ({feature.since})" if feature.since else ""
     return f"{feature.name}{since}: {'no' if lines else 'yes'}\n" + "".join(lines)
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from types import TracebackType
 from typing import Any, Unpack
 from weakref import WeakSet
@@ -27,6 +27,7 @@ class SyncConnection:
 
     def _begin(self) -> None:
         """Have no loop yet."""
+        self._ending = threading.Lock()  # held until a loop has ended: no other begins before
         self._guard = threading.Lock()  # of the two below; nothing is waited for while it is held
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -91,20 +92,22 @@ class SyncConnection:
 
     def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
         """The broker's answer to a request; as Connection.send."""
+        self._connection.refuse_closed()  # no thread is begun for that
         return self._run(self._connection.send(message, version, timeout=timeout))
 
     def close(self) -> None:
         """Close the connection and end its thread; what other threads have in flight fails."""
-        with self._guard:
-            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is None or thread is None:
-            return
-        try:
-            asyncio.run_coroutine_threadsafe(self._end(), loop).result()
-        finally:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+        with self._ending:
+            with self._guard:
+                loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+            if loop is None or thread is None:
+                return
+            try:
+                asyncio.run_coroutine_threadsafe(self._end(), loop).result()
+            finally:
+                loop.call_soon_threadsafe(loop.stop)
+                thread.join()
+                loop.close()
 
     async def _end(self) -> None:
         """Close the connection, and end what still runs in this loop."""
@@ -114,13 +117,20 @@ class SyncConnection:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+    def _begun(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Have the loop do it; a loop that is there, or a new one."""
         with self._guard:
+            if self._loop is not None:
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._ending, self._guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name=repr(self), daemon=True)
                 self._thread.start()
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        future = self._begun(work)
         try:
             return future.result()
         except CancelledError:

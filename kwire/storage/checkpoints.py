@@ -10,8 +10,9 @@ from uuid import UUID
 
 from kwire.storage.source import located, open_source
 from kwire_c.crc32c import crc32c
-from kwire_c.failure import DecodeError, UnsupportedVersionError
+from kwire_c.failure import DecodeError, LimitError, UnsupportedVersionError
 
+MOST_BYTES = 64 << 20  # of such a file: a snapshot of a million producers has 52 MB
 _ENTRY = Struct(">qhiqiqiq")
 
 
@@ -47,23 +48,23 @@ def read_producer_snapshot(
 ) -> list[ProducerState]:
     """The producers in a .snapshot file (ProducerStateManager, version 1).
 
-    Raises DecodeError (.file) for damaged bytes, a wrong CRC-32C included, UnsupportedVersionError for another version.
+    Raises DecodeError (.file) for damaged bytes, a wrong CRC-32C included, LimitError for more than 64 MiB,
+    UnsupportedVersionError for another version.
     """
-    source = open_source(path, options)
-    data = source.read(0, source.size())
+    data, name = _content(path, options)
     if len(data) < 10:
-        raise located(DecodeError(f"a producer snapshot needs 10 bytes, {len(data)} are there", offset=0), source.path)
+        raise located(DecodeError(f"a producer snapshot needs 10 bytes, {len(data)} are there", offset=0), name)
     version = int.from_bytes(data[:2], "big", signed=True)
     if version != 1:
         raise located(UnsupportedVersionError(f"producer snapshot version {version}", needed=version, offered=(1, 1)),
-                      source.path)
+                      name)
     stored, count = int.from_bytes(data[2:6], "big"), int.from_bytes(data[6:10], "big", signed=True)
     if crc32c(data[6:]) != stored:
         reason = f"checksum is {crc32c(data[6:]):#010x}, {stored:#010x} is stored"
-        raise located(DecodeError(reason, offset=2), source.path)
+        raise located(DecodeError(reason, offset=2), name)
     if count < 0 or len(data) - 10 != count * _ENTRY.size:
         reason = f"{count} entries of {_ENTRY.size} bytes do not fill the {len(data) - 10} bytes behind the head"
-        raise located(DecodeError(reason, offset=6), source.path)
+        raise located(DecodeError(reason, offset=6), name)
     return [ProducerState(*entry) for entry in _ENTRY.iter_unpack(data[10:])]
 
 
@@ -93,8 +94,17 @@ def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any
 
 
 def _lines(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tuple[list[str], str]:
-    source = open_source(path, options)
+    data, name = _content(path, options)
     try:
-        return source.read(0, source.size()).decode().splitlines(), source.path
+        return data.decode().splitlines(), name
     except UnicodeDecodeError as error:
-        raise located(DecodeError("not text", offset=error.start), source.path) from None
+        raise located(DecodeError("not text", offset=error.start), name) from None
+
+
+def _content(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tuple[bytes, str]:
+    """(the bytes of a small file, its path)."""
+    source = open_source(path, options).held()
+    size = source.size()
+    if size > MOST_BYTES:
+        raise located(LimitError("no checkpoint is so large", limit=MOST_BYTES, needed=size), source.path)
+    return source.read(0, size), source.path

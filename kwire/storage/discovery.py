@@ -66,7 +66,7 @@ def place_of(path: str) -> tuple[str | None, int | None]:
 
 
 def _partition_of(folder: str) -> tuple[str, int] | None:
-    """(topic, partition) by the name of a folder, None where it is none of a partition: those are numbers of 31 bits."""
+    """(topic, partition) by the name of a folder, None where it is none of a partition (a number of 31 bits)."""
     match = _PARTITION.fullmatch(folder)
     number = -1 if match is None or len(match[2]) > 10 else int(match[2])
     return (match[1], number) if match and 0 <= number <= 0x7FFFFFFF else None

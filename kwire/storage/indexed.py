@@ -10,9 +10,8 @@ from typing import Any, Generic, Self, TypeVar
 from kwire.storage import cuts, indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
 from kwire.storage.ranges import Range
-from kwire.storage.source import open_source, plain
+from kwire.storage.source import is_url, open_source, plain
 from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
-
 
 S = TypeVar("S", bound="IndexedSegment")
 
@@ -58,6 +57,13 @@ class IndexedSegment:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path!r})"
+
+    @property
+    def files(self) -> list[str]:
+        """The local files that it is read from, whether they are there or not: its own and the indexes beside it."""
+        if is_url(self.path):
+            return []
+        return [self.path, *(beside(self.path, kind) for kind in (".index", ".timeindex", ".txnindex"))]
 
     @property
     def size(self) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from kwire.output import new_file
-from kwire.storage.source import is_url
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -66,7 +65,7 @@ def write_parquet(
         rest = [batch[name].cast(schema.field(name).type) for name in ("key", "value", "headers")]
         return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
 
-    inputs = [segment.path for segment in segments if not is_url(segment.path)]
+    inputs = [path for segment in segments for path in segment.files]
     with new_file(output, inputs=inputs, force=force) as file:
         counted = _Counted(file)
         with parquet.ParquetWriter(counted, schema, compression=compression) as writer:

@@ -167,6 +167,8 @@ def _holds_at(source: Source, position: int, size: int) -> bool:
     if size <= WINDOW_BYTES:
         return checksum_holds(source.view(position, position + size))
     head = source.read(position, position + _SMALLEST[2])
+    if len(head) < _SMALLEST[2]:  # the file was cut meanwhile
+        return False
     at, crc = (21, crc32c) if head[16] == 2 else (16, zlib.crc32)
     value = 0
     while at < size:
@@ -181,8 +183,8 @@ class Scanner:
 
     window_bytes: at most that much a window, but at least a batch; rows: about that many rows a window (0: no limit);
     both may be changed between windows. search=False: a bad region goes to the end, without the search for the next
-    sound batch. read_bytes: of the file are read at a time, at least a batch; the windows in a piece that was read share
-    it, and it goes away with the last of them.
+    sound batch. read_bytes: of the file are read at a time, at least a batch; the windows in a piece that was read
+    share it, and it goes away with the last of them.
     """
 
     def __init__(

@@ -38,7 +38,8 @@ class Source(Protocol):
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end) (inside the file), in one piece of their own that goes away with its last view.
 
-        before: bytes of the file in front of start that the piece begins with: they are not read once more. Raises CorruptBatchError (.file) where the file has become shorter.
+        before: bytes of the file in front of start that the piece begins with: they are not read once more. Raises
+        CorruptBatchError (.file) where the file has become shorter.
         """
 
     def read(self, start: int, end: int) -> bytes:
@@ -68,7 +69,7 @@ class LocalSource:
 
     def held(self) -> Source:
         """The file, open until this goes."""
-        return _OpenFile(self.path, open(self.path, "rb", buffering=0))  # noqa: SIM115 (closed with the source)
+        return _OpenFile(self.path, open(self.path, "rb", buffering=0))
 
 
 class _OpenFile:
@@ -83,7 +84,7 @@ class _OpenFile:
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end). Raises CorruptBatchError (.file) where the file has become shorter."""
-        data = read_piece(self._file.fileno(), start, end, before)
+        data = self._piece(start, end, before)
         if len(data) < len(memoryview(before)) + end - start:
             reason = f"the file was cut to {self.size()} bytes while it was read"
             raise located(CorruptBatchError(reason, position=start), self.path)
@@ -91,7 +92,14 @@ class _OpenFile:
 
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), cut at the file's end."""
-        return read_piece(self._file.fileno(), start, end).tobytes()
+        return self._piece(start, end, b"").tobytes()
+
+    def _piece(self, start: int, end: int, before: Buffer) -> memoryview:
+        try:
+            return read_piece(self._file.fileno(), start, end, before)
+        except OSError as error:  # that knows only a descriptor
+            error.filename = self.path
+            raise
 
     def held(self) -> Source:
         """Itself."""
@@ -149,7 +157,7 @@ def _copy(stream: IO[bytes], file: IO[bytes], path: str) -> None:
     head = stream.read(2)
     while len(head) == 1 and (more := stream.read(1)):
         head += more
-    plain: Any = _Rejoined(head, stream)
+    plain: Any = Rejoined(head, stream)
     if head == b"\x1f\x8b":
         plain = gzip.GzipFile(fileobj=plain)
     try:
@@ -162,7 +170,7 @@ def _copy(stream: IO[bytes], file: IO[bytes], path: str) -> None:
         raise located(DecodeError(reason, offset=file.tell()), path) from None
 
 
-class _Rejoined:
+class Rejoined:
     """A stream with the bytes in front of it that were taken to look at."""
 
     def __init__(self, head: bytes, stream: IO[bytes]) -> None:
@@ -173,7 +181,7 @@ class _Rejoined:
         if not self.head:
             return self.stream.read(size)
         taken, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
-        return taken + (self.stream.read() if size < 0 else b"")
+        return taken + self.stream.read(size if size < 0 else size - len(taken))
 
 
 class RemoteSource:

@@ -92,7 +92,8 @@ class LaterMarkers:
 
     def __init__(self, segments: Sequence[HasMarkers]) -> None:
         self._segments = segments
-        self._last: dict[int, tuple[int, int, tuple[int, int] | None]] = {}  # producer -> asked behind, stands in, marker
+        # producer -> asked behind, stands in, marker
+        self._last: dict[int, tuple[int, int, tuple[int, int] | None]] = {}
 
     def behind(self, number: int, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker in the segments behind that number, None if there is none."""

@@ -248,7 +248,8 @@ class _TransactionIndex:
         aborts = False
         if batch.is_transactional and batch.is_control:
             aborts = any((record.key or b"")[2:4] == b"\0\0" for record in batch)
-            listed = any(entry.producer_id == batch.producer_id for entry in self._upto(batch.last_offset, exactly=True))
+            until = self._upto(batch.last_offset, exactly=True)
+            listed = any(entry.producer_id == batch.producer_id for entry in until)
             if aborts and batch.producer_id in self.running and not listed:
                 self.report(batch.last_offset, f"the abort of producer {batch.producer_id} has no entry")
             self.running.discard(batch.producer_id)

@@ -26,7 +26,8 @@ def fickle(content: Callable[[], bytes]) -> Any:
         data = content()
         where = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p)
         fill = ctypes.pythonapi.PyBuffer_FillInfo
-        fill.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_int]
+        pointer, number = ctypes.c_void_p, ctypes.c_int
+        fill.argtypes = [pointer, ctypes.py_object, pointer, ctypes.c_ssize_t, number, number]
         return fill(view, data, where, len(data), 1, flags)
 
     function = _GET_BUFFER(get_buffer)

@@ -121,7 +121,7 @@ def test_uuids_that_hold_no_number(held: Any) -> None:
     odd = uuid.UUID.__new__(uuid.UUID)
     if held is not None:
         object.__setattr__(odd, "int", held)
-    with pytest.raises(TypeError, match="topic_id: expected uuid.UUID, got UUID"):
+    with pytest.raises(TypeError, match=r"topic_id: expected uuid\.UUID, got UUID"):
         messages.TopicRecord(topic_id=odd)
     value = messages.BrokerHeartbeatRequest(offline_log_dirs=[odd])
     with pytest.raises(kwire.EncodeError, match=r"offline_log_dirs\[0\]: expected uuid.UUID, got UUID"):
@@ -136,9 +136,9 @@ def test_what_only_says_that_it_is_a_uuid() -> None:
         bytes = b"x" * 16
         int = 5
 
-    with pytest.raises(TypeError, match="expected uuid.UUID, got Liar"):
+    with pytest.raises(TypeError, match=r"expected uuid\.UUID, got Liar"):
         messages.TopicRecord(topic_id=Liar())
-    with pytest.raises(TypeError, match="expected a list of uuid.UUID, got Liar"):
+    with pytest.raises(TypeError, match=r"expected a list of uuid\.UUID, got Liar"):
         messages.BrokerHeartbeatRequest(offline_log_dirs=[Liar()])
 
 
