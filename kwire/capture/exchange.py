@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import kwire
 from kwire import schema
-from kwire.capture.secrets import without_secrets
+from kwire.capture.redaction import without_secrets
 
 Direction = Literal["request", "response"]  # from the client, from the server
 Outcome = Literal["answered", "one-way", "unanswered", "lost"]

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import kwire
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
-from kwire.capture.packets import Unread, read_segments
-from kwire.capture.reassembly import Reassembly
+from kwire.capture.pcap import Unread, read_segments
+from kwire.capture.tcp_reassembly import Reassembly
 from kwire.storage.source import plain
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")

@@ -14,8 +14,8 @@ from typing import Any
 
 import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.capture.framing import MAX_FRAME, MOST_HELD, MOST_WAITING
 from kwire.capture.pairing import Pairing
-from kwire.capture.streams import MAX_FRAME, MOST_HELD, MOST_WAITING
 
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex

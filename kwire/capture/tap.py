@@ -11,8 +11,8 @@ from time import time_ns
 import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.frame_files import FrameWriter
-from kwire.capture.secrets import may_have_secrets
-from kwire.capture.streams import MOST_HELD, Conversation
+from kwire.capture.framing import MOST_HELD, Conversation
+from kwire.capture.redaction import may_have_secrets
 from kwire.net.address import Address
 
 _BLOCK = 1 << 16

@@ -12,7 +12,7 @@ import pytest
 
 import kwire
 from kwire.capture import Exchange, captures, read_capture
-from kwire.capture.packets import Segment, Unread, read_segments
+from kwire.capture.pcap import TcpSegment, Unread, read_segments
 from tests.capture.making import read
 from tests.upstream.places import DATA
 
@@ -60,9 +60,9 @@ def test_every_frame_of_the_frame_files_is_paired(wire: Path) -> None:
     assert outcomes == {"answered": 4977, "one-way": 6, "unanswered": 42}
 
 
-def segment_starts(path: Path) -> dict[tuple[tuple[str, str], int], dict[str, dict[int, Segment]]]:
+def segment_starts(path: Path) -> dict[tuple[tuple[str, str], int], dict[str, dict[int, TcpSegment]]]:
     """Connection -> source -> sequence number -> the first segment with data there."""
-    found: dict[tuple[tuple[str, str], int], dict[str, dict[int, Segment]]] = defaultdict(lambda: defaultdict(dict))
+    found: dict[tuple[tuple[str, str], int], dict[str, dict[int, TcpSegment]]] = defaultdict(lambda: defaultdict(dict))
     opened: Counter[tuple[str, str]] = Counter()
     for one in read_segments(str(path), Unread()):
         ends = (min(one.source, one.target), max(one.source, one.target))
@@ -72,7 +72,7 @@ def segment_starts(path: Path) -> dict[tuple[tuple[str, str], int], dict[str, di
     return found
 
 
-def frame_at(segments: dict[int, Segment], start: int) -> bytes | None:
+def frame_at(segments: dict[int, TcpSegment], start: int) -> bytes | None:
     """The frame that begins with the segment there, if all of it was captured."""
     data = b""
     while True:
@@ -84,7 +84,7 @@ def frame_at(segments: dict[int, Segment], start: int) -> bytes | None:
         data += segments[start + len(data)].data
 
 
-def whole_pairs(sides: dict[str, dict[int, Segment]]) -> int:
+def whole_pairs(sides: dict[str, dict[int, TcpSegment]]) -> int:
     """How many exchanges are there at all: every segment of either side is tried as the beginning of a frame."""
     best = 0
     for client in sides:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kwire.capture.exchange import Connection, Direction, Exchange, Lost
-from kwire.capture.packets import Segment
-from kwire.capture.streams import MOST_HELD, Conversation, begins_request
+from kwire.capture.framing import MOST_HELD, Conversation, begins_request
+from kwire.capture.pcap import TcpSegment
 
 _MOST_LATE = 16 << 20  # bytes of one direction that wait for a segment before them
 _MOST_CONNECTIONS = 50_000
@@ -28,7 +28,7 @@ class _Flow:
     syn: bool = False  # the start is known
     end: int | None = None  # where FIN stands
     acked: int | None = None  # the first byte that the peer has not acknowledged
-    late: list[tuple[int, int, Segment]] = field(default_factory=list)  # (sequence number, arrival, segment), a heap
+    late: list[tuple[int, int, TcpSegment]] = field(default_factory=list)  # (sequence number, arrival, segment), a heap
     held: int = 0
 
     def unwrap(self, number: int) -> int:
@@ -65,7 +65,7 @@ class _Tracked:
         """Whether nothing new is to come."""
         return self.reset or all(flow.done for flow in self.flows.values())
 
-    def begins_anew(self, segment: Segment) -> bool:
+    def begins_anew(self, segment: TcpSegment) -> bool:
         """Whether a SYN belongs to a later connection between the same ports."""
         flow = self.flows[segment.source]
         if not segment.syn or (flow.next is None and not flow.late):
@@ -75,7 +75,7 @@ class _Tracked:
             return start != self.starts[segment.source]
         return flow.next is not None or any(start > seq for seq, _, _ in flow.late)
 
-    def take(self, segment: Segment) -> None:
+    def take(self, segment: TcpSegment) -> None:
         """Take the connection's next packet."""
         self.packets += 1
         flow, back = self.flows[segment.source], self.flows[segment.target]
@@ -95,7 +95,7 @@ class _Tracked:
             return
         self._advance()
 
-    def _synchronise(self, segment: Segment, flow: _Flow, back: _Flow, seq: int) -> None:
+    def _synchronise(self, segment: TcpSegment, flow: _Flow, back: _Flow, seq: int) -> None:
         if not flow.syn:
             flow.syn = True
             self.starts[segment.source] = seq + 1
@@ -106,7 +106,7 @@ class _Tracked:
             back.next, back.syn = back.unwrap(segment.ack), True
             self.starts[segment.target] = back.next
 
-    def _acknowledge(self, segment: Segment, flow: _Flow, back: _Flow, seq: int) -> None:
+    def _acknowledge(self, segment: TcpSegment, flow: _Flow, back: _Flow, seq: int) -> None:
         assert segment.ack is not None
         if back.next is None and not back.late and flow.syn and seq == flow.next and self.client == segment.source:
             back.next, back.syn = segment.ack, True  # the handshake's third packet: the second was not captured
@@ -254,7 +254,7 @@ class Reassembly:
         self._count = 0
         self._held = 0
 
-    def take(self, segment: Segment) -> Iterator[Exchange | Lost]:
+    def take(self, segment: TcpSegment) -> Iterator[Exchange | Lost]:
         """Take the capture's next segment; gives what became whole, or lost, by it."""
         key = (min(segment.source, segment.target), max(segment.source, segment.target))
         tracked = self._tracked.get(key)
@@ -285,7 +285,7 @@ class Reassembly:
         while self._tracked:
             yield from self._drop(next(iter(self._tracked)))
 
-    def _begin(self, key: tuple[str, str], segment: Segment) -> _Tracked:
+    def _begin(self, key: tuple[str, str], segment: TcpSegment) -> _Tracked:
         tracked = _Tracked(Connection(self.capture, self._count), segment.source, segment.target, self._servers)
         self._tracked[key] = tracked
         self._count += 1

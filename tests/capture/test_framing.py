@@ -11,7 +11,7 @@ import dpkt
 import pytest
 
 import kwire
-from kwire.capture import reassembly, streams
+from kwire.capture import framing, tcp_reassembly
 from tests.capture.making import (
     ACK,
     LINKS,
@@ -244,7 +244,7 @@ def test_a_file_that_ends_inside_a_packet_gives_what_is_whole(tmp_path: Path) ->
 
 
 def test_frames_that_never_end_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassembly, "MOST_HELD", 200_000)
+    monkeypatch.setattr(tcp_reassembly, "MOST_HELD", 200_000)
     packets = []
     for port in range(8):
         talk = Talk(client=("10.0.0.7", 50000 + port)).open().exchange(hello(), welcome())
@@ -257,7 +257,7 @@ def test_frames_that_never_end_are_given_up(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_answers_that_never_come_are_waited_for_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "MOST_WAITING", 100_000)
+    monkeypatch.setattr(framing, "MOST_WAITING", 100_000)
     silent = Talk().open().exchange(hello(), welcome())
     for number in range(1, 200):
         silent.exchange(produce(number, 1, bytes(1000)), None)
@@ -268,7 +268,7 @@ def test_answers_that_never_come_are_waited_for_within_bounds(tmp_path: Path, mo
 
 
 def test_late_segments_are_waited_for_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassembly, "_MOST_LATE", 50_000)
+    monkeypatch.setattr(tcp_reassembly, "_MOST_LATE", 50_000)
     talk = Talk().open().exchange(hello(), welcome())
     talk.say(True, kwire.pack_frame(produce(1, 1, bytes(300_000))), 1000).exchange(*metadata(2))
     talk.packets[3:] = [(side, seq, 0, flags & ~ACK, data) for side, seq, _, flags, data in talk.packets[3:]]
@@ -279,8 +279,8 @@ def test_late_segments_are_waited_for_within_bounds(tmp_path: Path, monkeypatch:
 
 
 def test_many_connections_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reassembly, "_MOST_CONNECTIONS", 5)
-    monkeypatch.setattr(reassembly, "_MOST_ENDED", 2)
+    monkeypatch.setattr(tcp_reassembly, "_MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(tcp_reassembly, "_MOST_ENDED", 2)
     packets = []
     for port in range(30):
         packets += Talk(client=("10.0.0.7", 50000 + port)).open().exchange(hello(), welcome()).close().bytes()

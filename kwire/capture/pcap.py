@@ -25,7 +25,7 @@ _SECTION, _INTERFACE, _SIMPLE, _ENHANCED, _OLD_PACKET = 0x0A0D0D0A, 1, 3, 6, 2
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 
 
-class Segment(NamedTuple):
+class TcpSegment(NamedTuple):
     """One TCP segment.
 
     time: microseconds since 1970; source, target: "host:port"; seq: of its first byte; ack: None without one;
@@ -55,7 +55,7 @@ class Unread:
     end: str | None = None
 
 
-def read_segments(path: str, unread: Unread) -> Iterator[Segment]:
+def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
     """The TCP segments of a pcap or pcapng file (gzip too, and pipes), in its order; unread counts what is not read.
 
     Raises DecodeError for a file that is neither, LimitError for a packet beyond 16 MiB; ImportError names the extra.
@@ -235,7 +235,7 @@ def _below_tags(dpkt: Any, packet: Any) -> Any:
     return found
 
 
-def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unread) -> Segment | None:
+def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unread) -> TcpSegment | None:
     """The TCP segment in an IP packet; None for other protocols. whole_packet: all of what packet was read from."""
     if isinstance(packet, dpkt.ip.IP):
         family, protocol = socket.AF_INET, packet.p
@@ -265,7 +265,7 @@ def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unr
         data = whole_packet[start:] if told is None else whole_packet[start : start + told]
     size = len(data) if told is None else max(len(data), told)
     flags = tcp.flags
-    return Segment(
+    return TcpSegment(
         time, _endpoint(family, packet.src, tcp.sport), _endpoint(family, packet.dst, tcp.dport), tcp.seq,
         tcp.ack if flags & _ACK else None, bool(flags & _SYN), bool(flags & _FIN), bool(flags & _RST), data, size,
     )
