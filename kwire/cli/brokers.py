@@ -10,7 +10,7 @@ import click
 
 from kwire.net.address import addresses
 from kwire.net.connection import Options
-from kwire.net.failure import BrokerConnectionError
+from kwire.net.errors import BrokerConnectionError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ import click
 
 from kwire.capture.tap import Tap
 from kwire.net.address import Address, address
-from kwire.net.failure import BrokerConnectionError
+from kwire.net.errors import BrokerConnectionError
 from kwire_c.printable import printable
 
 

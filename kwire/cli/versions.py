@@ -10,11 +10,11 @@ import click
 from kwire import schema
 from kwire.cli import brokers
 from kwire.cli.terminal import print_json
+from kwire.cli.versions_text import against_text, as_json, feature_text, kip97_listing, tool_listing
 from kwire.net import FEATURES, Broker, Cluster, Feature
+from kwire.net.api_versions import NodeApiVersions
+from kwire.net.compatibility import against, match_release
 from kwire.net.connection import Options
-from kwire.net.guess import against, guess
-from kwire.net.listing import against_text, as_json, feature_text, kip97_listing, tool_listing
-from kwire.net.offer import Offer
 from kwire_c.failure import KwireError
 from kwire_c.printable import printable
 
@@ -52,48 +52,49 @@ def versions(
     release = schema.releases()[-1] if as_release is None else schema.release_name(as_release)
     client = None if client is None else schema.release_name(client)
     found = brokers.run(_ask(bootstrap_server, brokers.keywords(command_config, timeout, assume_release)))
-    offers = {broker: offer for broker, offer in found.items() if isinstance(offer, Offer)}
-    failures = {broker: error for broker, error in found.items() if not isinstance(error, Offer)}
-    able = all(feature.usable(offer.versions()) for feature in features for offer in offers.values())
+    by_broker = {broker: answer for broker, answer in found.items() if isinstance(answer, NodeApiVersions)}
+    failures = {broker: error for broker, error in found.items() if not isinstance(error, NodeApiVersions)}
+    able = all(feature.usable(api_versions.versions()) for feature in features for api_versions in by_broker.values())
     if json_wanted:
-        print_json(_json(offers, release, features, client))
+        print_json(_json(by_broker, release, features, client))
     elif features or client is not None:
         for feature in features:
-            sys.stdout.write(feature_text(feature, offers))
-        for broker, offer in offers.items() if client is not None else ():
-            sys.stdout.write(against_text(broker, against(offer, client or release)))
+            sys.stdout.write(feature_text(feature, by_broker))
+        for broker, api_versions in by_broker.items() if client is not None else ():
+            sys.stdout.write(against_text(broker, against(api_versions, client or release)))
     else:
-        for broker, offer in found.items():
-            if isinstance(offer, Offer):
-                sys.stdout.write(kip97_listing(broker, offer) if kip97 else tool_listing(broker, offer, release))
+        for broker, answer in found.items():
+            if isinstance(answer, NodeApiVersions):
+                sys.stdout.write(kip97_listing(broker, answer) if kip97 else tool_listing(broker, answer, release))
             else:
-                print(printable(f"{broker.host}:{broker.port} (id: {broker.id}) -> ERROR: {offer}"))
-    for broker, offer in offers.items():
-        told = f"silent, so Kafka {offer.assumed} is assumed" if offer.assumed else f"{guess(offer)} by its ranges"
+                print(printable(f"{broker.host}:{broker.port} (id: {broker.id}) -> ERROR: {answer}"))
+    for broker, api_versions in by_broker.items():
+        assumed = api_versions.assumed
+        told = f"silent, so Kafka {assumed} is assumed" if assumed else f"{match_release(api_versions)} by its ranges"
         print(printable(f"{broker.address}: {told}"), file=sys.stderr)
     for error in failures.values():
         print(f"kwire: {error}", file=sys.stderr)
     return 0 if able and not failures else 1
 
 
-async def _ask(bootstrap: str, keywords: Options) -> dict[Broker, Offer | KwireError]:
+async def _ask(bootstrap: str, keywords: Options) -> dict[Broker, NodeApiVersions | KwireError]:
     """What each broker offers, or why it does not say."""
     async with Cluster(bootstrap, partial=True, **keywords) as cluster:
-        reached = {} if len(cluster.unreachable) == len(cluster.brokers) else cluster.offers
+        reached = {} if len(cluster.unreachable) == len(cluster.brokers) else cluster.api_versions
         return {broker: reached.get(broker.id) or cluster.unreachable[broker.id] for broker in cluster.brokers}
 
 
 def _json(
-    offers: dict[Broker, Offer], release: str, features: tuple[Feature, ...], client: str | None
+    by_broker: dict[Broker, NodeApiVersions], release: str, features: tuple[Feature, ...], client: str | None
 ) -> dict[str, Any]:
     rows = []
-    for broker, offer in offers.items():
-        found = guess(offer)
-        row = as_json(broker, offer, release)
+    for broker, api_versions in by_broker.items():
+        found = match_release(api_versions)
+        row = as_json(broker, api_versions, release)
         row["guess"] = {"releases": list(found.releases), "apart": found.apart, "newer": found.newer}
         if features:
-            row["features"] = {feature.name: feature.usable(offer.versions()) for feature in features}
+            row["features"] = {feature.name: feature.usable(api_versions.versions()) for feature in features}
         if client is not None:
-            row["against"] = against(offer, client)._asdict()
+            row["against"] = against(api_versions, client)._asdict()
         rows.append(row)
     return {"brokers": rows}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kwire.net.cluster import Broker, Cluster
     from kwire.net.config import keywords_of, read_config
     from kwire.net.connection import Connection, connect
-    from kwire.net.failure import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, FrameSizeError
+    from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, FrameSizeError
     from kwire.net.features import FEATURES, Feature
     from kwire.net.sync import SyncConnection, connect_sync
 
@@ -35,7 +35,7 @@ _PLACES = {
     "cluster": ("Broker", "Cluster"),
     "config": ("keywords_of", "read_config"),
     "connection": ("Connection", "connect"),
-    "failure": ("AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"),
+    "errors": ("AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"),
     "features": ("FEATURES", "Feature"),
     "sync": ("SyncConnection", "connect_sync"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kwire.net.failure import BrokerConnectionError
+from kwire.net.errors import BrokerConnectionError
 
 
 class Address(NamedTuple):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Unpack
 
 from kwire import messages
 from kwire.net.address import Address, addresses
+from kwire.net.api_versions import NodeApiVersions, api_name, intersection
 from kwire.net.connection import Connection, Options
-from kwire.net.failure import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
-from kwire.net.offer import Offer, api_name, intersection
 from kwire_c.failure import DecodeError, KwireError, UnsupportedVersionError
 
 
@@ -91,15 +91,15 @@ class Cluster:
         return self._connections[node]
 
     @property
-    def offers(self) -> dict[int, Offer]:
+    def api_versions(self) -> dict[int, NodeApiVersions]:
         """Node id -> what that broker offers, of those that were reached."""
-        return {node: self._connections[node].offer for node in self._reached()}
+        return {node: self._connections[node].api_versions for node in self._reached()}
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:
         """API name -> (min, max) that all brokers offer; follows the renegotiations of each connection."""
-        offers = [offer.ranges for offer in self.offers.values()]
-        return {api_name(key): (span.low, span.high) for key, span in intersection(offers).items()}
+        tables = [node.ranges for node in self.api_versions.values()]
+        return {api_name(key): (span.low, span.high) for key, span in intersection(tables).items()}
 
     @property
     def tolerated(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kwire.net.connection import Options
-from kwire.net.failure import AuthenticationError, BrokerConnectionError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
 

@@ -12,10 +12,10 @@ from typing import Any, TypedDict, Unpack
 from kwire.codec.frames import MAX_FRAME
 from kwire.net import negotiation
 from kwire.net.address import Address, address
+from kwire.net.api_versions import NodeApiVersions, assumed_versions
 from kwire.net.channel import Channel, Tolerated
-from kwire.net.failure import BrokerConnectionError, BrokerTimeoutError
+from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import Chooser
-from kwire.net.offer import Offer, assumed_offer
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
 
@@ -54,7 +54,7 @@ class Connection:
         self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
         self._tls = tls_context(tls)
         self._sasl: Credentials | None = credentials(sasl)
-        self._assumed = None if assume_release is None else assumed_offer(assume_release)
+        self._assumed = None if assume_release is None else assumed_versions(assume_release)
         self._deny, self._unstable, self._max_frame = deny, unstable, max_frame
         self._tolerated = None if strict else Tolerated()
         self._chooser: Chooser | None = None
@@ -87,19 +87,19 @@ class Connection:
         return self._channel is not None and self._channel.lost is None and self._process == os.getpid()
 
     @property
-    def offer(self) -> Offer:
+    def api_versions(self) -> NodeApiVersions:
         """What the broker said, or what is assumed, when the connection was last opened: it is good for that long."""
-        return self._chosen().offer
+        return self._chosen().api_versions
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:
         """API name -> (min, max) that the broker offers, both included; follows every renegotiation."""
-        return self.offer.versions()
+        return self.api_versions.versions()
 
     @property
     def assumed(self) -> str | None:
         """The release whose table stands in because the broker did not answer ApiVersions, else None."""
-        return self.offer.assumed
+        return self.api_versions.assumed
 
     @property
     def tolerated(self) -> dict[str, int]:
@@ -193,13 +193,13 @@ class Connection:
         try:
             try:
                 channel = await self._connect()
-                offer = await negotiation.ask(channel, min(self.probe_timeout, self.timeout / 2))
+                api_versions = await negotiation.ask(channel, min(self.probe_timeout, self.timeout / 2))
             except negotiation.NoAnswer:
                 if self._assumed is None:
                     raise
                 await self._drop()
-                channel, offer = await self._connect(), self._assumed
-            self._chooser = Chooser(offer, where=str(self.address), deny=self._deny, unstable=self._unstable)
+                channel, api_versions = await self._connect(), self._assumed
+            self._chooser = Chooser(api_versions, where=str(self.address), deny=self._deny, unstable=self._unstable)
             if self._sasl is not None:
                 lifetime = await self._sasl.authenticate(channel, self._chooser)
                 if lifetime:

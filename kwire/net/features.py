@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kwire.net.offer import api_key
+from kwire.net.api_versions import api_key
 from kwire.schema import NO_VERSIONS, Versions
 from kwire.schema.facts import LAST_VERSION
 
@@ -20,7 +20,7 @@ class Feature:
 
     KIP-35's own example. Two brokers offer (API key, min, max): B1 (0,0,3) (1,2,3); B2 (0,1,2) (1,0,3) (2,0,0):
 
-    >>> from kwire.net.offer import intersection
+    >>> from kwire.net.api_versions import intersection
     >>> state = intersection([{0: (0, 3), 1: (2, 3)}, {0: (1, 2), 1: (0, 3), 2: (0, 0)}])
     >>> {key: tuple(versions) for key, versions in state.items()}
     {0: (1, 2), 1: (2, 3)}

@@ -8,10 +8,10 @@ from typing import Any
 
 import kwire
 from kwire import messages, schema
+from kwire.net.api_versions import NodeApiVersions, api_key, api_name
 from kwire.net.channel import Channel
-from kwire.net.failure import BrokerConnectionError, BrokerTimeoutError
-from kwire.net.meaning import Need, needs
-from kwire.net.offer import Offer, api_key, api_name
+from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
+from kwire.net.required_versions import Need, needs
 from kwire.schema import Versions
 from kwire_c.failure import DecodeError, UnsupportedVersionError
 from kwire_c.plan import message_of
@@ -30,7 +30,7 @@ class SilentBroker(NoAnswer, BrokerTimeoutError):
     """ApiVersions was not answered in time."""
 
 
-async def ask(channel: Channel, probe_timeout: float) -> Offer:
+async def ask(channel: Channel, probe_timeout: float) -> NodeApiVersions:
     """What the broker answers to ApiVersions; falls back to older versions of the question as KIP-35 and KIP-511 say.
 
     probe_timeout: seconds for each answer. Raises NoAnswer (silent: SilentBroker; or closed on the question), and
@@ -57,7 +57,7 @@ async def ask(channel: Channel, probe_timeout: float) -> Offer:
         except DecodeError as error:
             raise BrokerConnectionError(f"answers ApiVersions with what is none: {error}", address=address) from None
         if answer.error_code == 0:
-            return _offer(answer)
+            return _node_api_versions(answer)
         if answer.error_code != _UNSUPPORTED or version == 0:
             told = schema.ErrorCode(answer.error_code)
             raise BrokerConnectionError(f"refuses ApiVersions v{version}: {told.name}", address=address)
@@ -69,9 +69,9 @@ async def ask(channel: Channel, probe_timeout: float) -> Offer:
 _HINT = ": a broker before 0.10 (then name its release: assume_release), a TLS port, or no Kafka broker"
 
 
-def _offer(answer: Any) -> Offer:
+def _node_api_versions(answer: Any) -> NodeApiVersions:
     ranges = {row.api_key: Versions(row.min_version, row.max_version) for row in answer.api_keys}
-    return Offer(
+    return NodeApiVersions(
         ranges,
         features={row.name: (row.min_version, row.max_version) for row in answer.supported_features},
         finalized={row.name: row.max_version_level for row in answer.finalized_features},
@@ -86,10 +86,10 @@ class Chooser:
     """
 
     def __init__(
-        self, offer: Offer, *, where: str = "the broker",
+        self, api_versions: NodeApiVersions, *, where: str = "the broker",
         deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False,
     ) -> None:  # fmt: skip
-        self.offer, self.where, self.unstable = offer, where, unstable
+        self.api_versions, self.where, self.unstable = api_versions, where, unstable
         self.deny = {api_key(api): versions for api, versions in (deny or {}).items()}
 
     def usable(self, api: int | str) -> list[int]:
@@ -98,7 +98,7 @@ class Chooser:
         row = schema.api(key)
         known = Versions(row.min_version, row.max_version if self.unstable else _stable(row))
         denied = self.deny.get(key, ())
-        return [version for version in known.overlap(self.offer.spoken(key)).all() if version not in denied]
+        return [version for version in known.overlap(self.api_versions.spoken(key)).all() if version not in denied]
 
     def newest(self, api: int | str) -> int:
         """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
@@ -121,7 +121,7 @@ class Chooser:
         key = facts.api_key
         usable = self.usable(key)
         if version is not None:
-            if version not in schema.api(key).versions.overlap(self.offer.spoken(key)):
+            if version not in schema.api(key).versions.overlap(self.api_versions.spoken(key)):
                 raise self._lacks(key, f"version {version}", Versions(version, version))
             usable = [version]
         if not usable:
@@ -149,12 +149,12 @@ class Chooser:
         return self._lacks(key, f"{row.name}", Versions(row.min_version, _stable(row)))
 
     def _lacks(self, key: int, what: str, needed: Versions) -> UnsupportedVersionError:
-        offered = self.offer.spoken(key)
+        offered = self.api_versions.spoken(key)
         name = api_name(key)
         low, high = needed.low, min(needed.high, schema.api(key).max_version)
         told = f"it offers {name} {_span(offered)}" if offered else f"it does not offer {name}"
-        if self.offer.assumed:
-            told += f" (assumed: Kafka {self.offer.assumed})"
+        if self.api_versions.assumed:
+            told += f" (assumed: Kafka {self.api_versions.assumed})"
         denied = self.deny.get(key)
         if denied and offered.overlap(needed):
             told += ", less what is denied"

@@ -10,7 +10,7 @@ from kwire import messages, schema
 from kwire.net.address import Address
 from kwire.net.channel import Channel
 from kwire.net.echo import quoted
-from kwire.net.failure import AuthenticationError, BrokerConnectionError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.negotiation import Chooser
 from kwire_c.failure import KwireError
 
@@ -77,7 +77,7 @@ class Credentials:
 
     async def _authenticate(self, channel: Channel, chooser: Chooser) -> float:
         version = chooser.newest(_HANDSHAKE)
-        framed = _AUTHENTICATE in chooser.offer.ranges and version >= 1
+        framed = _AUTHENTICATE in chooser.api_versions.ranges and version >= 1
         greeting = messages.SaslHandshakeRequest(mechanism=self.mechanism)
         handshake = await channel.request(greeting, version if framed else 0)
         if handshake.error_code:

@@ -12,9 +12,9 @@ from typing import Any, Unpack
 from weakref import WeakSet
 
 from kwire.net.address import Address
+from kwire.net.api_versions import NodeApiVersions
 from kwire.net.connection import Connection, Options
-from kwire.net.failure import BrokerConnectionError
-from kwire.net.offer import Offer
+from kwire.net.errors import BrokerConnectionError
 
 
 class SyncConnection:
@@ -59,9 +59,9 @@ class SyncConnection:
         return self._connection.is_open
 
     @property
-    def offer(self) -> Offer:
-        """As Connection.offer."""
-        return self._connection.offer
+    def api_versions(self) -> NodeApiVersions:
+        """As Connection.api_versions."""
+        return self._connection.api_versions
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:

@@ -12,8 +12,8 @@ import pytest
 
 from kwire import messages, schema
 from kwire.net import Cluster, connect
-from kwire.net.guess import guess
-from kwire.net.offer import Offer
+from kwire.net.api_versions import NodeApiVersions
+from kwire.net.compatibility import match_release
 from tests.net.fake import of_release
 from tests.net.plan import whole_plan
 from tests.net.test_versions import KIP97
@@ -82,8 +82,9 @@ async def rolls(releases: list[str], folder: Path) -> None:
             state = await asyncio.to_thread(start, release, folder / release, port)
             try:
                 await connection.send(messages.MetadataRequest(topics=[]))
-                offer: Offer = connection.offer
-                assert schema.release_name(release) in guess(offer).releases, (release, guess(offer))
+                api_versions: NodeApiVersions = connection.api_versions
+                match = match_release(api_versions)
+                assert schema.release_name(release) in match.releases, (release, match)
                 assert connection.assumed == ("0.9.0" if release == "0.9.0.1" else None)
                 seen.append(connection.versions["Fetch"])
                 await asyncio.to_thread(check_text, release, address)

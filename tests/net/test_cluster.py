@@ -11,7 +11,7 @@ import pytest
 
 from kwire import UnsupportedVersionError, messages, schema
 from kwire.net import FEATURES, BrokerConnectionError, BrokerTimeoutError, Cluster, Feature, features
-from kwire.net.offer import release_table
+from kwire.net.api_versions import release_table
 from tests.net.fake import HOST, Server, cluster, cluster_answer, of_release, run
 
 pytestmark = pytest.mark.quick
@@ -164,7 +164,7 @@ def test_a_broker_that_cannot_be_reached() -> None:
                 async with Cluster(brokers[0].address):
                     pass
             async with Cluster(brokers[0].address, partial=True) as cluster:
-                assert list(cluster.unreachable) == [2] and list(cluster.offers) == [1]
+                assert list(cluster.unreachable) == [2] and list(cluster.api_versions) == [1]
                 await cluster.send(METADATA)
                 await cluster.send(METADATA)
 

@@ -11,9 +11,10 @@ import pytest
 
 import kwire
 from kwire import UnsupportedVersionError, messages, schema
-from kwire.net import BrokerConnectionError, connect, meaning, offer
+from kwire.net import BrokerConnectionError, connect, required_versions
+from kwire.net import api_versions as node_api_versions
+from kwire.net.api_versions import NodeApiVersions, assumed_versions
 from kwire.net.negotiation import Chooser
-from kwire.net.offer import Offer, assumed_offer
 from kwire.schema import Versions
 from tests.net.fake import Broker, Server, api_versions, of_release, run
 
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.quick
 
 
 def chooser(ranges: dict[str, tuple[int, int]], **keywords: Any) -> Chooser:
-    return Chooser(Offer({schema.api(k).key: Versions(*v) for k, v in ranges.items()}), where="b:1", **keywords)
+    table = {schema.api(name).key: Versions(*span) for name, span in ranges.items()}
+    return Chooser(NodeApiVersions(table), where="b:1", **keywords)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,11 @@ def test_a_release_is_assumed_where_nothing_answers(closes: bool) -> None:
 
 
 def test_tables_of_old_releases() -> None:
-    versions = assumed_offer("0.10.1.1").versions()
+    versions = assumed_versions("0.10.1.1").versions()
     assert versions["ListOffsets"] == (0, 1) and versions["ControlledShutdown"] == (1, 1)
     with pytest.raises(UnsupportedVersionError, match=r"9\.9"):
         connect("host:1", assume_release="9.9")
-    assert "Vote" not in assumed_offer("3.9").versions()  # of controllers only
+    assert "Vote" not in assumed_versions("3.9").versions()  # of controllers only
 
 
 def test_ranges_are_inclusive_and_common_versions_only_are_used() -> None:
@@ -189,7 +191,7 @@ def test_produce_goes_by_the_format_of_its_records() -> None:
 
 
 def test_what_only_4_deprecates_is_used_with_old_brokers() -> None:
-    choose = Chooser(assumed_offer("0.10.2"))
+    choose = Chooser(assumed_versions("0.10.2"))
     for row in schema.apis("0.10.2"):
         assert choose.newest(row.key) == row.max_version
 
@@ -244,7 +246,7 @@ def test_agrees_with_the_encoder_on_every_field_of_every_request() -> None:
                     fits = True
                 except kwire.EncodeError:
                     fits = False
-                needs = [need for need in meaning.needs(message, row.request) if need.what.startswith(".")]
+                needs = [need for need in required_versions.needs(message, row.request) if need.what.startswith(".")]
                 mine = all(version in need.versions for need in needs if not need.droppable)
                 assert mine == fits, (row.name, version, field.name, needs)
                 seen += 1
@@ -253,7 +255,7 @@ def test_agrees_with_the_encoder_on_every_field_of_every_request() -> None:
 
 
 def test_doctests() -> None:
-    done = doctest.testmod(offer)
+    done = doctest.testmod(node_api_versions)
     assert done.attempted >= 2 and not done.failed
 
 

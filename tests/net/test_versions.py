@@ -12,10 +12,10 @@ import pytest
 
 from kwire import schema
 from kwire.cli import main
+from kwire.cli.versions_text import kip97_listing, tool_listing
+from kwire.net.api_versions import NodeApiVersions, api_name, release_table
 from kwire.net.cluster import Broker as Node
-from kwire.net.guess import against, guess
-from kwire.net.listing import kip97_listing, tool_listing
-from kwire.net.offer import Offer, api_name, release_table
+from kwire.net.compatibility import against, match_release
 from kwire.schema import Versions
 from tests.net.fake import HOST, Broker, Server, cluster, of_release, serving
 from tests.net.texts import nothings, ranges, texts, without_port
@@ -50,8 +50,8 @@ aurora:9092 (id: 0 rack: null) -> {
 """
 
 
-def offer_of(text: str) -> Offer:
-    return Offer({key: Versions(*span) for key, span in ranges(text).items()})
+def offer_of(text: str) -> NodeApiVersions:
+    return NodeApiVersions({key: Versions(*span) for key, span in ranges(text).items()})
 
 
 def named(text: str) -> dict[str, tuple[int, int]]:
@@ -78,26 +78,26 @@ def test_equals_the_tools_text(tool: str, broker: str) -> None:
 @pytest.mark.parametrize("release", sorted(nothings()))
 def test_what_each_release_looks_for(release: str) -> None:
     """The APIs that it calls UNSUPPORTED, under the names that they had then."""
-    assert tool_listing(Node(0, HOST, 0), Offer({}), release).partition("-> ")[2] == nothings()[release]
+    assert tool_listing(Node(0, HOST, 0), NodeApiVersions({}), release).partition("-> ")[2] == nothings()[release]
 
 
 def test_kip97s_own_listing() -> None:
-    assert kip97_listing(Node(0, "aurora", 9092), Offer(release_table("0.10.1", "zkBroker"))) == KIP97
+    assert kip97_listing(Node(0, "aurora", 9092), NodeApiVersions(release_table("0.10.1", "zkBroker"))) == KIP97
 
 
 @pytest.mark.parametrize("broker", sorted({broker for tool, broker in texts() if tool == "4.3.0"}))
 def test_guesses_the_release(broker: str) -> None:
-    found = guess(offer_of(texts()["4.3.0", broker]))
+    found = match_release(offer_of(texts()["4.3.0", broker]))
     assert schema.release_name(broker.removesuffix("zk")) in found.releases
     assert (found.apart, found.newer) == (0, False) and len(found.releases) <= 2
 
 
 def test_guesses_beyond_what_is_known() -> None:
     offered = dict(release_table("4.4", "broker"))
-    assert str(guess(Offer(offered | {1: Versions(4, 99)}))) == "newer than Kafka 4.4"
-    assert str(guess(Offer(offered | {999: Versions(0, 0)}))) == "newer than Kafka 4.4"
+    assert str(match_release(NodeApiVersions(offered | {1: Versions(4, 99)}))) == "newer than Kafka 4.4"
+    assert str(match_release(NodeApiVersions(offered | {999: Versions(0, 0)}))) == "newer than Kafka 4.4"
     del offered[74]
-    assert str(guess(Offer(offered))) == "like Kafka 4.4 (1 APIs differ)"
+    assert str(match_release(NodeApiVersions(offered))) == "like Kafka 4.4 (1 APIs differ)"
 
 
 def test_what_a_client_of_a_release_could_not_do() -> None:

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire import schema
+from kwire.net.api_versions import TELEMETRY, NodeApiVersions, api_name, is_broker_api, release_table
 from kwire.net.features import FEATURES
-from kwire.net.offer import TELEMETRY, Offer, api_name, is_broker_api, release_table
 from kwire.schema import NO_VERSIONS, Versions
 
 Range = tuple[int, int]
 _PRODUCE = 0
 
 
-class Guess(NamedTuple):
+class ReleaseMatch(NamedTuple):
     """The likeliest releases.
 
     releases: those that fit best, rising; apart: in how many APIs they differ from what the broker offers (0: none);
@@ -32,10 +32,10 @@ class Guess(NamedTuple):
         return f"Kafka {names}" if not self.apart else f"like Kafka {names} ({self.apart} APIs differ)"
 
 
-def guess(offer: Offer) -> Guess:
+def match_release(api_versions: NodeApiVersions) -> ReleaseMatch:
     """The releases whose brokers offer what comes nearest to these ranges."""
-    offered = {key: span for key, span in offer.ranges.items() if key not in TELEMETRY}
-    offered[_PRODUCE] = offer.spoken(_PRODUCE)
+    offered = {key: span for key, span in api_versions.ranges.items() if key not in TELEMETRY}
+    offered[_PRODUCE] = api_versions.spoken(_PRODUCE)
     apart = {
         release: min(_distance(release_table(release, kind), offered) for kind in ("broker", "zkBroker"))
         for release in schema.releases(old=True)
@@ -44,7 +44,7 @@ def guess(offer: Offer) -> Guess:
     known = {row.key: row.versions for row in schema.apis()}
     newer = any(span.high > known.get(key, NO_VERSIONS).high for key, span in offered.items())
     best = tuple(release for release, distance in apart.items() if distance == least)
-    return Guess(best[-1:] if newer else best, least, newer)
+    return ReleaseMatch(best[-1:] if newer else best, least, newer)
 
 
 def _distance(table: Mapping[int, Versions], offered: Mapping[int, Versions]) -> int:
@@ -64,7 +64,7 @@ class Against(NamedTuple):
     features: list[str]
 
 
-def against(offer: Offer, release: str) -> Against:
+def against(api_versions: NodeApiVersions, release: str) -> Against:
     """What a client of that release could not do with a broker that offers these ranges.
 
     Raises UnsupportedVersionError for a release that the facts lack.
@@ -79,7 +79,7 @@ def against(offer: Offer, release: str) -> Against:
         if is_broker_api(row) and row.key not in _NOT_CLIENTS and row.max_stable_version >= row.min_version
     }
     for key, span in client.items():
-        offered = offer.spoken(key)
+        offered = api_versions.spoken(key)
         both = span.overlap(offered)
         if not both:
             unusable[api_name(key)] = (span.low, span.high), (offered.low, offered.high) if offered else None

@@ -13,7 +13,7 @@ _PRODUCE, _FETCH = 0, 1
 TELEMETRY = frozenset((71, 72))  # offered only by brokers with a plugin for it
 
 
-class Offer(NamedTuple):
+class NodeApiVersions(NamedTuple):
     """The ranges that a broker speaks, and where they come from.
 
     ranges: API key -> Versions (both ends included); assumed: the release whose table stands in for an answer, or None;
@@ -75,14 +75,14 @@ def release_table(release: str, kind: str) -> Mapping[int, Versions]:
     }  # fmt: skip
 
 
-def assumed_offer(release: str) -> Offer:
+def assumed_versions(release: str) -> NodeApiVersions:
     """The ranges of a release ("0.9.0"), for a broker that cannot be asked. Raises UnsupportedVersionError."""
     name, order = schema.release_name(release), schema.releases(old=True)
     kind = "broker" if order.index(name) >= order.index("3.3") else "zkBroker"
-    return Offer(release_table(name, kind), assumed=name)
+    return NodeApiVersions(release_table(name, kind), assumed=name)
 
 
-def intersection(offers: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, Versions]:
+def intersection(tables: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, Versions]:
     """The ranges that all have: API key -> Versions; an API without a common version is left out.
 
     KIP-35's own example, two brokers:
@@ -92,8 +92,8 @@ def intersection(offers: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, V
     {0: '1-2', 1: '2-3'}
     """
     found: dict[int, Versions] | None = None
-    for offer in offers:
-        ranges = {key: Versions(*span) for key, span in offer.items()}
+    for table in tables:
+        ranges = {key: Versions(*span) for key, span in table.items()}
         if found is None:
             found = ranges
         else:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kwire import schema
+from kwire.net.api_versions import NodeApiVersions, api_key, api_name
 from kwire.net.cluster import Broker
+from kwire.net.compatibility import Against
 from kwire.net.features import FEATURES, Feature
-from kwire.net.guess import Against
-from kwire.net.offer import Offer, api_key, api_name
 from kwire.schema import Versions
 from kwire.schema.facts import LAST_VERSION
 from kwire_c.printable import printable
@@ -23,18 +23,18 @@ _KIP97_NAMES = {2: "Offsets", 10: "GroupCoordinator"}
 _DISABLED = frozenset(range(52, 56))  # in 2.7: KRaft's own, not yet switched on
 
 
-def tool_listing(broker: Broker, offer: Offer, release: str) -> str:
+def tool_listing(broker: Broker, api_versions: NodeApiVersions, release: str) -> str:
     """The lines that kafka-broker-api-versions of a release prints for a broker (NodeApiVersions.toString).
 
     An assumed offer says so behind the arrow.
     """
     release = schema.release_name(release)
     known, client = _known(release), _client_keys(release)
-    lines = {key: _tool_line(key, span, known, release) for key, span in offer.ranges.items()}
+    lines = {key: _tool_line(key, span, known, release) for key, span in api_versions.ranges.items()}
     for key in client - lines.keys():
         lines[key] = f"{_name(key, release)}({key}): UNSUPPORTED"
     fenced = " isFenced: false" if _at_least(release, "4.0") else ""
-    head = f"{_tool_broker(broker, fenced)} -> {_assumed(offer)}("
+    head = f"{_tool_broker(broker, fenced)} -> {_assumed(api_versions)}("
     return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
 
 
@@ -42,29 +42,29 @@ def _tool_broker(broker: Broker, more: str = "") -> str:
     return f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{more})"
 
 
-def kip97_listing(broker: Broker, offer: Offer) -> str:
+def kip97_listing(broker: Broker, api_versions: NodeApiVersions) -> str:
     """The lines as KIP-97 shows them."""
     lines = [
         f"  {_KIP97_NAMES.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
-        for key, span in sorted(offer.ranges.items())
+        for key, span in sorted(api_versions.ranges.items())
     ]
-    head = f"{_tool_broker(broker)} -> {_assumed(offer)}{{\n"
+    head = f"{_tool_broker(broker)} -> {_assumed(api_versions)}{{\n"
     return head + ",\n".join(lines) + "\n}\n"
 
 
-def as_json(broker: Broker, offer: Offer, release: str) -> dict[str, Any]:
+def as_json(broker: Broker, api_versions: NodeApiVersions, release: str) -> dict[str, Any]:
     """A broker with its APIs; usable: the newest version that it has in common with a client of the release, or None.
 
     That is a stable version which the release has; assumed: the release whose table it is, or None.
     """
     ours = {row.key: Versions(row.min_version, row.max_stable_version) for row in schema.apis(release)}
     apis = {}
-    for key, span in sorted(offer.ranges.items()):
+    for key, span in sorted(api_versions.ranges.items()):
         both = span.overlap(ours.get(key, schema.NO_VERSIONS))
         apis[api_name(key)] = {"key": key, "min": span.low, "max": span.high, "usable": both.high if both else None}
     return {
         "host": broker.host, "port": broker.port, "id": broker.id, "rack": broker.rack, "apis": apis,
-        "assumed": offer.assumed,
+        "assumed": api_versions.assumed,
     }
 
 
@@ -112,8 +112,8 @@ def _name(key: int, release: str) -> str:
     return api_name(key) if _at_least(release, renamed) else before
 
 
-def _assumed(offer: Offer) -> str:
-    return "" if offer.assumed is None else f"assumed {offer.assumed} "
+def _assumed(api_versions: NodeApiVersions) -> str:
+    return "" if api_versions.assumed is None else f"assumed {api_versions.assumed} "
 
 
 def _span(span: Versions) -> str:
@@ -125,15 +125,14 @@ def _null(text: str | None) -> str:
 
 
 
-
-def feature_text(feature: Feature, offers: Mapping[Broker, Offer]) -> str:
+def feature_text(feature: Feature, by_broker: Mapping[Broker, NodeApiVersions]) -> str:
     """Whether all brokers can do it; a line for each that cannot, with what it lacks."""
     lines = []
-    for broker, offer in offers.items():
-        for api in feature.lacking(offer.versions()):
+    for broker, api_versions in by_broker.items():
+        for api in feature.lacking(api_versions.versions()):
             low, high = feature.needs[api]  # type: ignore[index]
             wanted = f"{low} or newer" if high == LAST_VERSION else _span(Versions(low, high))
-            there = offer.ranges.get(api_key(api))
+            there = api_versions.ranges.get(api_key(api))
             has = "does not offer it" if there is None else f"offers {_span(there)}"
             where = f"{printable(str(broker.address))} (id: {broker.id})"
             lines.append(f"  {where}: {api} {wanted} is needed, the broker {has}\n")
