@@ -11,7 +11,7 @@ from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
-from kwire.storage.source import plain
+from kwire.storage.filesystem import plain
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, cast
 
 import kwire
-from kwire.storage.source import Rejoined
+from kwire.storage.filesystem import Rejoined
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
 _HEAD = 2048  # bytes of a packet in which all its headers stand: dpkt copies what it is given with each of them

@@ -118,16 +118,16 @@ def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, a
 
 
 def _show_batches(found: LogDirectory, limit: int | None, as_lines: bool, wanted: dict[str, Any]) -> None:
-    from kwire.storage.ranges import Range
+    from kwire.storage.bounds import Bounds
 
     if wanted.pop("committed"):
         raise click.UsageError("--committed selects records: it does not go with --batches")
-    bounds = Range(**wanted)
+    bounds = Bounds(**wanted)
 
     def rows() -> Iterator[tuple[Any, Any]]:
         for segment in _segments(found):
             for batch in segment.batches(segment.start_of(bounds)):
-                if bounds.is_behind(batch):
+                if bounds.is_past(batch):
                     break
                 if not bounds.misses(batch):
                     yield segment, batch

@@ -11,11 +11,11 @@ from kwire import schema
 from kwire.cli import brokers
 from kwire.cli.terminal import print_json
 from kwire.cli.versions_text import against_text, as_json, feature_text, kip97_listing, tool_listing
+from kwire.errors import KwireError
 from kwire.net import FEATURES, Broker, Cluster, Feature
 from kwire.net.api_versions import NodeApiVersions
 from kwire.net.compatibility import against, match_release
 from kwire.net.connection import Options
-from kwire_c.failure import KwireError
 from kwire_c.printable import printable
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from kwire.errors import CorruptBatchError, EncodeError, MissingCodecError
 from kwire_c.codecs import CODECS
-from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
 from kwire_c.printable import brief
 
 Decompress = Callable[[Any, int, int], Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kwire.codec.messages import decode
+from kwire.errors import DecodeError
 from kwire.schema.kinds import record_types
-from kwire_c.failure import DecodeError
 from kwire_c.plan import message_of
 
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kwire import messages, schema
+from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_behind
-from kwire_c.failure import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 

@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Unpack
 
 from kwire import messages
+from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import NodeApiVersions, api_name, intersection
 from kwire.net.connection import Connection, Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
-from kwire_c.failure import DecodeError, KwireError, UnsupportedVersionError
 
 
 class Broker(NamedTuple):

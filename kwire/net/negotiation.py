@@ -8,12 +8,12 @@ from typing import Any
 
 import kwire
 from kwire import messages, schema
+from kwire.errors import DecodeError, UnsupportedVersionError
 from kwire.net.api_versions import NodeApiVersions, api_key, api_name
 from kwire.net.channel import Channel
 from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.required_versions import Need, needs
 from kwire.schema import Versions
-from kwire_c.failure import DecodeError, UnsupportedVersionError
 from kwire_c.plan import message_of
 
 API_VERSIONS = 18

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import EnumMeta, IntEnum
 from typing import TYPE_CHECKING, Any
 
+from kwire.errors import KwireError
 from kwire.schema import files
-from kwire_c.failure import KwireError
 from kwire_c.printable import brief
 
 _TABLE: dict[int, dict[str, Any]] = {int(code): row for code, row in files.load("errors.json").items()}

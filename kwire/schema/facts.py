@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
-from kwire_c.failure import UnsupportedVersionError
 from kwire_c.printable import brief
 
 LAST_VERSION = 32767  # the high end of an open range such as "3+"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.facts import message
 from kwire.schema.history import releases
-from kwire_c.failure import UnsupportedVersionError
 
 # kind -> the folder that its messages stand in
 _FOLDERS = {

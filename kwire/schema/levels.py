@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.history import release_name, releases
-from kwire_c.failure import UnsupportedVersionError
 from kwire_c.printable import brief
 
 

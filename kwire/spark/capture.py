@@ -14,8 +14,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 import kwire
 from kwire.capture import Exchange, Lost, captures, read_capture
-from kwire.spark.shape import CORRUPT, arrow_schema
-from kwire.storage.source import is_url, plain
+from kwire.spark.schema import CORRUPT, arrow_schema
+from kwire.storage.filesystem import is_url, plain
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import kwire
 from kwire.spark.payloads import located, payload_of, row_batches
-from kwire.spark.shape import CORRUPT, check_fields, fields_schema
+from kwire.spark.schema import CORRUPT, check_fields, fields_schema
 from kwire.spark.worker import settle
 
 if TYPE_CHECKING:

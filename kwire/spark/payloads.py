@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import kwire
-from kwire.spark.shape import arrow_schema, as_spark_array, fields_schema
+from kwire.spark.schema import arrow_schema, as_spark_array, fields_schema
 
 ROWS = 10_000
 # a group ends when it has so many bytes, so that large values and high compression stay small in memory

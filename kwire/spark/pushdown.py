@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader
 
-from kwire.spark.plan import Bounds, Pushed
+from kwire.spark.partitions import Pushed
+from kwire.storage.bounds import Bounds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ORDER = ("EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual")

@@ -11,17 +11,14 @@ from pyspark.sql.datasource import DataSourceReader
 
 import kwire
 from kwire.spark.options import Options
-from kwire.spark.plan import Pushed, SegmentRange, opened, ranges
+from kwire.spark.partitions import Pushed, SegmentRange, opened, ranges
 from kwire.spark.pushdown import PushFilters
-from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
+from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import settle
-from kwire.storage.scan import Scanner
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
-
-    from kwire.storage import LogSegment
 
 ROWS = 10_000
 
@@ -81,8 +78,14 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
     except kwire.MissingCodecError as error:
         error.args = (f"{error} (needed for {file.path})",)
         raise
-    if task.last:
-        yield from _tail(task, segment, shaper, options)
+    # a file that has grown meanwhile is for the next read
+    tail = pieces.find_tail() if task.last and segment.size <= task.end else None
+    if tail is not None:
+        position, left = tail
+        reason = f"torn tail, the last {left} bytes are no whole batch"
+        warnings.warn(f"{reason}: {file.path}, byte {position}", RuntimeWarning, stacklevel=2)
+        if options.mode == "PERMISSIVE":
+            yield shaper.bad([(f"{reason} at {file.path}, offset -1, byte {position}", None)])
 
 
 def _place(error: Any, path: str) -> tuple[str, int | None]:
@@ -91,19 +94,6 @@ def _place(error: Any, path: str) -> tuple[str, int | None]:
     position = error.position if corrupt else error.offset
     offset = error.offset if corrupt else getattr(error, "base_offset", -1)
     return f"{error.reason} at {path}, offset {offset}, byte {position}", offset if offset >= 0 else None
-
-
-def _tail(task: SegmentRange, segment: LogSegment, shaper: _Shaper, options: Options) -> Iterator[pa.RecordBatch]:
-    scanner = Scanner(segment.source, task.start)
-    for _ in scanner:
-        pass
-    if scanner.tail is None or segment.size > task.end:  # a file that has grown meanwhile is for the next read
-        return
-    position, left = scanner.tail
-    reason = f"torn tail, the last {left} bytes are no whole batch"
-    warnings.warn(f"{reason}: {task.file.path}, byte {position}", RuntimeWarning, stacklevel=2)
-    if options.mode == "PERMISSIVE":
-        yield shaper.bad([(f"{reason} at {task.file.path}, offset -1, byte {position}", None)])
 
 
 class _Shaper:

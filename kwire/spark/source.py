@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from kwire.spark.options import Options, parse
-from kwire.spark.shape import check_source_schema, source_schema
+from kwire.spark.schema import check_source_schema, source_schema
 from kwire.spark.worker import settle
 
 if TYPE_CHECKING:

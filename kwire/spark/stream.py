@@ -12,9 +12,10 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 import kwire
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.plan import Bounds, SegmentRange, by_partition, folder_of, opened, segments
+from kwire.spark.partitions import SegmentRange, by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_range
 from kwire.storage import LogSegment, Partition, SegmentFile
+from kwire.storage.bounds import Bounds
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -236,8 +237,8 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             hidden = segment.transactions() if self.options.read_committed else None
             marks = [first, behind]
             if behind - first > self.options.partition_bytes:
-                cuts = segment.cut(self.options.partition_bytes)
-                marks[1:1] = [piece.start for piece in cuts if first < piece.start < behind]
+                spans = segment.split(self.options.partition_bytes)
+                marks[1:1] = [span.start for span in spans if first < span.start < behind]
             for begin, finish in pairwise(marks):
                 yield SegmentRange(file, begin, finish, False, bounds, hidden)
 

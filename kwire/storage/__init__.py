@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from kwire.lazy import attach
 
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire.storage.batch_header import BatchHeader as BatchHeader
     from kwire.storage.checkpoints import read_leader_epochs as read_leader_epochs
     from kwire.storage.checkpoints import read_partition_metadata as read_partition_metadata
     from kwire.storage.checkpoints import read_producer_snapshot as read_producer_snapshot
-    from kwire.storage.cuts import ByteRange as ByteRange
     from kwire.storage.directory import LogDirectory as LogDirectory
     from kwire.storage.directory import Partition as Partition
     from kwire.storage.discovery import SegmentFile as SegmentFile
@@ -19,10 +19,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.indexes import OffsetIndex as OffsetIndex
     from kwire.storage.indexes import TimeIndex as TimeIndex
     from kwire.storage.indexes import TransactionIndex as TransactionIndex
-    from kwire.storage.scan import BatchHeader as BatchHeader
-    from kwire.storage.scan import Window as Window
-    from kwire.storage.scan import resync as resync
+    from kwire.storage.scanner import Window as Window
+    from kwire.storage.scanner import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
+    from kwire.storage.splits import ByteRange as ByteRange
     from kwire.storage.stats import SegmentStats as SegmentStats
     from kwire.storage.transactions import Transactions as Transactions
     from kwire.storage.verify import Finding as Finding
@@ -34,10 +34,10 @@ _HOME = {
     "Partition": "kwire.storage.directory",
     "SegmentFile": "kwire.storage.discovery",
     "discover": "kwire.storage.discovery",
-    "BatchHeader": "kwire.storage.scan",
-    "ByteRange": "kwire.storage.cuts",
-    "Window": "kwire.storage.scan",
-    "resync": "kwire.storage.scan",
+    "BatchHeader": "kwire.storage.batch_header",
+    "ByteRange": "kwire.storage.splits",
+    "Window": "kwire.storage.scanner",
+    "resync": "kwire.storage.scanner",
     "Transactions": "kwire.storage.transactions",
     "AbortedTransaction": "kwire.storage.indexes",
     "OffsetIndex": "kwire.storage.indexes",

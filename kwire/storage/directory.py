@@ -6,10 +6,10 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from kwire.storage.discovery import SegmentFile, discover
-from kwire.storage.indexed import SegmentLog
-from kwire.storage.pieces import FIELDS, gather_all
-from kwire.storage.segment import LogSegment
+from kwire.storage.bounds import Bounds
+from kwire.storage.discovery import SegmentFile, discover, offset_in_name
+from kwire.storage.segment import LogSegment, PartitionSegments
+from kwire.storage.segment_reader import FIELDS, gather_all
 from kwire.storage.verify import Finding, verify_partition
 from kwire_c.printable import printable
 
@@ -22,7 +22,7 @@ class Partition:
         self.segments = [
             LogSegment(file.path, topic=file.topic, partition=file.partition, options=options) for file in files
         ]
-        log = SegmentLog(self.segments)
+        log = PartitionSegments(self.segments)
         for number, segment in enumerate(self.segments):
             segment.join(log, number)
 
@@ -39,7 +39,7 @@ class Partition:
 
     def read(self, *, start_offset: int | None = None, end_offset: int | None = None, **options: Any) -> Iterator[Any]:
         """The Records of the range; keywords as LogSegment.read."""
-        for segment in self._touched(start_offset, end_offset):
+        for segment in self._selected(start_offset, end_offset):
             yield from segment.read(start_offset=start_offset, end_offset=end_offset, **options)
 
     def columns(
@@ -51,8 +51,8 @@ class Partition:
         **options: Any,
     ) -> Any:
         """RecordColumns of the range, all segments in one; keywords as LogSegment.columns."""
-        touched = self._touched(start_offset, end_offset)
-        return gather_all(touched, fields, start_offset=start_offset, end_offset=end_offset, **options)
+        selected = self._selected(start_offset, end_offset)
+        return gather_all(selected, fields, start_offset=start_offset, end_offset=end_offset, **options)
 
     def column_batches(
         self,
@@ -63,25 +63,16 @@ class Partition:
         **options: Any,
     ) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
-        for segment in self._touched(start_offset, end_offset):
+        for segment in self._selected(start_offset, end_offset):
             yield from segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
 
     def verify(self) -> list[Finding]:
         """What is wrong in any segment or between them; empty when all is well."""
         return verify_partition(self.segments)
 
-    def _touched(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
-        """The segments that may hold offsets of the range: names tell where each begins."""
-        chosen = []
-        for segment, following in zip(self.segments, [*self.segments[1:], None], strict=True):
-            named = segment.named_offset
-            if end_offset is not None and named is not None and named >= end_offset:
-                continue
-            behind = following.named_offset if following is not None else None
-            if start_offset is not None and named is not None and behind is not None and behind <= start_offset:
-                continue
-            chosen.append(segment)
-        return chosen
+    def _selected(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
+        """The segments that may hold offsets of the range, by their names."""
+        return Bounds(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
 
 
 class LogDirectory:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kwire.storage.source import SpooledSource, is_url, open_folder, open_source, plain
+from kwire.storage.filesystem import SpooledSource, is_url, open_folder, open_source, plain
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside

@@ -9,10 +9,11 @@ from operator import eq
 from struct import Struct, iter_unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.storage.scan import examine, is_sound
+from kwire.storage.batch_header import examine
+from kwire.storage.scanner import is_sound
 
 if TYPE_CHECKING:
-    from kwire.storage.source import Source
+    from kwire.storage.filesystem import Source
 
 MOST_BYTES = 64 << 20  # of an index: Kafka's have 10 MiB, unless it is told otherwise
 

@@ -1,16 +1,21 @@
-"""LogSegment: one segment of a partition, read by offset, time or byte range."""
+"""LogSegment: one .log file and the indexes beside it, read by offset, time or byte range."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kwire.storage.indexed import IndexedSegment
-from kwire.storage.pieces import FIELDS, SegmentBatches, column_pieces, gather_all
-from kwire.storage.ranges import Range
-from kwire.storage.source import located
-from kwire.storage.transactions import Transactions
-from kwire_c.failure import KwireError
+from kwire.errors import KwireError
+from kwire.storage import indexes, scanner
+from kwire.storage.batch_header import BatchHeader, examine
+from kwire.storage.bounds import Bounds
+from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
+from kwire.storage.filesystem import is_url, located, open_source, plain
+from kwire.storage.segment_reader import FIELDS, ColumnBatches, SegmentBatches, gather_all
+from kwire.storage.splits import ByteRange, split
+from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
 
 if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
@@ -19,13 +24,200 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "LogSegment"]
 
 
-class LogSegment(IndexedSegment):
+class PartitionSegments:
+    """The segments of a partition in order, and what all of them together tell of transactions."""
+
+    def __init__(self, segments: list[LogSegment]) -> None:
+        self.segments = segments
+
+    @cached_property
+    def markers(self) -> LaterMarkers:
+        """Where the first marker of a producer behind a segment stands."""
+        return LaterMarkers(self.segments)
+
+    @cached_property
+    def aborted(self) -> AbortedByIndex:
+        """What the .txnindex files say that are not damaged."""
+        found = (segment.transaction_index for segment in self.segments)
+        return AbortedByIndex(entry for index in found if index and not index.damage for entry in index.entries)
+
+
+class LogSegment:
     """One segment of a partition. path: a local file or an fsspec URL (s3://bucket/topic-0/0000.log, memory://...).
 
     topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
     are bytes in the file, offsets Kafka offsets, times milliseconds; all ends are exclusive. options: keywords for
     fsspec. Raises FileNotFoundError where there is no such file.
     """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.path = plain(path)
+        self.options = options
+        self.source = open_source(self.path, options)
+        self.source.size()
+        place = place_of(self.path)
+        self.topic = place[0] if topic is None else topic
+        self.partition = place[1] if partition is None else partition
+        self._tail: tuple[int, int] | bool | None = False
+        self._number = 0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path!r})"
+
+    @property
+    def files(self) -> list[str]:
+        """The local files that it is read from, whether they are there or not: its own and the indexes beside it."""
+        if is_url(self.path):
+            return []
+        return [self.path, *(beside(self.path, kind) for kind in (".index", ".timeindex", ".txnindex"))]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the .log file as it is now."""
+        return self.source.size()
+
+    @property
+    def named_offset(self) -> int | None:
+        """The base offset by the file's name, None where it is named otherwise."""
+        offset = offset_in_name(self.path)
+        return None if offset < 0 else offset
+
+    @cached_property
+    def base_offset(self) -> int:
+        """The offset that the file's name tells, else that of the first batch (0 where there is none)."""
+        named = offset_in_name(self.path)
+        if named >= 0:
+            return named
+        place = examine(self.source, 0, self.size)
+        return place.offset if place.kind == "batch" else 0
+
+    @property
+    def later(self) -> list[LogSegment]:
+        """The segments of the same partition behind this one, in order."""
+        return self._log.segments[self._number + 1 :]
+
+    @cached_property
+    def _log(self) -> PartitionSegments:
+        """The partition from this segment on, unless a Partition has said what it is: see join."""
+        return PartitionSegments([self, *(
+            type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
+            for path in later_segments(self.path, self.options)
+        )])  # fmt: skip
+
+    def join(self, log: PartitionSegments, number: int) -> None:
+        """Be the segment of that number in a partition."""
+        self._log, self._number = log, number
+
+    @property
+    def tail(self) -> tuple[int, int] | None:
+        """(position, bytes left) of a partial last batch or of preallocated zeros, None if the file ends cleanly."""
+        if self._tail is False:
+            windows = scanner.Scanner(self.source)
+            for _ in windows:
+                pass
+            self._tail = windows.tail
+        return self._tail  # type: ignore[return-value]
+
+    def note_tail(self, tail: tuple[int, int] | None) -> None:
+        """Remember what a scan to the end found there."""
+        self._tail = tail
+
+    def _beside(self, kind: str) -> bytes | None:
+        try:
+            source = open_source(beside(self.path, kind), self.options).held()
+            return source.read(0, min(source.size(), indexes.MOST_BYTES + 1))
+        except FileNotFoundError:
+            return None
+
+    @cached_property
+    def index(self) -> indexes.OffsetIndex | None:
+        """The .index beside the segment, None if missing."""
+        data = self._beside(".index")
+        return None if data is None else indexes.OffsetIndex(data, self.base_offset)
+
+    @cached_property
+    def time_index(self) -> indexes.TimeIndex | None:
+        """The .timeindex beside the segment, None if missing."""
+        data = self._beside(".timeindex")
+        return None if data is None else indexes.TimeIndex(data, self.base_offset)
+
+    @cached_property
+    def transaction_index(self) -> indexes.TransactionIndex | None:
+        """The .txnindex beside the segment, None if missing."""
+        data = self._beside(".txnindex")
+        return None if data is None else indexes.TransactionIndex(data)
+
+    def split(self, partition_bytes: int) -> list[ByteRange]:
+        """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
+        return split(self.source, partition_bytes, self.index)
+
+    def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
+        """The headers of the batches in bytes [start, end), nothing decoded; start is a batch boundary.
+
+        Raises CorruptBatchError (.file .position .offset .reason) where bytes are no batches.
+        """
+        return scanner.headers(self.source, start, end)
+
+    def seek(self, offset: int) -> int:
+        """Position of the batch that holds the first record at or behind offset; .size if there is none."""
+        return self._first(self._near(offset), lambda header: header.last_offset >= offset)
+
+    def seek_time(self, timestamp: int) -> int:
+        """Position of the first batch whose largest timestamp is >= timestamp (ms); .size if there is none."""
+        return self._first(self._near_time(timestamp), lambda header: header.max_timestamp >= timestamp)
+
+    def _first(self, start: int, wanted: Any) -> int:
+        for window in scanner.Scanner(self.source, start):
+            if window.bad is None:
+                for header in scanner.window_headers(window):
+                    if wanted(header):
+                        return header.position
+        return self.size
+
+    def _near(self, offset: int) -> int:
+        """A batch boundary at or before the one that holds offset: by the index where it checks out, else 0."""
+        entry = self.index.below(offset) if self.index else None
+        if entry and self.index and self.index.points_right(self.source, entry, self.size):
+            return entry[1]
+        return 0
+
+    def _near_time(self, timestamp: int) -> int:
+        """A batch boundary before which all timestamps are smaller: by both indexes where they check out, else 0."""
+        index = self.time_index
+        entry = index.before(timestamp) if index and index.damage is None else None
+        if entry is None:
+            return 0
+        for header in scanner.headers(self.source, self._near(entry[1])):
+            if header.last_offset >= entry[1]:
+                return header.position if header.max_timestamp == entry[0] else 0
+        return 0
+
+    def start_of(self, bounds: Bounds) -> int:
+        """The position at which reading a range begins."""
+        start = 0
+        if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
+            start = self.seek(bounds.start_offset)
+        if bounds.start_timestamp is not None:
+            start = max(start, self.seek_time(bounds.start_timestamp))
+        return start
+
+    def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
+        """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
+        log, number = self._log, self._number
+        return find_transactions(
+            self.source, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
+
+    @cached_property
+    def first_markers(self) -> FirstMarkers:
+        """The first transaction marker of each producer in this segment, as far as it was needed."""
+        return FirstMarkers(self.source)
 
     def batches(
         self,
@@ -64,18 +256,18 @@ class LogSegment(IndexedSegment):
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
         LimitError (.file) where a batch is damaged.
         """
-        span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
-        start = self.start_of(span)
+        bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
+        start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
         try:
             for batch in self.batches(start, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes):
-                if span.is_behind(batch):
+                if bounds.is_past(batch):
                     return
-                if span.misses(batch) or (batch.is_control and (committed or not control)):
+                if bounds.misses(batch) or (batch.is_control and (committed or not control)):
                     continue
                 if committed and batch.is_transactional and hidden.hides(batch.producer_id, batch.base_offset):
                     continue
-                yield from batch if span.holds(batch) else filter(span.admits, batch)
+                yield from batch if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
             raise located(error, self.path) from error.__cause__
 
@@ -103,28 +295,19 @@ class LogSegment(IndexedSegment):
         max_batch_bytes: int = 64 << 20,
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
-    ) -> Iterator[Any]:
-        """RecordColumns piece by piece, in bounded memory: about `rows` rows each, cut at batch boundaries.
+    ) -> ColumnBatches:
+        """RecordColumns piece by piece, in bounded memory: about `rows` rows each, split at batch boundaries.
 
-        start, end: a byte range as cut() gives it. committed=True uses transactions, or finds them itself.
+        start, end: a byte range as split() gives it. committed=True uses transactions, or finds them itself.
         errors="keep": what is bad gives no rows; it stands in each piece's .bad as BadBatch (position: byte in the
         file), the search for the next sound batch included. Errors raised name the file, the batch offset and the
         byte, and have .file.
         """
-        span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
-        first = start or self.start_of(span)
-        hidden = None
-        if committed:
-            hidden = self.transactions(first, end) if transactions is None else transactions
-        done = 0
-        for found, behind in column_pieces(
-            self, fields, span, start=first, end=end, rows=rows, hidden=hidden, errors=errors, control=control,
-            views=views, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes, strict_tail=strict_tail,
-        ):
-            yield found
-            if progress is not None:
-                progress(behind - done)
-                done = behind
+        return ColumnBatches(
+            self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
+            rows=rows, committed=committed, transactions=transactions, errors=errors, strict_tail=strict_tail,
+            progress=progress, control=control, views=views, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes,
+        )
 
     def verify(self) -> list[Finding]:
         """What is wrong with the segment and its indexes; empty when all is well."""

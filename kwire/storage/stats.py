@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.codec.records import BadBatch
-from kwire.storage.pieces import SegmentBatches
-from kwire_c.failure import KwireError
+from kwire.errors import KwireError
+from kwire.storage.segment_reader import SegmentBatches
 
 if TYPE_CHECKING:
-    from kwire.storage.indexed import IndexedSegment
+    from kwire.storage.segment import LogSegment
 
 MOST_PRODUCERS, MOST_EPOCHS = 100_000, 1000  # of which each is told; what comes after them is counted together
 OTHERS = -2  # the producer id under which it is
@@ -263,7 +263,7 @@ def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
         into[key] = into.get(key, 0) + count
 
 
-def segment_stats(segment: IndexedSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
+def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
     """Statistics of one segment; damaged batches are counted and left out. progress: takes bytes done since last."""
     stats = SegmentStats(segment.path, segment.topic, segment.partition, size=segment.size)
     batches = SegmentBatches(segment, errors="keep")

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kwire.storage.scan import Scanner, checksum_holds
-from kwire.storage.source import located
-from kwire_c.failure import LimitError
+from kwire.errors import LimitError
+from kwire.storage.batch_header import checksum_holds
+from kwire.storage.filesystem import located
+from kwire.storage.scanner import Scanner
 from kwire_c.scan import next_marked
 
 if TYPE_CHECKING:
+    from kwire.storage.filesystem import Source
     from kwire.storage.indexes import AbortedTransaction
-    from kwire.storage.scan import Window
-    from kwire.storage.source import Source
+    from kwire.storage.scanner import Window
 
 MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment: some 300 MiB of memory
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20

@@ -7,15 +7,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.codec.records import BadBatch
+from kwire.errors import KwireError
 from kwire.storage.discovery import beside
-from kwire.storage.pieces import SegmentBatches
+from kwire.storage.segment_reader import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
-from kwire_c.failure import KwireError
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage.indexed import IndexedSegment
     from kwire.storage.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
+    from kwire.storage.segment import LogSegment
 
 MOST_FINDINGS = 10_000  # of one segment, one by one
 
@@ -54,7 +54,7 @@ class Findings(list[Finding]):
             self.more += 1
 
 
-def verify_segment(segment: IndexedSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
+def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
     """What is wrong with one segment and the indexes beside it; every record is read. progress: takes bytes done.
 
     At most MOST_FINDINGS, and one more that says how many there were besides.
@@ -90,11 +90,11 @@ def verify_segment(segment: IndexedSegment, progress: Callable[[int], None] | No
 
 
 def verify_partition(
-    segments: Sequence[IndexedSegment], progress: Callable[[int], None] | None = None
+    segments: Sequence[LogSegment], progress: Callable[[int], None] | None = None
 ) -> list[Finding]:
     """What is wrong in any segment of a partition, or between them. progress: takes bytes done since the last call."""
     found: list[Finding] = []
-    previous: tuple[IndexedSegment, int] | None = None
+    previous: tuple[LogSegment, int] | None = None
     for segment in segments:
         found += verify_segment(segment, progress)
         last = -1
@@ -118,7 +118,7 @@ def _reason(error: Any) -> str:
 class _Batches:
     """Offsets, timestamps and leader epochs of the batches themselves."""
 
-    def __init__(self, segment: IndexedSegment, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, found: Findings) -> None:
         self.segment, self.found = segment, found
         self.last = -1
         self.epoch = -1
@@ -154,7 +154,7 @@ class _Batches:
 class _Index:
     """The .index: every entry points to a batch, and its offset ends one there."""
 
-    def __init__(self, segment: IndexedSegment, index: OffsetIndex, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, index: OffsetIndex, found: Findings) -> None:
         self.path = beside(segment.path, ".index")
         self.found = found
         self.entries = [] if index.damage else index.entries  # rising, unless the index is damaged
@@ -204,7 +204,7 @@ class _Index:
 class _TimeIndex:
     """The .timeindex: an entry holds the largest timestamp so far, and the offset of the batch that has it."""
 
-    def __init__(self, segment: IndexedSegment, index: TimeIndex, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, index: TimeIndex, found: Findings) -> None:
         self.path = beside(segment.path, ".timeindex")
         self.found = found
         self.entries = [] if index.damage else index.entries
@@ -232,7 +232,7 @@ class _TimeIndex:
 class _TransactionIndex:
     """The .txnindex: entries stand for abort markers, and abort markers of transactions seen have an entry."""
 
-    def __init__(self, segment: IndexedSegment, index: TransactionIndex, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, index: TransactionIndex, found: Findings) -> None:
         self.path = beside(segment.path, ".txnindex")
         self.found = found
         self.entries = [] if index.damage else index.entries

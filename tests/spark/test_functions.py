@@ -84,7 +84,7 @@ def test_arrow_batches_of_about_ten_thousand_rows() -> None:
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_arrow_equals_tuples(codec: str) -> None:
     from kwire.spark import decode_records
-    from kwire.spark.shape import FIELD_TYPES
+    from kwire.spark.schema import FIELD_TYPES
 
     data = [batch(0, 40, codec=codec), batch(40, 2, codec=codec, producer_id=9, producer_epoch=1, base_sequence=5)]
     fields = tuple(FIELD_TYPES)

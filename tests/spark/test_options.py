@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from kwire.spark.options import EARLIEST, LATEST, parse
-from kwire.spark.shape import check_source_schema, source_schema
+from kwire.spark.schema import check_source_schema, source_schema
 
 pytestmark = pytest.mark.quick
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import datasource
 
-from kwire.spark.plan import Bounds, Pushed
+from kwire.spark.partitions import Pushed
 from kwire.spark.pushdown import push
-from kwire.spark.shape import source_schema
+from kwire.spark.schema import source_schema
 from kwire.spark.source import KwireDataSource
+from kwire.storage.bounds import Bounds
 
 pytestmark = pytest.mark.quick
 

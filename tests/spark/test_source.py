@@ -146,7 +146,7 @@ def test_byte_ranges_are_cut_at_batches(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_arrow_batches_of_about_ten_thousand_rows(tmp_path: Path) -> None:
-    from kwire.spark.shape import source_schema
+    from kwire.spark.schema import source_schema
     from kwire.spark.source import KwireDataSource
 
     segment(tmp_path / "t-0", 0, *(batch(n * 100, 100) for n in range(350)))

@@ -9,7 +9,7 @@ import pytest
 
 import kwire
 from kwire.spark.options import parse
-from kwire.spark.shape import source_schema
+from kwire.spark.schema import source_schema
 from kwire.spark.stream import SegmentStreamReader
 from tests.spark.logs import batch, damaged, marker, segment, transaction
 

@@ -14,7 +14,7 @@ import pytest
 
 import kwire
 from kwire.spark import decode_records
-from kwire.spark.shape import as_spark_array, repeated
+from kwire.spark.schema import as_spark_array, repeated
 from tests.spark.logs import START, batch, segment
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ READ = """
 import sys
 from kwire.spark import decode_records
 from kwire.spark.options import parse
-from kwire.spark.plan import Pushed, ranges
+from kwire.spark.partitions import Pushed, ranges
 from kwire.spark.reader import read_range
-from kwire.spark.shape import DEFAULT_COLUMNS, SOURCE_COLUMNS, source_schema
+from kwire.spark.schema import DEFAULT_COLUMNS, SOURCE_COLUMNS, source_schema
 
 wanted = parse({"path": sys.argv[1]})
 [task] = ranges(wanted, Pushed())

@@ -1,26 +1,27 @@
-"""Cuts a segment into byte ranges at batch boundaries, one for each task that reads it."""
+"""Splits a segment into byte ranges at batch boundaries, one for each task that reads it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.storage.scan import KEPT_BYTES, Scanner, examine
+from kwire.storage.batch_header import examine
+from kwire.storage.scanner import KEPT_BYTES, Scanner
 
 if TYPE_CHECKING:
+    from kwire.storage.filesystem import Source
     from kwire.storage.indexes import OffsetIndex
-    from kwire.storage.source import Source
 
 
 class ByteRange(NamedTuple):
-    """Bytes [start, end) of a segment, cut where batches begin; first_offset: of its first batch (-1 unknown)."""
+    """Bytes [start, end) of a segment, at batch boundaries; first_offset: of its first batch (-1 unknown)."""
 
     start: int
     end: int
     first_offset: int
 
 
-def cut(source: Source, partition_bytes: int, index: OffsetIndex | None = None) -> list[ByteRange]:
-    """Cuts a segment at batch boundaries into ranges of about partition_bytes (at least one batch each).
+def split(source: Source, partition_bytes: int, index: OffsetIndex | None = None) -> list[ByteRange]:
+    """Split a segment at batch boundaries into ranges of about partition_bytes (at least one batch each).
 
     Through the entries of an OffsetIndex where they check out (header, length, CRC), else by hopping over headers.
     Bytes whose length cannot be trusted stay in one range with what stands before them. Covers all bytes of the file.
@@ -39,7 +40,7 @@ def cut(source: Source, partition_bytes: int, index: OffsetIndex | None = None) 
 
 
 def _index_edges(source: Source, partition_bytes: int, size: int, index: OffsetIndex | None) -> list[int]:
-    """Cuts by the index; none where it is missing, too coarse, or an entry used points to no batch of its offset."""
+    """Boundaries by the index; none where it is missing, too coarse, or an entry points to no batch of its offset."""
     edges = [0]
     if index is None or not index.entries or size <= partition_bytes:
         return [0] if size <= partition_bytes else []

@@ -11,7 +11,7 @@ import weakref
 import zlib
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
-from kwire_c.failure import CorruptBatchError, DecodeError, LimitError
+from kwire.errors import CorruptBatchError, DecodeError, LimitError
 from kwire_c.printable import printable
 from kwire_c.scan import read_piece
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kwire.codec.columns import gather_columns
 from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
-from kwire.storage.indexed import IndexedSegment
-from kwire.storage.ranges import Range
-from kwire.storage.scan import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
-from kwire.storage.source import located
+from kwire.errors import CorruptBatchError, KwireError
+from kwire.storage.bounds import Bounds
+from kwire.storage.filesystem import located
+from kwire.storage.scanner import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
 from kwire.storage.transactions import Transactions
-from kwire_c.failure import CorruptBatchError, KwireError
+
+if TYPE_CHECKING:
+    from kwire.storage.segment import LogSegment
 
 _PIECE_BYTES = 16 << 20  # of a segment, in one piece of columns; decompressed too
 FIELDS = ("offset", "timestamp", "key", "value")
@@ -25,7 +27,7 @@ class SegmentBatches:
 
     def __init__(
         self,
-        segment: IndexedSegment,
+        segment: LogSegment,
         start: int = 0,
         end: int | None = None,
         *,
@@ -74,7 +76,7 @@ class SegmentBatches:
             yield bad
 
 
-def _torn(segment: IndexedSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
+def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
     """The partial last batch as a bad one."""
     position, left = tail
     error = CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position)
@@ -89,56 +91,102 @@ def bad_region(window: Window) -> CorruptBatchError:
     return CorruptBatchError(reason, position=window.position, offset=window.offset)
 
 
-def column_pieces(
-    segment: IndexedSegment,
-    fields: Sequence[str],
-    span: Range,
-    *,
-    start: int,
-    end: int | None,
-    rows: int,
-    hidden: Transactions | None,
-    errors: str,
-    strict_tail: bool,
-    **options: Any,
-) -> Iterator[tuple[Any, int]]:
-    """(RecordColumns, position behind them) of one window after the other; hidden: what read_committed leaves out.
+class ColumnBatches:
+    """RecordColumns of a range of a segment in order, piece by piece.
 
-    A piece is about `rows` rows, at most 16 MiB of the file, and ends behind the batch with which more than 16 MiB were
-    decompressed.
+    A piece is about `rows` rows, at most 16 MiB of the file, and ends with the batch with which more than 16 MiB were
+    decompressed. committed: transactions says what is left out (None: they are looked up first).
     """
-    keep = errors == "keep"
-    scanner = Scanner(segment.source, start, end, window_bytes=_PIECE_BYTES, rows=rows, search=keep)
-    for window in scanner:
-        if window.bad is not None:
-            yield _bad_columns(segment, window, fields, keep), window.end
-            continue
-        if span.is_behind_header(window):
-            return
-        left: Window | None = window
-        while left is not None:
-            place = iter([(left.data, 0, left.position)])
-            found = _gathered(
-                [segment], place, fields, span, [hidden], errors=errors, budget=_PIECE_BYTES, total=len(left.data),
-                **options,
-            )
-            del place
-            stopped = found.stopped
-            yield found, left.end if stopped is None else stopped
-            if stopped is not None and stopped < left.end:
-                left = Window(stopped, left.end, left.data[stopped - left.position :])
-            else:
-                left = None
-            del found
-        del window
-    if end is None:
-        segment.note_tail(scanner.tail)
-    if scanner.tail is not None and strict_tail:
-        yield _tail_columns(segment, scanner.tail, fields, keep), segment.size
+
+    def __init__(
+        self,
+        segment: LogSegment,
+        fields: Sequence[str],
+        bounds: Bounds,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        rows: int = 10_000,
+        committed: bool = False,
+        transactions: Transactions | None = None,
+        errors: str = "raise",
+        strict_tail: bool = False,
+        progress: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> None:
+        self._segment, self._fields, self._bounds = segment, fields, bounds
+        self._start, self._end, self._rows = start, end, rows
+        self._committed, self._transactions = committed, transactions
+        self._errors, self._strict_tail, self._options = errors, strict_tail, options
+        self._progress = progress
+        self._scanner: Scanner | None = None
+        self._pieces = self._read()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._pieces)
+
+    def find_tail(self) -> tuple[int, int] | None:
+        """(position, bytes left) of a partial last batch, or None; goes on from where the reading stopped."""
+        if self._scanner is None:
+            return None
+        for _ in self._scanner:
+            pass
+        return self._scanner.tail
+
+    def _read(self) -> Iterator[Any]:
+        segment, end = self._segment, self._end
+        start = self._start or segment.start_of(self._bounds)
+        hidden = self._transactions
+        if self._committed and hidden is None:
+            hidden = segment.transactions(start, end)
+        done = 0
+        for columns, position in self._positioned(start, hidden if self._committed else None):
+            yield columns
+            if self._progress is not None:
+                self._progress(position - done)
+                done = position
+
+    def _positioned(self, start: int, hidden: Transactions | None) -> Iterator[tuple[Any, int]]:
+        """(RecordColumns, position after them) of one window after the other."""
+        segment, fields, bounds = self._segment, self._fields, self._bounds
+        keep = self._errors == "keep"
+        scanner = Scanner(
+            segment.source, start, self._end, window_bytes=_PIECE_BYTES, rows=self._rows, search=keep
+        )
+        self._scanner = scanner
+        for window in scanner:
+            if window.bad is not None:
+                yield _bad_columns(segment, window, fields, keep), window.end
+                continue
+            if bounds.is_past_header(window):
+                return
+            left: Window | None = window
+            while left is not None:
+                place = iter([(left.data, 0, left.position)])
+                columns = _gathered(
+                    [segment], place, fields, bounds, [hidden], errors=self._errors, budget=_PIECE_BYTES,
+                    total=len(left.data), **self._options,
+                )
+                del place
+                stopped = columns.stopped
+                yield columns, left.end if stopped is None else stopped
+                if stopped is not None and stopped < left.end:
+                    left = Window(stopped, left.end, left.data[stopped - left.position :])
+                else:
+                    left = None
+                del columns
+            del window
+        if self._end is None:
+            segment.note_tail(scanner.tail)
+        if scanner.tail is not None and self._strict_tail:
+            yield _tail_columns(segment, scanner.tail, fields, keep), segment.size
 
 
 def gather_all(
-    segments: Sequence[IndexedSegment],
+    segments: Sequence[LogSegment],
     fields: Sequence[str],
     *,
     start_offset: int | None = None,
@@ -151,8 +199,8 @@ def gather_all(
     **options: Any,
 ) -> Any:
     """RecordColumns of a range of many segments, all in one; column "source" is the number of the segment."""
-    span = Range(start_offset, end_offset, start_timestamp, end_timestamp)
-    starts = [segment.start_of(span) for segment in segments]
+    bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
+    starts = [segment.start_of(bounds) for segment in segments]
     hidden = [
         segment.transactions(start) if committed else None for segment, start in zip(segments, starts, strict=True)
     ]
@@ -168,7 +216,7 @@ def gather_all(
                 if window.bad is not None:
                     bad.extend(_bad_columns(segment, window, fields, errors == "keep", number).bad)
                     continue
-                if span.is_behind_header(window):
+                if bounds.is_past_header(window):
                     break
                 yield window.data, number, window.position
                 del window
@@ -177,17 +225,17 @@ def gather_all(
                 bad.extend(_tail_columns(segment, scanner.tail, fields, errors == "keep", number).bad)
 
     total = sum(max(0, segment.size - start) for segment, start in zip(segments, starts, strict=True))
-    found = _gathered(segments, windows(), fields, span, hidden, errors=errors, total=total, **options)
+    found = _gathered(segments, windows(), fields, bounds, hidden, errors=errors, total=total, **options)
     found.tail = tail
     found.bad[:] = sorted([*found.bad, *bad], key=lambda one: (one.source, one.position))
     return found
 
 
 def _gathered(
-    segments: Sequence[IndexedSegment],
+    segments: Sequence[LogSegment],
     windows: Iterable[tuple[memoryview, int, int]],
     fields: Sequence[str],
-    span: Range,
+    bounds: Bounds,
     hidden: Sequence[Transactions | None],
     *,
     control: bool = False,
@@ -206,8 +254,8 @@ def _gathered(
             fields,
             control=control and not committed,
             decide=decide if committed else None,
-            offsets=(span.start_offset, span.end_offset) if span[:2] != (None, None) else None,
-            timestamps=(span.start_timestamp, span.end_timestamp) if span[2:] != (None, None) else None,
+            offsets=(bounds.start_offset, bounds.end_offset) if bounds[:2] != (None, None) else None,
+            timestamps=(bounds.start_timestamp, bounds.end_timestamp) if bounds[2:] != (None, None) else None,
             **{"max_batch_bytes": MAX_BATCH_BYTES, **options},
         )
     except KwireError as error:
@@ -217,7 +265,7 @@ def _gathered(
     return found
 
 
-def _bad_columns(segment: IndexedSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
+def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
     """No rows, and the region in .bad; raises instead unless keep."""
     error = located(bad_region(window), segment.path)
     if not keep:
@@ -228,7 +276,7 @@ def _bad_columns(segment: IndexedSegment, window: Window, fields: Sequence[str],
 
 
 def _tail_columns(
-    segment: IndexedSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
+    segment: LogSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
 ) -> Any:
     """No rows, and the partial last batch in .bad; raises instead unless keep."""
     bad = _torn(segment, tail, number)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
 from pyspark.sql.datasource import InputPartition
 
-from kwire import CorruptBatchError
+from kwire.errors import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+from kwire.storage.bounds import NO_BOUNDS, Bounds
 
 
 class SegmentRange(InputPartition):
@@ -32,46 +33,12 @@ class SegmentRange(InputPartition):
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Limits on the records of one partition; starts inclusive, ends exclusive, timestamps in milliseconds."""
-
-    start_offset: int | None = None
-    end_offset: int | None = None
-    start_timestamp: int | None = None
-    end_timestamp: int | None = None
-
-    @property
-    def empty(self) -> bool:
-        """Can no record pass?"""
-        return _crossed(self.start_offset, self.end_offset) or _crossed(self.start_timestamp, self.end_timestamp)
-
-    def narrowed(self, other: Bounds) -> Bounds:
-        """Return what passes both."""
-        return Bounds(
-            _tighter(max, self.start_offset, other.start_offset),
-            _tighter(min, self.end_offset, other.end_offset),
-            _tighter(max, self.start_timestamp, other.start_timestamp),
-            _tighter(min, self.end_timestamp, other.end_timestamp),
-        )
-
-
-def _crossed(start: int | None, end: int | None) -> bool:
-    return start is not None and end is not None and start >= end
-
-
-def _tighter(choose: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return choose(one, other)
-
-
-@dataclass(frozen=True)
 class Pushed:
     """What pushed filters leave of the data: topics and partitions (None: all), and bounds on every record."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
-    bounds: Bounds = Bounds()
+    bounds: Bounds = NO_BOUNDS
 
     def reads(self, file: SegmentFile) -> bool:
         """May rows of this segment pass?"""
@@ -110,7 +77,7 @@ def ranges(wanted: Options, pushed: Pushed) -> list[SegmentRange]:
         if bounds.empty:
             continue
         segments_of = dict(zip(files, Partition(files, wanted.storage_options).segments, strict=True))
-        for file in _touched(files, bounds):
+        for file in bounds.select(files, lambda file: file.base_offset):
             tasks.extend(_segment_ranges(file, segments_of[file], bounds, wanted))
     return tasks
 
@@ -149,29 +116,12 @@ def log_end(files: list[SegmentFile], wanted: Options) -> int:
     return max(int(files[-1].base_offset), 0)
 
 
-def _touched(files: list[SegmentFile], bounds: Bounds) -> Iterator[SegmentFile]:
-    """Yield the segments that may hold records inside the offset bounds, by their names."""
-    for number, file in enumerate(files):
-        following = files[number + 1].base_offset if number + 1 < len(files) else -1
-        if bounds.start_offset is not None and 0 <= following <= bounds.start_offset:
-            continue
-        if bounds.end_offset is not None and file.base_offset >= bounds.end_offset:
-            continue
-        yield file
-
-
 def _segment_ranges(
     file: SegmentFile, segment: LogSegment, bounds: Bounds, wanted: Options
 ) -> Iterator[SegmentRange]:
     if not segment.size:
         return
     hidden = segment.transactions() if wanted.read_committed else None
-    pieces = segment.cut(wanted.partition_bytes)
-    for number, piece in enumerate(pieces):
-        following = pieces[number + 1].first_offset if number + 1 < len(pieces) else -1
-        if bounds.start_offset is not None and 0 <= following <= bounds.start_offset:
-            continue
-        if bounds.end_offset is not None and piece.first_offset >= bounds.end_offset:
-            continue
-        yield SegmentRange(file, piece.start, piece.end, number + 1 == len(pieces), bounds, hidden)
-
+    spans = segment.split(wanted.partition_bytes)
+    for span in bounds.select(spans, lambda span: span.first_offset):
+        yield SegmentRange(file, span.start, span.end, span is spans[-1], bounds, hidden)

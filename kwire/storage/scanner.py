@@ -4,77 +4,33 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from kwire.storage.source import located
-from kwire_c.codecs import codec_name
+from kwire.errors import CorruptBatchError, DecodeError
+from kwire.storage.batch_header import (
+    HEAD_BYTES,
+    SMALLEST_BYTES,
+    BatchHeader,
+    Place,
+    base_offset_at,
+    checksum_holds,
+    examine,
+    parse_header,
+)
+from kwire.storage.filesystem import located
 from kwire_c.crc32c import crc32c
-from kwire_c.failure import CorruptBatchError, DecodeError
 from kwire_c.scan import find_header, hop
 
 if TYPE_CHECKING:
-    from kwire.storage.source import Source
+    from kwire.storage.filesystem import Source
 
 # bytes read at a time: small enough that they are in the processor's caches when they are decoded
 WINDOW_BYTES = 5 << 18
 KEPT_BYTES = 32 << 20  # where they are kept as they are: in few pieces, for which there are huge pages
 OBJECT_BYTES = 1 << 18  # for records as objects: one record that a user keeps keeps so much
-_HEAD = 17  # bytes up to the magic, in every format
-_HEAD_V2 = 61
-_MINIMUM, _MAXIMUM = 14, (1 << 31) - 13  # other lengths are corrupt in every format
-_SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
-_ZEROS = bytes(1 << 16)
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
 _SEARCH_BYTES = 8 << 20
 _TRIAL = 1 << 16  # what looking at one place costs, in bytes of checksum
-
-_start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
-_v2 = Struct(">qiibIhiqqqhii").unpack_from
-_legacy = Struct(">qiIbBq").unpack_from
-
-
-class BatchHeader(NamedTuple):
-    """One batch as its header tells it (magic 0 and 1: one entry or compressed wrapper); nothing is decoded.
-
-    position and size are bytes in the file. Magic 0 and 1 know no base_offset of compressed wrappers: it is then the
-    last offset. What a format lacks is -1, as is the count of a wrapper. Times are milliseconds; crc is unsigned.
-    """
-
-    position: int
-    size: int
-    magic: int
-    base_offset: int
-    last_offset: int
-    partition_leader_epoch: int
-    crc: int
-    attributes: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    count: int  # type: ignore[assignment]
-
-    @property
-    def is_transactional(self) -> bool:
-        """Does the batch belong to a transaction?"""
-        return self.magic == 2 and self.attributes & 0x10 != 0
-
-    @property
-    def is_control(self) -> bool:
-        """Does the batch hold control records (markers) instead of data?"""
-        return self.magic == 2 and self.attributes & 0x20 != 0
-
-    @property
-    def codec(self) -> str:
-        """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
-        return codec_name(self.attributes & 7)
-
-    @property
-    def timestamp_type(self) -> str:
-        """"none" (magic 0), "create" or "log_append"."""
-        return "none" if self.magic == 0 else "log_append" if self.attributes & 8 else "create"
 
 
 class Window(NamedTuple):
@@ -91,68 +47,6 @@ class Window(NamedTuple):
     offset: int = -1
 
 
-class Place(NamedTuple):
-    """What stands somewhere: kind "batch", "torn" (goes past the end), "zeros" (to the end) or "bad"; size; why."""
-
-    kind: str
-    size: int
-    reason: str
-    offset: int
-
-
-def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
-    """The header of the batch at byte `at` of data, which holds all of it; position: what the header reports."""
-    base, length, epoch, magic = _start(data, at)
-    if magic == 2:
-        _, _, _, _, crc, attributes, delta, base_time, max_time, producer, term, sequence, count = _v2(data, at)
-        return BatchHeader(position, 12 + length, 2, base, base + delta, epoch, crc, attributes, base_time, max_time,
-                           producer, term, sequence, count)
-    _, _, crc, _, attributes, time = _legacy(data, at)
-    time = time if magic == 1 else -1
-    return BatchHeader(position, 12 + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
-                       -1 if attributes & 7 else 1)
-
-
-def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
-    """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
-    left = size - position
-    head: memoryview | bytes = b"" if view is None else view[at : at + _HEAD]
-    if len(head) < min(_HEAD, left):
-        head = source.read(position, min(size, position + _HEAD))
-    if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
-        return Place("zeros", left, "zeros to the end of the file", -1)
-    if len(head) < _HEAD:
-        return Place("torn", left, f"{left} bytes left, {_HEAD} needed at least", -1)
-    base, length, _, magic = _start(head, 0)
-    if length < _MINIMUM:
-        return Place("bad", left, f"batch length {length} is below {_MINIMUM}", base)
-    if length > _MAXIMUM:
-        return Place("bad", left, f"batch length {length} is above {_MAXIMUM}", base)
-    if not 0 <= magic <= 2:
-        return Place("bad", left, f"unknown magic {magic}", base)
-    if length + 12 < _SMALLEST[magic]:
-        return Place("bad", left, f"batch length {length} is too small for magic {magic}", base)
-    if length + 12 > left:
-        return Place("torn", left, f"{left} bytes left, {length + 12} needed", base)
-    return Place("batch", length + 12, "", base)
-
-
-def _all_zero(source: Source, position: int, size: int) -> bool:
-    while position < size:
-        piece = source.read(position, min(size, position + len(_ZEROS)))
-        if not piece or piece != _ZEROS[: len(piece)]:
-            return False
-        position += len(piece)
-    return True
-
-
-def checksum_holds(data: memoryview) -> bool:
-    """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
-    if data[16] == 2:
-        return bool(crc32c(data[21:]) == int.from_bytes(data[17:21], "big"))
-    return zlib.crc32(data[16:]) == int.from_bytes(data[12:16], "big")
-
-
 def is_sound(source: Source, position: int, size: int) -> bool:
     """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
     place = examine(source, position, size)
@@ -166,8 +60,8 @@ def _holds_at(source: Source, position: int, size: int) -> bool:
     """checksum_holds of a batch in the file; one of magic 2 may be larger than memory."""
     if size <= WINDOW_BYTES:
         return checksum_holds(source.view(position, position + size))
-    head = source.read(position, position + _SMALLEST[2])
-    if len(head) < _SMALLEST[2]:  # the file was cut meanwhile
+    head = source.read(position, position + SMALLEST_BYTES[2])
+    if len(head) < SMALLEST_BYTES[2]:  # the file was cut meanwhile
         return False
     at, crc = (21, crc32c) if head[16] == 2 else (16, zlib.crc32)
     value = 0
@@ -212,14 +106,14 @@ class Scanner:
         """Have the room bytes at `at` in view."""
         if at + room <= self._begin + len(self._view):
             return
-        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + _HEAD)))
+        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEAD_BYTES)))
         rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read once more
         self._view = memoryview(b"")
         self._view = self._source.view(at + len(rest), wanted, rest)
         self._begin = at
 
     def _examine(self, at: int) -> Place:
-        self._load(at, min(_HEAD, self._size - at))
+        self._load(at, min(HEAD_BYTES, self._size - at))
         return examine(self._source, at, self._size, self._view, at - self._begin)
 
     def __iter__(self) -> Iterator[Window]:
@@ -244,7 +138,7 @@ class Scanner:
                     if last:
                         yield Window(at, at + last, data[:last])
                     reason = "checksum does not match, and no batch follows where its length says"
-                    place = Place("bad", 0, reason, _start(data, last)[0])
+                    place = Place("bad", 0, reason, base_offset_at(data, last))
                     yield from self._strange(at + last, place)
                     place = None
                     continue
@@ -277,7 +171,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
     budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
     while position < end:
         view = source.view(position, min(size, position + _SEARCH_BYTES))
-        at, stop = -1, min(len(view) - _HEAD + 1, end - position)
+        at, stop = -1, min(len(view) - HEAD_BYTES + 1, end - position)
         while (at := find_header(view, at + 1, stop, size - position)) >= 0:
             here = position + at
             place = examine(source, here, size, view, at)
@@ -294,7 +188,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
                 return here
         if position + len(view) >= size:
             return None
-        position += len(view) - _HEAD + 1
+        position += len(view) - HEAD_BYTES + 1
     return None
 
 

@@ -1,0 +1,132 @@
+"""The header of one batch, read without decoding the batch: its fields, what stands at a position, its checksum."""
+
+from __future__ import annotations
+
+import zlib
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from kwire_c.codecs import codec_name
+from kwire_c.crc32c import crc32c
+
+if TYPE_CHECKING:
+    from kwire.storage.filesystem import Source
+
+HEAD_BYTES = 17  # up to the magic, in every format
+SMALLEST_BYTES = (26, 34, 61)  # of the smallest batch of each magic
+_MINIMUM, _MAXIMUM = 14, (1 << 31) - 13  # other lengths are corrupt in every format
+_ZEROS = bytes(1 << 16)
+
+_start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
+_v2 = Struct(">qiibIhiqqqhii").unpack_from
+_legacy = Struct(">qiIbBq").unpack_from
+
+
+class BatchHeader(NamedTuple):
+    """One batch as its header tells it (magic 0 and 1: one entry or compressed wrapper); nothing is decoded.
+
+    position and size are bytes in the file. Magic 0 and 1 know no base_offset of compressed wrappers: it is then the
+    last offset. What a format lacks is -1, as is the count of a wrapper. Times are milliseconds; crc is unsigned.
+    """
+
+    position: int
+    size: int
+    magic: int
+    base_offset: int
+    last_offset: int
+    partition_leader_epoch: int
+    crc: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int  # type: ignore[assignment]
+
+    @property
+    def is_transactional(self) -> bool:
+        """Does the batch belong to a transaction?"""
+        return self.magic == 2 and self.attributes & 0x10 != 0
+
+    @property
+    def is_control(self) -> bool:
+        """Does the batch hold control records (markers) instead of data?"""
+        return self.magic == 2 and self.attributes & 0x20 != 0
+
+    @property
+    def codec(self) -> str:
+        """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
+        return codec_name(self.attributes & 7)
+
+    @property
+    def timestamp_type(self) -> str:
+        """"none" (magic 0), "create" or "log_append"."""
+        return "none" if self.magic == 0 else "log_append" if self.attributes & 8 else "create"
+
+
+class Place(NamedTuple):
+    """What stands somewhere: kind "batch", "torn" (goes past the end), "zeros" (to the end) or "bad"; size; why."""
+
+    kind: str
+    size: int
+    reason: str
+    offset: int
+
+
+def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
+    """The header of the batch at byte `at` of data, which holds all of it; position: what the header reports."""
+    base, length, epoch, magic = _start(data, at)
+    if magic == 2:
+        _, _, _, _, crc, attributes, delta, base_time, max_time, producer, term, sequence, count = _v2(data, at)
+        return BatchHeader(position, 12 + length, 2, base, base + delta, epoch, crc, attributes, base_time, max_time,
+                           producer, term, sequence, count)
+    _, _, crc, _, attributes, time = _legacy(data, at)
+    time = time if magic == 1 else -1
+    return BatchHeader(position, 12 + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
+                       -1 if attributes & 7 else 1)
+
+
+def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
+    """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
+    left = size - position
+    head: memoryview | bytes = b"" if view is None else view[at : at + HEAD_BYTES]
+    if len(head) < min(HEAD_BYTES, left):
+        head = source.read(position, min(size, position + HEAD_BYTES))
+    if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
+        return Place("zeros", left, "zeros to the end of the file", -1)
+    if len(head) < HEAD_BYTES:
+        return Place("torn", left, f"{left} bytes left, {HEAD_BYTES} needed at least", -1)
+    base, length, _, magic = _start(head, 0)
+    if length < _MINIMUM:
+        return Place("bad", left, f"batch length {length} is below {_MINIMUM}", base)
+    if length > _MAXIMUM:
+        return Place("bad", left, f"batch length {length} is above {_MAXIMUM}", base)
+    if not 0 <= magic <= 2:
+        return Place("bad", left, f"unknown magic {magic}", base)
+    if length + 12 < SMALLEST_BYTES[magic]:
+        return Place("bad", left, f"batch length {length} is too small for magic {magic}", base)
+    if length + 12 > left:
+        return Place("torn", left, f"{left} bytes left, {length + 12} needed", base)
+    return Place("batch", length + 12, "", base)
+
+
+def _all_zero(source: Source, position: int, size: int) -> bool:
+    while position < size:
+        piece = source.read(position, min(size, position + len(_ZEROS)))
+        if not piece or piece != _ZEROS[: len(piece)]:
+            return False
+        position += len(piece)
+    return True
+
+
+def checksum_holds(data: memoryview) -> bool:
+    """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
+    if data[16] == 2:
+        return bool(crc32c(data[21:]) == int.from_bytes(data[17:21], "big"))
+    return zlib.crc32(data[16:]) == int.from_bytes(data[12:16], "big")
+
+
+def base_offset_at(data: memoryview, at: int) -> int:
+    """The base offset of the batch at byte `at` of data."""
+    return int(_start(data, at)[0])
