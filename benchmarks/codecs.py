@@ -25,7 +25,7 @@ import zstandard
 from isal import igzip_lib, isal_zlib
 
 from benchmarks.workloads import START, W1
-from kwire.codec.compression import compress, decompress
+from kwire.compression import compress, decompress
 from kwire_c.codecs import CODECS as NAMES
 
 SIZES = {"16 KiB": 16 << 10, "1 MiB": 1 << 20}

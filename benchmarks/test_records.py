@@ -10,7 +10,7 @@ import kwire
 from benchmarks.messages import M, MessageWorkload
 from benchmarks.peers import python
 from benchmarks.workloads import W1, W2, W3, Workload
-from kwire.codec import compression
+from kwire import compression
 from kwire_c import cursor
 
 

@@ -8,9 +8,6 @@ TYPE_CHECKING = False  # typing's, without importing it
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
     from kwire import messages as messages
     from kwire import schema as schema
-    from kwire.codec.columns import Column as Column
-    from kwire.codec.columns import RecordColumns as RecordColumns
-    from kwire.codec.columns import columns as columns
     from kwire.codec.frames import FrameReader as FrameReader
     from kwire.codec.frames import Request as Request
     from kwire.codec.frames import Response as Response
@@ -29,6 +26,16 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.codec.messages import decode as decode
     from kwire.codec.messages import decode_from as decode_from
     from kwire.codec.messages import encode as encode
+    from kwire.codec.record_columns import Column as Column
+    from kwire.codec.record_columns import RecordColumns as RecordColumns
+    from kwire.codec.record_columns import columns as columns
+    from kwire.codec.record_serdes import CoordinatorRecord as CoordinatorRecord
+    from kwire.codec.record_serdes import decode_coordinator_record as decode_coordinator_record
+    from kwire.codec.record_serdes import decode_metadata_record as decode_metadata_record
+    from kwire.codec.record_serdes import decode_remote_log_record as decode_remote_log_record
+    from kwire.codec.record_serdes import encode_coordinator_record as encode_coordinator_record
+    from kwire.codec.record_serdes import encode_metadata_record as encode_metadata_record
+    from kwire.codec.record_serdes import encode_remote_log_record as encode_remote_log_record
     from kwire.codec.records import BadBatch as BadBatch
     from kwire.codec.records import BatchIterator as BatchIterator
     from kwire.codec.records import Record as Record
@@ -36,13 +43,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.codec.records import build_batch as build_batch
     from kwire.codec.records import build_batches as build_batches
     from kwire.codec.records import read_batches as read_batches
-    from kwire.codec.stored import CoordinatorRecord as CoordinatorRecord
-    from kwire.codec.stored import decode_coordinator_record as decode_coordinator_record
-    from kwire.codec.stored import decode_metadata_record as decode_metadata_record
-    from kwire.codec.stored import decode_remote_log_record as decode_remote_log_record
-    from kwire.codec.stored import encode_coordinator_record as encode_coordinator_record
-    from kwire.codec.stored import encode_metadata_record as encode_metadata_record
-    from kwire.codec.stored import encode_remote_log_record as encode_remote_log_record
     from kwire.errors import CorruptBatchError as CorruptBatchError
     from kwire.errors import DecodeError as DecodeError
     from kwire.errors import EncodeError as EncodeError
@@ -55,44 +55,33 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
 
 __version__ = "0.1.0"
 
-# public name -> module that defines it
-_HOME = {
-    "crc32c": "kwire_c.crc32c",
-    "build_info": "kwire.codec.info",
-    **dict.fromkeys(("decode", "decode_from", "encode"), "kwire.codec.messages"),
-    **dict.fromkeys(
-        (
-            "FrameReader", "Request", "Response", "decode_request", "decode_request_header", "decode_response",
-            "encode_request", "encode_response", "pack_frame",
-        ),
-        "kwire.codec.frames",
+# module -> the public names that it defines
+_NAMES = {
+    "kwire.codec.frames": (
+        "FrameReader", "Request", "Response", "decode_request", "decode_request_header", "decode_response",
+        "encode_request", "encode_response", "pack_frame",
     ),
-    **dict.fromkeys(
-        (
-            "CoordinatorRecord", "decode_coordinator_record", "decode_metadata_record", "decode_remote_log_record",
-            "encode_coordinator_record", "encode_metadata_record", "encode_remote_log_record",
-        ),
-        "kwire.codec.stored",
+    "kwire.codec.info": ("build_info",),
+    "kwire.codec.json": ("from_json", "to_json"),
+    "kwire.codec.message_columns": ("BadMessage", "MessageColumns", "columns_of"),
+    "kwire.codec.messages": ("decode", "decode_from", "encode"),
+    "kwire.codec.record_columns": ("Column", "RecordColumns", "columns"),
+    "kwire.codec.record_serdes": (
+        "CoordinatorRecord", "decode_coordinator_record", "decode_metadata_record", "decode_remote_log_record",
+        "encode_coordinator_record", "encode_metadata_record", "encode_remote_log_record",
     ),
-    **dict.fromkeys(("BadMessage", "MessageColumns", "columns_of"), "kwire.codec.message_columns"),
-    **dict.fromkeys(("from_json", "to_json"), "kwire.codec.json"),
-    **dict.fromkeys(
-        (
-            "CorruptBatchError", "DecodeError", "EncodeError", "KwireError", "LimitError", "MissingCodecError",
-            "ObsoleteBrokerVersion", "UnsupportedVersionError",
-        ),
-        "kwire.errors",
+    "kwire.codec.records": (
+        "BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "build_batches", "read_batches",
     ),
-    **dict.fromkeys(("Column", "RecordColumns", "columns"), "kwire.codec.columns"),
-    **dict.fromkeys(
-        ("BadBatch", "BatchIterator", "Record", "RecordBatch", "build_batch", "build_batches", "read_batches"),
-        "kwire.codec.records",
+    "kwire.errors": (
+        "CorruptBatchError", "DecodeError", "EncodeError", "KwireError", "LimitError", "MissingCodecError",
+        "ObsoleteBrokerVersion", "UnsupportedVersionError",
     ),
+    "kwire_c.crc32c": ("crc32c",),
 }
 
 # rooms that `import kwire` alone makes reachable, as kwire.schema.releases()
 _ROOMS = ("messages", "schema", "net", "storage", "spark")
 
-__all__ = ["__version__", *_HOME]
-
-__getattr__, __dir__ = attach(__name__, _HOME, _ROOMS)
+__getattr__, __dir__, __all__ = attach(__name__, _NAMES, _ROOMS)
+__all__ += ["__version__"]

@@ -1,4 +1,4 @@
-"""Packages whose public names are imported at first use (PEP 562): what their __getattr__ and __dir__ do."""
+"""Packages whose public names are imported at first use (PEP 562): their __getattr__, __dir__ and __all__."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ if TYPE_CHECKING:
 
 
 def attach(
-    package: str, home: Mapping[str, str], rooms: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """(__getattr__, __dir__) for a package.
+    package: str, names: Mapping[str, Collection[str]], rooms: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """(__getattr__, __dir__, __all__) for a package.
 
-    home: public name -> the module that defines it; rooms: packages below it that its name alone makes reachable.
+    names: module -> the public names that it defines; rooms: packages below it that its name alone makes reachable.
     """
-    names = sys.modules[package].__dict__
+    home = {name: module for module, public in names.items() for name in public}
+    attributes = sys.modules[package].__dict__
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         if name in rooms:
             return import_module(f"{package}.{name}")
-        place = home.get(name)
-        if place is None:
+        module = home.get(name)
+        if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(place), name)
-        names[name] = value
+        value = getattr(import_module(module), name)
+        attributes[name] = value
         return value
 
     def __dir__() -> list[str]:
-        return sorted(set(names) | set(names["__all__"]))
+        return sorted({*attributes, *attributes["__all__"]})
 
-    return __getattr__, __dir__
+    return __getattr__, __dir__, list(home)

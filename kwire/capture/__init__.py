@@ -1,8 +1,27 @@
 """Captures of Kafka's traffic: packets and frame files to paired exchanges, the upgrade audit, the tap that records."""
 
-from kwire.capture.audit import Audit, audit
-from kwire.capture.exchange import Connection, Exchange, Frame, Lost
-from kwire.capture.files import captures, read_capture
-from kwire.capture.frame_files import FrameWriter
+from __future__ import annotations
 
-__all__ = ["Audit", "Connection", "Exchange", "Frame", "FrameWriter", "Lost", "audit", "captures", "read_capture"]
+from kwire.lazy import attach
+
+TYPE_CHECKING = False  # typing's, without importing it
+if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire.capture.exchange import Connection as Connection
+    from kwire.capture.exchange import Exchange as Exchange
+    from kwire.capture.exchange import Frame as Frame
+    from kwire.capture.exchange import Lost as Lost
+    from kwire.capture.files import captures as captures
+    from kwire.capture.files import read_capture as read_capture
+    from kwire.capture.frame_files import FrameWriter as FrameWriter
+    from kwire.capture.upgrade_audit import Audit as Audit
+    from kwire.capture.upgrade_audit import audit as audit
+
+# module -> the public names that it defines
+_NAMES = {
+    "kwire.capture.upgrade_audit": ("Audit", "audit"),
+    "kwire.capture.exchange": ("Connection", "Exchange", "Frame", "Lost"),
+    "kwire.capture.files": ("captures", "read_capture"),
+    "kwire.capture.frame_files": ("FrameWriter",),
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kwire import schema
-from kwire.capture.audit import Audit
 from kwire.capture.files import captures, read_capture
 from kwire.capture.frame_files import is_frame_file, pair_of
+from kwire.capture.upgrade_audit import Audit
 from kwire.cli.terminal import as_text, console, print_json, progress
 from kwire.errors import UnsupportedVersionError
 from kwire.output import new_file

@@ -11,10 +11,10 @@ from click.shell_completion import CompletionItem
 from rich.table import Table
 
 from kwire import UnsupportedVersionError, schema
-from kwire.cli.facts import api_json, api_table
+from kwire.cli.apis import api_json, api_table
 from kwire.cli.terminal import console, print_json
 from kwire.pages.notation import FieldRow, grammar, rows
-from kwire.schema.compare import FieldChange, VersionChange
+from kwire.schema.diff import FieldChange, VersionChange
 
 
 class ReleaseGroup(click.Group):

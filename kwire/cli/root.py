@@ -12,14 +12,14 @@ import kwire
 
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
-    "apis": ("kwire.cli.facts:apis", "List the APIs with their versions, of all releases or of one."),
+    "apis": ("kwire.cli.apis:apis", "List the APIs with their versions, of all releases or of one."),
     "audit": ("kwire.cli.audit:audit", "Say what an upgrade breaks, by captures of the traffic."),
     "decode": ("kwire.cli.messages:decode", "Decode messages to JSON."),
     "encode": ("kwire.cli.messages:encode", "Encode JSON to messages."),
     "frame": ("kwire.cli.messages:frame", "Decode request and response frames to JSON."),
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
-    "releases": ("kwire.cli.facts:releases", "List the releases that kwire knows."),
+    "releases": ("kwire.cli.apis:releases", "List the releases that kwire knows."),
     "tap": ("kwire.cli.tap:tap", "Pass a broker's traffic on and record it."),
     "versions": ("kwire.cli.versions:versions", "Show the API versions of every broker of a cluster."),
 }

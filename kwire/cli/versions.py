@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kwire import schema
-from kwire.cli import brokers
+from kwire.cli.broker_options import broker_options, keywords, run
 from kwire.cli.terminal import print_json
 from kwire.cli.versions_text import against_text, as_json, feature_text, kip97_listing, tool_listing
 from kwire.errors import KwireError
@@ -34,7 +34,7 @@ class FeatureName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 @click.command()
-@brokers.broker_options
+@broker_options
 @click.option("--as", "as_release", metavar="RELEASE", help="Print as the tool of this release.  [default: the newest]")
 @click.option("--kip97", is_flag=True, help="Print as KIP-97 shows it.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON object.")
@@ -51,7 +51,7 @@ def versions(
     """
     release = schema.releases()[-1] if as_release is None else schema.release_name(as_release)
     client = None if client is None else schema.release_name(client)
-    found = brokers.run(_ask(bootstrap_server, brokers.keywords(command_config, timeout, assume_release)))
+    found = run(_ask(bootstrap_server, keywords(command_config, timeout, assume_release)))
     by_broker = {broker: answer for broker, answer in found.items() if isinstance(answer, NodeApiVersions)}
     failures = {broker: error for broker, error in found.items() if not isinstance(error, NodeApiVersions)}
     able = all(feature.usable(api_versions.versions()) for feature in features for api_versions in by_broker.values())

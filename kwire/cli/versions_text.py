@@ -11,7 +11,7 @@ from kwire.net.cluster import Broker
 from kwire.net.compatibility import Against
 from kwire.net.features import FEATURES, Feature
 from kwire.schema import Versions
-from kwire.schema.facts import LAST_VERSION
+from kwire.schema.definitions import LAST_VERSION
 from kwire_c.printable import printable
 
 # API key -> (the release that renamed it, the name before)

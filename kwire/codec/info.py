@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire import __version__
-from kwire.codec import compression
+from kwire import __version__, compression
 from kwire.codec.frames import MAX_FRAME
 from kwire.codec.records import MAX_BATCH_BYTES
 from kwire_c.block import COMPILER

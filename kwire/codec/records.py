@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kwire.codec import compression
+from kwire import compression
 from kwire_c import build, heads, records
 from kwire_c.batches import BadBatch, BatchIterator
 from kwire_c.build import build_batch, build_batches

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwire.lazy import attach
 
-if TYPE_CHECKING:
-    from kwire.net.cluster import Broker, Cluster
-    from kwire.net.config import keywords_of, read_config
-    from kwire.net.connection import Connection, connect
-    from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, FrameSizeError
-    from kwire.net.features import FEATURES, Feature
-    from kwire.net.sync import SyncConnection, connect_sync
+TYPE_CHECKING = False  # typing's, without importing it
+if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire.net.cluster import Broker as Broker
+    from kwire.net.cluster import Cluster as Cluster
+    from kwire.net.config import keywords_of as keywords_of
+    from kwire.net.config import read_config as read_config
+    from kwire.net.connection import Connection as Connection
+    from kwire.net.connection import connect as connect
+    from kwire.net.errors import AuthenticationError as AuthenticationError
+    from kwire.net.errors import BrokerConnectionError as BrokerConnectionError
+    from kwire.net.errors import BrokerTimeoutError as BrokerTimeoutError
+    from kwire.net.errors import FrameSizeError as FrameSizeError
+    from kwire.net.features import FEATURES as FEATURES
+    from kwire.net.features import Feature as Feature
+    from kwire.net.sync import SyncConnection as SyncConnection
+    from kwire.net.sync import connect_sync as connect_sync
 
-__all__ = [
-    "FEATURES",
-    "AuthenticationError",
-    "Broker",
-    "BrokerConnectionError",
-    "BrokerTimeoutError",
-    "Cluster",
-    "Connection",
-    "Feature",
-    "FrameSizeError",
-    "SyncConnection",
-    "connect",
-    "connect_sync",
-    "keywords_of",
-    "read_config",
-]
-
-_PLACES = {
-    "cluster": ("Broker", "Cluster"),
-    "config": ("keywords_of", "read_config"),
-    "connection": ("Connection", "connect"),
-    "errors": ("AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"),
-    "features": ("FEATURES", "Feature"),
-    "sync": ("SyncConnection", "connect_sync"),
+# module -> the public names that it defines
+_NAMES = {
+    "kwire.net.cluster": ("Broker", "Cluster"),
+    "kwire.net.config": ("keywords_of", "read_config"),
+    "kwire.net.connection": ("Connection", "connect"),
+    "kwire.net.errors": ("AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"),
+    "kwire.net.features": ("FEATURES", "Feature"),
+    "kwire.net.sync": ("SyncConnection", "connect_sync"),
 }
-_HOME = {name: f"kwire.net.{place}" for place, names in _PLACES.items() for name in names}
 
-__getattr__, __dir__ = attach(__name__, _HOME)
+__getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kwire.net.api_versions import api_key
 from kwire.schema import NO_VERSIONS, Versions
-from kwire.schema.facts import LAST_VERSION
+from kwire.schema.definitions import LAST_VERSION
 
 Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API name or key -> (min, max)
 

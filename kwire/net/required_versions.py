@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kwire import messages, schema
 from kwire.schema import Field, Versions
-from kwire.schema.facts import LAST_VERSION
+from kwire.schema.definitions import LAST_VERSION
 
 
 class Need(NamedTuple):

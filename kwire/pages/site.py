@@ -11,7 +11,7 @@ from kwire import __version__, schema
 from kwire.output import new_file
 from kwire.pages.notation import FieldRow, grammar, rows
 from kwire.schema import Api, ErrorCode, Message
-from kwire.schema.compare import difference, field_changes
+from kwire.schema.diff import difference, field_changes
 
 _HERE = Path(__file__).parent
 _MARK = Path("assets", "search-index.js")  # stands in every site, and is written first

@@ -2,82 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwire.lazy import attach
 
-if TYPE_CHECKING:
-    from kwire.schema.codes import ErrorCode
-    from kwire.schema.compare import Difference, FieldChange, VersionChange, difference, field_changes
-    from kwire.schema.facts import NO_VERSIONS, Field, Message, Versions, canonical, message, message_names
-    from kwire.schema.history import (
-        Api,
-        api,
-        api_by_release,
-        apis,
-        patch_release,
-        release_after,
-        release_name,
-        releases,
-    )
-    from kwire.schema.kinds import RecordType, record_type, record_types
-    from kwire.schema.levels import (
-        FeatureLevel,
-        FeatureRange,
-        MetadataBounds,
-        MetadataVersion,
-        features,
-        metadata_bounds,
-        metadata_version,
-        metadata_versions,
-    )
+TYPE_CHECKING = False  # typing's, without importing it
+if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire.schema.definitions import NO_VERSIONS as NO_VERSIONS
+    from kwire.schema.definitions import Field as Field
+    from kwire.schema.definitions import Message as Message
+    from kwire.schema.definitions import Versions as Versions
+    from kwire.schema.definitions import canonical as canonical
+    from kwire.schema.definitions import message as message
+    from kwire.schema.definitions import message_names as message_names
+    from kwire.schema.diff import Difference as Difference
+    from kwire.schema.diff import FieldChange as FieldChange
+    from kwire.schema.diff import VersionChange as VersionChange
+    from kwire.schema.diff import difference as difference
+    from kwire.schema.diff import field_changes as field_changes
+    from kwire.schema.error_codes import ErrorCode as ErrorCode
+    from kwire.schema.feature_levels import FeatureLevel as FeatureLevel
+    from kwire.schema.feature_levels import FeatureRange as FeatureRange
+    from kwire.schema.feature_levels import MetadataBounds as MetadataBounds
+    from kwire.schema.feature_levels import MetadataVersion as MetadataVersion
+    from kwire.schema.feature_levels import features as features
+    from kwire.schema.feature_levels import metadata_bounds as metadata_bounds
+    from kwire.schema.feature_levels import metadata_version as metadata_version
+    from kwire.schema.feature_levels import metadata_versions as metadata_versions
+    from kwire.schema.record_type_ids import RecordType as RecordType
+    from kwire.schema.record_type_ids import record_type as record_type
+    from kwire.schema.record_type_ids import record_types as record_types
+    from kwire.schema.release_apis import Api as Api
+    from kwire.schema.release_apis import api as api
+    from kwire.schema.release_apis import api_by_release as api_by_release
+    from kwire.schema.release_apis import apis as apis
+    from kwire.schema.release_apis import patch_release as patch_release
+    from kwire.schema.release_apis import release_after as release_after
+    from kwire.schema.release_apis import release_name as release_name
+    from kwire.schema.release_apis import releases as releases
 
-__all__ = [
-    "NO_VERSIONS",
-    "Api",
-    "Difference",
-    "ErrorCode",
-    "FeatureLevel",
-    "FeatureRange",
-    "Field",
-    "FieldChange",
-    "Message",
-    "MetadataBounds",
-    "MetadataVersion",
-    "RecordType",
-    "VersionChange",
-    "Versions",
-    "api",
-    "api_by_release",
-    "apis",
-    "canonical",
-    "difference",
-    "features",
-    "field_changes",
-    "message",
-    "message_names",
-    "metadata_bounds",
-    "metadata_version",
-    "metadata_versions",
-    "patch_release",
-    "record_type",
-    "record_types",
-    "release_after",
-    "release_name",
-    "releases",
-]
-
-_PLACES = {
-    "facts": ("NO_VERSIONS", "Field", "Message", "Versions", "canonical", "message", "message_names"),
-    "history": ("Api", "api", "api_by_release", "apis", "patch_release", "release_after", "release_name", "releases"),
-    "kinds": ("RecordType", "record_type", "record_types"),
-    "levels": (
+# module -> the public names that it defines
+_NAMES = {
+    "kwire.schema.definitions": (
+        "NO_VERSIONS", "Field", "Message", "Versions", "canonical", "message", "message_names",
+    ),
+    "kwire.schema.diff": ("Difference", "FieldChange", "VersionChange", "difference", "field_changes"),
+    "kwire.schema.error_codes": ("ErrorCode",),
+    "kwire.schema.feature_levels": (
         "FeatureLevel", "FeatureRange", "MetadataBounds", "MetadataVersion", "features", "metadata_bounds",
         "metadata_version", "metadata_versions",
     ),
-    "codes": ("ErrorCode",),
-    "compare": ("Difference", "FieldChange", "VersionChange", "difference", "field_changes"),
+    "kwire.schema.record_type_ids": ("RecordType", "record_type", "record_types"),
+    "kwire.schema.release_apis": (
+        "Api", "api", "api_by_release", "apis", "patch_release", "release_after", "release_name", "releases",
+    ),
 }
-_HOME = {name: f"kwire.schema.{place}" for place, names in _PLACES.items() for name in names}
 
-__getattr__, __dir__ = attach(__name__, _HOME)
+__getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwire.lazy import attach
 
-if TYPE_CHECKING:
-    from kwire.spark.functions import decode_records, records
-    from kwire.spark.messages import decode_frames, decode_messages, from_wire
-    from kwire.spark.source import KwireDataSource, register
+TYPE_CHECKING = False  # typing's, without importing it
+if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire.spark.functions import decode_records as decode_records
+    from kwire.spark.functions import records as records
+    from kwire.spark.messages import decode_frames as decode_frames
+    from kwire.spark.messages import decode_messages as decode_messages
+    from kwire.spark.messages import from_wire as from_wire
+    from kwire.spark.source import KwireDataSource as KwireDataSource
+    from kwire.spark.source import register as register
 
-# public name -> module that defines it; at first use, for Spark starts a new Python for each step of planning
-_HOME = {
-    "KwireDataSource": "kwire.spark.source",
-    "decode_frames": "kwire.spark.messages",
-    "decode_messages": "kwire.spark.messages",
-    "decode_records": "kwire.spark.functions",
-    "from_wire": "kwire.spark.messages",
-    "records": "kwire.spark.functions",
-    "register": "kwire.spark.source",
+# module -> the public names that it defines; at first use, for Spark starts a new Python for each step of planning
+_NAMES = {
+    "kwire.spark.functions": ("decode_records", "records"),
+    "kwire.spark.messages": ("decode_frames", "decode_messages", "from_wire"),
+    "kwire.spark.source": ("KwireDataSource", "register"),
 }
 
-__all__ = [
-    "KwireDataSource", "decode_frames", "decode_messages", "decode_records", "from_wire", "records", "register",
-]
-
-__getattr__, __dir__ = attach(__name__, _HOME)
+__getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kwire.lazy import attach
 
+TYPE_CHECKING = False  # typing's, without importing it
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
     from kwire.storage.batch_header import BatchHeader as BatchHeader
     from kwire.storage.checkpoints import read_leader_epochs as read_leader_epochs
@@ -27,29 +26,19 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.transactions import Transactions as Transactions
     from kwire.storage.verify import Finding as Finding
 
-# public name -> module that defines it
-_HOME = {
-    "LogSegment": "kwire.storage.segment",
-    "LogDirectory": "kwire.storage.directory",
-    "Partition": "kwire.storage.directory",
-    "SegmentFile": "kwire.storage.discovery",
-    "discover": "kwire.storage.discovery",
-    "BatchHeader": "kwire.storage.batch_header",
-    "ByteRange": "kwire.storage.splits",
-    "Window": "kwire.storage.scanner",
-    "resync": "kwire.storage.scanner",
-    "Transactions": "kwire.storage.transactions",
-    "AbortedTransaction": "kwire.storage.indexes",
-    "OffsetIndex": "kwire.storage.indexes",
-    "TimeIndex": "kwire.storage.indexes",
-    "TransactionIndex": "kwire.storage.indexes",
-    "read_producer_snapshot": "kwire.storage.checkpoints",
-    "read_leader_epochs": "kwire.storage.checkpoints",
-    "read_partition_metadata": "kwire.storage.checkpoints",
-    "Finding": "kwire.storage.verify",
-    "SegmentStats": "kwire.storage.stats",
+# module -> the public names that it defines
+_NAMES = {
+    "kwire.storage.batch_header": ("BatchHeader",),
+    "kwire.storage.checkpoints": ("read_leader_epochs", "read_partition_metadata", "read_producer_snapshot"),
+    "kwire.storage.directory": ("LogDirectory", "Partition"),
+    "kwire.storage.discovery": ("SegmentFile", "discover"),
+    "kwire.storage.indexes": ("AbortedTransaction", "OffsetIndex", "TimeIndex", "TransactionIndex"),
+    "kwire.storage.scanner": ("Window", "resync"),
+    "kwire.storage.segment": ("LogSegment",),
+    "kwire.storage.splits": ("ByteRange",),
+    "kwire.storage.stats": ("SegmentStats",),
+    "kwire.storage.transactions": ("Transactions",),
+    "kwire.storage.verify": ("Finding",),
 }
 
-__all__ = list(_HOME)
-
-__getattr__, __dir__ = attach(__name__, _HOME)
+__getattr__, __dir__, __all__ = attach(__name__, _NAMES)

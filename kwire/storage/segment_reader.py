@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kwire.codec.columns import gather_columns
+from kwire.codec.record_columns import gather_columns
 from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.storage.bounds import Bounds

@@ -13,9 +13,9 @@ import pytest
 import kwire
 from kwire import schema
 from kwire.capture import Connection, audit
-from kwire.capture.audit import verdict
 from kwire.capture.exchange import Frame
 from kwire.capture.frame_files import FrameWriter
+from kwire.capture.upgrade_audit import verdict
 from kwire.cli import main
 from tests.browser import rendered
 from tests.capture.making import Talk, every_version, hello, metadata, produce, welcome, write_pcap

@@ -10,7 +10,7 @@ import cramjam
 import lz4.frame
 import zstandard
 
-from kwire.codec import compression
+from kwire import compression
 
 XERIAL = b"\x82SNAPPY\x00"
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from kwire import CorruptBatchError, EncodeError, KwireError, LimitError
-from kwire.codec.compression import compress, decompress, libraries
+from kwire.compression import compress, decompress, libraries
 from kwire_c.codecs import CODECS as NAMES
 from kwire_c.frames import Room, xxh32
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire import KwireError
-from kwire.codec import compression
+from kwire import KwireError, compression
 from kwire_c.codecs import CODECS
 from tests.codecs.payloads import damaged
 from tests.oracle.kafka import HERE as ORACLE

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.codec.compression import compress, decompress
+from kwire.compression import compress, decompress
 from tests.codecs.bombs import BOMBS, MIB, batch
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ CHILD = """
 import json, resource, sys
 sys.modules.update(dict.fromkeys({blocked!r}))  # None there makes an import fail
 from kwire import KwireError
-from kwire.codec.compression import compress, decompress, libraries
+from kwire.compression import compress, decompress, libraries
 
 def peak():
     with open("/proc/self/status") as lines:

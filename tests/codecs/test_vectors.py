@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from kwire import KwireError
-from kwire.codec.compression import decompress
+from kwire.compression import decompress
 
 pytestmark = pytest.mark.quick
 

@@ -11,7 +11,7 @@ from typing import Any
 import cramjam
 
 import kwire
-from kwire.codec.compression import compress
+from kwire.compression import compress
 from tests.hostile import inputs
 
 SIZE = 512 << 20  # bytes that a bomb unpacks to, as far as a codec lets it be made

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import kwire
-from kwire.codec.compression import compress, decompress
+from kwire.compression import compress, decompress
 from tests.upstream import places
 
 SMALL = 4096  # bytes: batches up to here are damaged everywhere, larger ones at chosen places

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from kwire.codec.compression import decompress
+from kwire.compression import decompress
 from tests.hostile.bombs import BOMBS
 from tests.hostile.sanitized import ROOT
 

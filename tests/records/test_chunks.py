@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 
 import kwire
-from kwire.codec.columns import gather_columns
+from kwire.codec.record_columns import gather_columns
 
 pytestmark = pytest.mark.quick
 FIELDS = ("offset", "timestamp", "key", "value", "headers", "codec")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire.schema.facts import LAST_VERSION, Versions
+from kwire.schema.definitions import LAST_VERSION, Versions
 from tests.upstream.facts.tables import order
 
 Facts = dict[str, Any]

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from kwire.schema.facts import NO_VERSIONS, PRIMITIVES, Versions
+from kwire.schema.definitions import NO_VERSIONS, PRIMITIVES, Versions
 
 # Kafka reads its schemas with comments, and one of them has a comma too many
 _STRING_OR_LOOSE = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*)*[\]}])', re.DOTALL)

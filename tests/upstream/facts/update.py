@@ -13,7 +13,7 @@ from tests.upstream.facts import jars, layout, merge, schemas, tables
 from tests.upstream.maven import java
 
 PROBE = Path(__file__).with_name("Probe.java")
-# the control records that kwire.schema.kinds names; a release with others wants them there
+# the control records that kwire.schema.record_type_ids names; a release with others wants them there
 CONTROL = {"0", "1", "2", "3", "4", "5", "6", "-1"}
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
-from kwire.schema.facts import message
-from kwire.schema.history import releases
+from kwire.schema.definitions import message
+from kwire.schema.release_apis import releases
 
 # kind -> the folder that its messages stand in
 _FOLDERS = {

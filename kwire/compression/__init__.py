@@ -17,7 +17,6 @@ Decompress = Callable[[Any, int, int], Any]
 Compress = Callable[[Any, "int | None", int], bytes]
 
 _MOST = (1 << 63) - 1  # of bytes that a library can be told
-_MODULES = {"gzip": "gzip_members", "snappy": "xerial", "lz4": "lz4_frame", "zstd": "zstd_frame"}
 
 
 def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> Any:
@@ -52,9 +51,9 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
 def libraries() -> dict[str, str]:
     """Codec name -> the library in use for reading it, with its version; "missing" where none is installed."""
     found = {"none": "none"}
-    for name, module in _MODULES.items():
+    for name in CODECS[1:]:
         try:
-            found[name] = import_module(f"kwire.codec.{module}").LIBRARY
+            found[name] = import_module(f"kwire.compression.{name}").LIBRARY
         except MissingCodecError:
             found[name] = "missing"
     return found
@@ -78,12 +77,12 @@ def _load(number: int, name: str) -> None:
     """Puts stand-ins in the tables that import the codec's module at first use and then step aside."""
 
     def first_read(data: Any, limit: int, magic: int) -> Any:
-        module = import_module(f"kwire.codec.{_MODULES[name]}")
+        module = import_module(f"kwire.compression.{name}")
         _decompress[name] = _decompress[number] = module.decompress
         return module.decompress(data, limit, magic)
 
     def first_write(data: Any, level: int | None, magic: int) -> bytes:
-        module = import_module(f"kwire.codec.{_MODULES[name]}")
+        module = import_module(f"kwire.compression.{name}")
         _compress[name] = _compress[number] = module.compress
         return bytes(module.compress(data, level, magic))
 

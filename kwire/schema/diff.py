@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kwire.schema.facts import NO_VERSIONS, Field, Versions, message
-from kwire.schema.history import Api, apis
+from kwire.schema.definitions import NO_VERSIONS, Field, Versions, message
+from kwire.schema.release_apis import Api, apis
 
 
 class VersionChange(NamedTuple):

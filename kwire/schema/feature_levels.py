@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
-from kwire.schema.history import release_name, releases
+from kwire.schema.release_apis import release_name, releases
 from kwire_c.printable import brief
 
 

@@ -1,0 +1,50 @@
+"""Packages that import at first use: what type checkers see is what there is."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import kwire
+
+pytestmark = pytest.mark.quick
+
+PACKAGES = ("kwire", "kwire.capture", "kwire.net", "kwire.schema", "kwire.spark", "kwire.storage")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_checkers_see_the_names_that_there_are(name: str) -> None:
+    package = import_module(name)
+    tree = ast.parse(Path(str(package.__file__)).read_text(encoding="utf-8"))
+    seen: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module not in ("__future__", "kwire", "kwire.lazy"):
+            seen.setdefault(str(node.module), set()).update(alias.name for alias in node.names)
+    assert seen == {module: set(names) for module, names in package._NAMES.items()}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_public_name_is_there(name: str) -> None:
+    package = import_module(name)
+    for public in package.__all__:
+        value = getattr(package, public)
+        assert value is getattr(package, public) and public in dir(package)
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """A module of a package is an attribute of it once it is imported, so it must not be called as a public name is."""
+    root = Path(str(kwire.__file__)).parent
+    for name in PACKAGES:
+        folder = root.joinpath(*name.split(".")[1:])
+        below = [*folder.glob("*.py"), *(path.parent for path in folder.glob("*/__init__.py"))]
+        modules = {path.stem for path in below}
+        package = import_module(name)
+        assert not modules & set(package.__all__), name
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(AttributeError, match=r"'kwire\.net' has no attribute 'nothing'"):
+        kwire.net.nothing  # noqa: B018
