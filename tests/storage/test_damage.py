@@ -38,7 +38,7 @@ def kept(segment: LogSegment) -> tuple[list[int], list[tuple[int, int]]]:
     assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == rows
     assert [one.position for piece in pieces for one in piece.bad] == [position for position, _ in bad]
     for size in (1, 400):
-        ranges = segment.cut(size)
+        ranges = segment.split(size)
         assert [one.end for one in ranges] == [*(one.start for one in ranges[1:]), segment.size]
         cut = [
             offset
@@ -89,7 +89,7 @@ def test_preallocated_zeros(path: Path, zeros: int) -> None:
 def test_an_empty_file_and_one_of_zeros(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [])
     segment = LogSegment(path)
-    assert (list(segment.read()), segment.tail, segment.cut(10), segment.verify()) == ([], None, [], [])
+    assert (list(segment.read()), segment.tail, segment.split(10), segment.verify()) == ([], None, [], [])
     path.write_bytes(bytes(5000))
     segment = LogSegment(path)
     assert (list(segment.read()), segment.tail) == ([], (0, 5000))

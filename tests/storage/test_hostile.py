@@ -126,7 +126,7 @@ def test_mutated_directories_give_an_answer_or_a_kwire_error(tmp_path: Path, see
         assert isinstance(directory.verify(), list)
         for segment in directory.segments:
             segment.stats()
-            ranges = segment.cut(chance.choice((1, 100, 1000)))
+            ranges = segment.split(chance.choice((1, 100, 1000)))
             assert sum(one.end - one.start for one in ranges) == segment.size
             assert 0 <= segment.seek(offset) <= segment.size
             assert segment.transactions() is not None

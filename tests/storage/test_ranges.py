@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.storage import LogDirectory, LogSegment, scan
+from kwire.storage import LogDirectory, LogSegment, scanner
 from tests.storage.making import START, batch, offsets, write_segment
 
 pytestmark = pytest.mark.quick
@@ -48,13 +48,13 @@ def test_seek(path: Path, indexed: bool) -> None:
 def test_sound_indexes_are_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     segment = LogSegment(path)
     begins = []
-    inner = scan.Scanner.__init__
+    inner = scanner.Scanner.__init__
 
-    def noted(self: scan.Scanner, source: object, start: int = 0, *args: object, **options: object) -> None:
+    def noted(self: scanner.Scanner, source: object, start: int = 0, *args: object, **options: object) -> None:
         begins.append(start)
         inner(self, source, start, *args, **options)
 
-    monkeypatch.setattr(scan.Scanner, "__init__", noted)
+    monkeypatch.setattr(scanner.Scanner, "__init__", noted)
     far = segment.seek(155)
     assert min(begins) > segment.size // 2
     begins.clear()
@@ -143,7 +143,7 @@ def test_wrong_indexes_do_not_mislead(path: Path, kind: str, damage: str) -> Non
         assert any(finding.kind == kind[1:] for finding in segment.verify())
     elif damage == "empty":
         assert segment.verify() == []
-    assert segment.cut(150)[0].start == 0
+    assert segment.split(150)[0].start == 0
 
 
 def test_an_index_one_batch_off_is_found(path: Path) -> None:
@@ -173,7 +173,7 @@ def test_cut(path: Path) -> None:
             path.with_suffix(".index").unlink()
         for size in (1, 100, 500, 1000, 5000, whole - 1, whole, 1 << 30):
             segment = LogSegment(path)
-            ranges = segment.cut(size)
+            ranges = segment.split(size)
             assert ranges[0].start == 0
             assert ranges[-1].end == whole
             assert [one.end for one in ranges[:-1]] == [one.start for one in ranges[1:]]

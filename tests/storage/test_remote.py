@@ -59,7 +59,7 @@ def test_the_same_as_local(place: tuple[str, dict[str, Any], Path]) -> None:
         assert (theirs.size, theirs.tail, theirs.base_offset) == (ours.size, ours.tail, ours.base_offset)
         assert list(theirs.read()) == list(ours.read())
         assert list(theirs.headers()) == list(ours.headers())
-        assert theirs.cut(300) == ours.cut(300)
+        assert theirs.split(300) == ours.split(300)
         assert theirs.index.entries == ours.index.entries
         again = pickle.loads(pickle.dumps(theirs.source))
         assert again.read(3, 90) == ours.source.read(3, 90)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kwire.storage import LogDirectory, LogSegment, scan
+from kwire.storage import LogDirectory, LogSegment, scanner
 from kwire.storage.transactions import Transactions
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
 
@@ -72,13 +72,13 @@ def test_committed(folder: Path, indexed: bool) -> None:
         assert offsets(alone.read(committed=True)) == mine
         for size in (1, 300):
             rows = []
-            for one in alone.cut(size):
+            for one in alone.split(size):
                 for piece in alone.column_batches(("offset",), start=one.start, end=one.end, committed=True):
                     rows += pa.table(piece)["offset"].to_pylist()
             assert rows == mine
             shared = pickle.loads(pickle.dumps(alone.transactions()))
             rows = []
-            for one in alone.cut(size):
+            for one in alone.split(size):
                 for piece in alone.column_batches(
                     ("offset",), start=one.start, end=one.end, committed=True, transactions=shared
                 ):
@@ -164,13 +164,13 @@ def test_an_open_transaction_does_not_make_every_segment_read_all_later_ones(
     for base in range(0, 90, 3):
         write_segment(tmp_path / "t-0", base, [in_transaction(base, 1) if base < 60 else batch(base)])
     begun = []
-    inner = scan.Scanner.__init__
+    inner = scanner.Scanner.__init__
 
-    def noted(self: scan.Scanner, source: Any, *args: object, **options: object) -> None:
+    def noted(self: scanner.Scanner, source: Any, *args: object, **options: object) -> None:
         begun.append(source.path)
         inner(self, source, *args, **options)
 
-    monkeypatch.setattr(scan.Scanner, "__init__", noted)
+    monkeypatch.setattr(scanner.Scanner, "__init__", noted)
     partition = LogDirectory(tmp_path)["t", 0]
     assert [len(segment.transactions().open) for segment in partition] == [1] * 20 + [0] * 10
     assert max(map(begun.count, set(begun))) <= 2
