@@ -173,7 +173,7 @@ def add_all(found: Audit, events: Iterable[Exchange | Lost]) -> None:
 def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str | None]:
     """(why a release refuses that version of an API, or None; what else is to be known of it there, or None)."""
     offered = dict(schema.api_by_release(api_key))[schema.release_name(release)]
-    between = any(row.key == api_key and row.cluster_action for row in schema.apis())
+    between = any(row.key == api_key and row.between_brokers for row in schema.apis())
     note = "sent between brokers, so it goes with their upgrade" if between else None
     if offered is None:
         return _without(api_key, release), note

@@ -14,12 +14,7 @@ from kwire.schema import Versions
 from kwire.schema.definitions import LAST_VERSION
 from kwire_c.printable import printable
 
-# API key -> (the release that renamed it, the name before)
-_RENAMED = {
-    2: ("1.0", "Offsets"), 10: ("0.11.0", "GroupCoordinator"), 43: ("2.4", "ElectPreferredLeaders"),
-    56: ("3.2", "AlterIsr"), 74: ("4.1", "ListClientMetricsResources"),
-}  # fmt: skip
-_KIP97_NAMES = {2: "Offsets", 10: "GroupCoordinator"}
+_KIP97 = "0.10.2"  # the release that it came with
 _DISABLED = frozenset(range(52, 56))  # in 2.7: KRaft's own, not yet switched on
 
 
@@ -30,9 +25,9 @@ def tool_listing(broker: Broker, api_versions: NodeApiVersions, release: str) ->
     """
     release = schema.release_name(release)
     known, client = _known(release), _client_keys(release)
-    lines = {key: _tool_line(key, span, known, release) for key, span in api_versions.ranges.items()}
+    lines = {key: _tool_line(key, span, known) for key, span in api_versions.ranges.items()}
     for key in client - lines.keys():
-        lines[key] = f"{_name(key, release)}({key}): UNSUPPORTED"
+        lines[key] = f"{known[key].known_as}({key}): UNSUPPORTED"
     fenced = " isFenced: false" if _at_least(release, "4.0") else ""
     head = f"{_tool_broker(broker, fenced)} -> {_assumed(api_versions)}("
     return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
@@ -43,9 +38,10 @@ def _tool_broker(broker: Broker, more: str = "") -> str:
 
 
 def kip97_listing(broker: Broker, api_versions: NodeApiVersions) -> str:
-    """The lines as KIP-97 shows them."""
+    """The lines as KIP-97 shows them, with the names of its time."""
+    names = {row.key: row.known_as for row in schema.apis(_KIP97)}
     lines = [
-        f"  {_KIP97_NAMES.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
+        f"  {names.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
         for key, span in sorted(api_versions.ranges.items())
     ]
     head = f"{_tool_broker(broker)} -> {_assumed(api_versions)}{{\n"
@@ -68,25 +64,27 @@ def as_json(broker: Broker, api_versions: NodeApiVersions, release: str) -> dict
     }
 
 
-def _tool_line(key: int, span: Versions, known: dict[int, Versions], release: str) -> str:
+def _tool_line(key: int, span: Versions, known: dict[int, schema.Api]) -> str:
     if key not in known:
         return f"UNKNOWN({key}): {_span(span)}"
-    ours = known[key]
+    row = known[key]
+    ours = row.versions
     if ours.high < span.low:
         usable = "unusable: node too new"
     elif span.high < ours.low:
         usable = "unusable: node too old"
     else:
         usable = f"usable: {min(ours.high, span.high)}"
-    return f"{_name(key, release)}({key}): {_span(span)} [{usable}]"
+    return f"{row.known_as}({key}): {_span(span)} [{usable}]"
 
 
-def _known(release: str) -> dict[int, Versions]:
-    """API key -> the versions of every API that the release knows by name; those it no longer has are empty."""
-    known: dict[int, Versions] = {}
+def _known(release: str) -> dict[int, schema.Api]:
+    """API key -> every API that the release knows by name; those it no longer has have no versions."""
+    known: dict[int, schema.Api] = {}
     for name in schema.releases(old=True):
-        known |= {key: schema.NO_VERSIONS for key in known}
-        known |= {row.key: row.versions for row in schema.apis(name)}
+        none = schema.NO_VERSIONS
+        known = {key: row._replace(min_version=none.low, max_version=none.high) for key, row in known.items()}
+        known |= {row.key: row for row in schema.apis(name)}
         if name == release:
             break
     return known
@@ -105,11 +103,6 @@ def _client_keys(release: str) -> set[int]:
 def _at_least(release: str, other: str) -> bool:
     order = schema.releases(old=True)
     return order.index(release) >= order.index(other)
-
-
-def _name(key: int, release: str) -> str:
-    renamed, before = _RENAMED.get(key, (release, ""))
-    return api_name(key) if _at_least(release, renamed) else before
 
 
 def _assumed(api_versions: NodeApiVersions) -> str:

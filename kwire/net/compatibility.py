@@ -76,7 +76,8 @@ def against(api_versions: NodeApiVersions, release: str) -> Against:
     client = {
         row.key: Versions(row.min_version, row.max_stable_version)
         for row in schema.apis(release)
-        if is_broker_api(row) and row.key not in _NOT_CLIENTS and row.max_stable_version >= row.min_version
+        if is_broker_api(row) and not schema.api(row.key).between_brokers and row.key not in TELEMETRY
+        and row.max_stable_version >= row.min_version
     }
     for key, span in client.items():
         offered = api_versions.spoken(key)
@@ -90,9 +91,3 @@ def against(api_versions: NodeApiVersions, release: str) -> Against:
     own = {api_name(key): (span.low, span.high) for key, span in client.items()}
     features = [row.name for row in FEATURES.values() if row.usable(own) and not row.usable(common)]
     return Against(release, unusable, older, features)
-
-
-# brokers and controllers alone speak these: LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown WriteTxnMarkers,
-# Vote to EndQuorumEpoch, AlterPartition Envelope, BrokerRegistration BrokerHeartbeat, AllocateProducerIds, share state
-_BETWEEN_BROKERS = frozenset((4, 5, 6, 7, 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87))
-_NOT_CLIENTS = _BETWEEN_BROKERS | TELEMETRY

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import kwire
@@ -92,20 +92,19 @@ class Chooser:
         self.api_versions, self.where, self.unstable = api_versions, where, unstable
         self.deny = {api_key(api): versions for api, versions in (deny or {}).items()}
 
-    def usable(self, api: int | str) -> list[int]:
-        """The common versions of an API, rising: known, offered, not denied, not unstable."""
-        key = api_key(api)
-        row = schema.api(key)
-        known = Versions(row.min_version, row.max_version if self.unstable else _stable(row))
-        denied = self.deny.get(key, ())
-        return [version for version in known.overlap(self.api_versions.spoken(key)).all() if version not in denied]
-
     def newest(self, api: int | str) -> int:
         """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
-        versions = self.usable(api)
-        if not versions:
-            raise self._none(api_key(api))
-        return versions[-1]
+        key = api_key(api)
+        version = _newest(self._common(key), self.deny.get(key, ()))
+        if version is None:
+            raise self._none(key)
+        return version
+
+    def _common(self, key: int) -> Versions:
+        """The versions that both sides speak, those denied too."""
+        row = schema.api(key)
+        known = Versions(row.min_version, row.max_version if self.unstable else _stable(row))
+        return known.overlap(self.api_versions.spoken(key))
 
     def version_for(self, message: Any, version: int | None = None) -> int:
         """The newest common version that carries all that a request says; or the one asked for, checked likewise.
@@ -119,29 +118,31 @@ class Chooser:
         if facts.type != "request" or facts.api_key is None:
             raise TypeError(f"{facts.name} is no request")
         key = facts.api_key
-        usable = self.usable(key)
+        common, denied = self._common(key), self.deny.get(key, ())
         if version is not None:
             if version not in schema.api(key).versions.overlap(self.api_versions.spoken(key)):
                 raise self._lacks(key, f"version {version}", Versions(version, version))
-            usable = [version]
-        if not usable:
+            common, denied = Versions(version, version), ()
+        if _newest(common, denied) is None:
             raise self._none(key)
         wanted = needs(message, facts.name)
         must = [need for need in wanted if not need.droppable]
-        kept = [need for need in wanted if not need.droppable or any(item in need.versions for item in usable)]
+        kept = [
+            need for need in wanted
+            if not need.droppable or _newest(common.overlap(need.versions), denied) is not None
+        ]
         for group in (kept, must):
-            fitting = [item for item in usable if all(item in need.versions for need in group)]
-            if fitting:
-                return fitting[-1]
-        raise self._first_lack(key, must, usable)
+            newest = _newest(_overlap(common, group), denied)
+            if newest is not None:
+                return newest
+        raise self._first_lack(key, must, common, denied)
 
-    def _first_lack(self, key: int, must: list[Need], usable: list[int]) -> UnsupportedVersionError:
-        left = usable
-        for need in must:
-            fitting = [item for item in left if item in need.versions]
-            if not fitting:
+    def _first_lack(
+        self, key: int, must: list[Need], common: Versions, denied: Collection[int]
+    ) -> UnsupportedVersionError:
+        for number, need in enumerate(must, 1):
+            if _newest(_overlap(common, must[:number]), denied) is None:
                 return self._lacks(key, need.what, need.versions)
-            left = fitting
         raise AssertionError("every need is met")
 
     def _none(self, key: int) -> UnsupportedVersionError:
@@ -165,6 +166,18 @@ class Chooser:
         )
 
 
+def _overlap(versions: Versions, needed: Iterable[Need]) -> Versions:
+    """The versions that meet all needs."""
+    for need in needed:
+        versions = versions.overlap(need.versions)
+    return versions
+
+
+def _newest(versions: Versions, denied: Collection[int]) -> int | None:
+    """The highest version that is not denied, None where there is none."""
+    return next((version for version in reversed(versions.all()) if version not in denied), None)
+
+
 def _stable(row: schema.Api) -> int:
     return row.max_stable_version if row.unstable else row.max_version
 
@@ -172,5 +185,3 @@ def _stable(row: schema.Api) -> int:
 def _span(versions: Versions) -> str:
     word = "version" if versions.low == versions.high else "versions"
     return f"{word} {str(versions).replace('-', ' to ')}"
-
-

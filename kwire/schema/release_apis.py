@@ -20,7 +20,8 @@ class Api(NamedTuple):
     key: int16; name: "Fetch"; min_version, max_version: both ends included; flexible_from: the first flexible version
     or None; deprecated: versions that the release calls deprecated (Versions, false when there are none); unstable:
     whether max_version is not yet stable there; max_stable_version: the highest stable one (-1 when none is);
-    listeners: "broker" "controller" "zkBroker", () before 2.8 did tell; forwardable, cluster_action: as in ApiKeys.
+    listeners: "broker" "controller" "zkBroker", () before 2.8 did tell; forwardable, cluster_action: as in ApiKeys;
+    known_as: the name that the release itself has for it ("Offsets" before 1.0).
     """
 
     key: int
@@ -34,6 +35,7 @@ class Api(NamedTuple):
     listeners: tuple[str, ...] = ()
     forwardable: bool = False
     cluster_action: bool = False
+    known_as: str = ""
 
     @property
     def versions(self) -> Versions:
@@ -49,6 +51,16 @@ class Api(NamedTuple):
     def response(self) -> str:
         """The name of its response message."""
         return f"{self.name}Response"
+
+    @property
+    def between_brokers(self) -> bool:
+        """Whether brokers and controllers alone send it: it goes with their upgrade.
+
+        It needs the permission CLUSTER_ACTION, or controllers alone answer it; but what both brokers and controllers
+        answer (UpdateFeatures, DescribeQuorum) is for admin tools.
+        """
+        answering = set(self.listeners)
+        return answering == {"controller"} or (self.cluster_action and not {"broker", "controller"} <= answering)
 
     def request_header_version(self, version: int) -> int:
         """The version of RequestHeader in front of a request of that version: 0, 1 or 2."""
@@ -168,6 +180,7 @@ def _apis(release: str) -> tuple[Api, ...]:
                 None if flexible is None or flexible > versions.high else max(flexible, versions.low),
                 Versions.parse(row.get("deprecated")), "stable" in row, row.get("stable", versions.high),
                 tuple(row.get("listeners", ())), row.get("forwardable", False), row.get("clusterAction", False),
+                row.get("name", facts["name"]),
             )
         )
     return tuple(rows)
@@ -190,6 +203,7 @@ def _all_apis() -> tuple[Api, ...]:
             row._replace(
                 min_version=versions.low, max_version=versions.high,
                 flexible_from=flexible.low if flexible else None, deprecated=request.deprecated_versions,
+                known_as=facts["name"],
             )
         )
     return tuple(rows)

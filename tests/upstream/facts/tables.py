@@ -33,7 +33,7 @@ def put_release(table: Table, release: str, patch: str, apis: Table, requests: T
                     rows[key][other] = {**row, "name": names[key][0]}
             names[key] = (entry["name"], entry["enum"])
         row = _api_row(entry, requests.get(int(key), {}))
-        if named and entry["name"] != names[key][0]:
+        if entry["name"] != names[key][0]:
             row["name"] = entry["name"]
         rows.setdefault(key, {})[release] = row
     table["apis"] = {}
