@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kwire.lazy import attach
+from kwire.version import __version__ as __version__
 
 TYPE_CHECKING = False  # typing's, without importing it
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
@@ -52,8 +53,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.errors import ObsoleteBrokerVersion as ObsoleteBrokerVersion
     from kwire.errors import UnsupportedVersionError as UnsupportedVersionError
     from kwire_c.crc32c import crc32c as crc32c
-
-__version__ = "0.1.0"
 
 # module -> the public names that it defines
 _NAMES = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import kwire
 from kwire import schema
 from kwire.capture.redaction import without_secrets
+from kwire.codec.frames import Request, Response, decode_request, decode_response
+from kwire.codec.json import to_json
 
 Direction = Literal["request", "response"]  # from the client, from the server
 Outcome = Literal["answered", "one-way", "unanswered", "lost"]
@@ -86,16 +87,16 @@ class Exchange:
         """The API's name ("Fetch"); "api 999" for one that no release has."""
         return api_name(self.api_key)
 
-    def decode_request(self) -> kwire.Request:
+    def decode_request(self) -> Request:
         """The request, read as Kafka reads it, its secrets emptied. Raises DecodeError, UnsupportedVersionError."""
-        return without_secrets(kwire.decode_request(self.request.data, lenient=True))
+        return without_secrets(decode_request(self.request.data, lenient=True))
 
-    def decode_response(self) -> kwire.Response | None:
+    def decode_response(self) -> Response | None:
         """The response, its secrets emptied; None without one. Raises DecodeError, UnsupportedVersionError."""
         if self.response is None:
             return None
-        found = kwire.decode_response(self.response.data, api=self.api_key, version=self.version, lenient=True)
-        return without_secrets(found, kwire.decode_request(self.request.data, lenient=True) if _wraps(found) else None)
+        found = decode_response(self.response.data, api=self.api_key, version=self.version, lenient=True)
+        return without_secrets(found, decode_request(self.request.data, lenient=True) if _wraps(found) else None)
 
     def to_json(self) -> dict[str, Any]:
         """Both messages as Kafka's JsonConverter writes them: {"request": ..., "response": ... or None}.
@@ -104,12 +105,12 @@ class Exchange:
         """
         request, response = self.decode_request(), self.decode_response()
         return {
-            "request": kwire.to_json(request.message, request.version),
-            "response": None if response is None else kwire.to_json(response.message, response.version),
+            "request": to_json(request.message, request.version),
+            "response": None if response is None else to_json(response.message, response.version),
         }
 
 
-def _wraps(response: kwire.Response) -> bool:
+def _wraps(response: Response) -> bool:
     return response.name == "Envelope"
 
 

@@ -6,11 +6,11 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 
-import kwire
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
+from kwire.errors import DecodeError
 from kwire.storage.filesystem import plain
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
@@ -79,7 +79,7 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
         yield from reassembly.take(segment)
     yield from reassembly.close()
     if unread.foreign and not unread.read:
-        raise kwire.DecodeError(f"link type {min(unread.foreign)} is none that kwire reads", what=name)
+        raise DecodeError(f"link type {min(unread.foreign)} is none that kwire reads", what=name)
     for link, count in unread.foreign.items():
         yield Lost(name, f"packets of link type {link}, which is none that kwire reads", count=count)
     if unread.damaged:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from time import time_ns
 from typing import Any
 
-import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
-from kwire.capture.framing import MAX_FRAME, MOST_HELD, MOST_WAITING
+from kwire.capture.framing import MOST_HELD, MOST_WAITING
 from kwire.capture.pairing import Pairing
+from kwire.codec.frames import pack_frame
+from kwire.defaults import MAX_FRAME_BYTES
+from kwire.errors import DecodeError, LimitError
 
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
@@ -90,7 +92,7 @@ class _Packed:
                 yield line
                 continue
             if len(self._rest) > MAX_LINE:
-                raise kwire.LimitError(f"{self.path}: a line is too long", limit=MAX_LINE, offset=self.position)
+                raise LimitError(f"{self.path}: a line is too long", limit=MAX_LINE, offset=self.position)
             block = self._block()
             if not block:
                 if self._rest.strip() and self.broken is None:
@@ -178,11 +180,11 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
         row = None
     wanted = {"conn": (int, str), "off": (int,), "len": (int,)}
     if not isinstance(row, dict) or any(type(row.get(name)) not in kinds for name, kinds in wanted.items()):
-        raise kwire.DecodeError("no line of a frame file: conn, dir, off and len are needed",
+        raise DecodeError("no line of a frame file: conn, dir, off and len are needed",
                                 what=f"{text}, line {number}")
-    known = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME + 4)
+    known = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME_BYTES + 4)
     if not known or row["off"] < 0:
-        raise kwire.DecodeError(f"dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}: no frame",
+        raise DecodeError(f"dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}: no frame",
                                 what=f"{text}, line {number}")
     row["dir"] = row.get("dir") if isinstance(row.get("dir"), str) else None
     if not isinstance(row["conn"], int) or abs(row["conn"]) >= 1 << 62:
@@ -207,14 +209,14 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
         return
     direction = _DIRECTIONS[row["dir"]]
     if row["off"] < frames.position:
-        raise kwire.DecodeError(f"off {row['off']} goes back", what=f"{text}, line {number}")
+        raise DecodeError(f"off {row['off']} goes back", what=f"{text}, line {number}")
     data = frames.take(row["off"], row["len"])
     if data is None:
         pairing.lose(f"{frames.path} lacks the frame of line {number}", direction, row["len"], row["time"])
         pairing.broken(direction)
         return
     if int.from_bytes(data[:4], "big") != len(data) - 4:
-        raise kwire.DecodeError("the frame's size is not that of its line", offset=row["off"],
+        raise DecodeError("the frame's size is not that of its line", offset=row["off"],
                                 what=f"{frames.path} (line {number} of {text})")
     frame = Frame(direction, data[4:], row["time"])
     if direction == "request":
@@ -260,7 +262,7 @@ class FrameWriter:
             row |= {"api_key": exchange.api_key, "api_version": exchange.version}
             if frame.direction == "request":
                 row["client_id"] = exchange.client_id
-        packed = kwire.pack_frame(frame.data)
+        packed = pack_frame(frame.data)
         row["len"] = len(packed)
         if len(frame.data) <= MAX_HEX:
             row["hex"] = frame.data.hex()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import kwire
 from kwire import schema
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.pairing import Pairing, decode_first
+from kwire.codec.frames import decode_response
+from kwire.defaults import MAX_FRAME_BYTES
+from kwire.errors import KwireError
 
-MAX_FRAME = 100 << 20
 _PROOF_LIMIT = 16 << 20  # bytes of the largest frame that is waited for to prove where frames begin
 _MOST_UNDECIDED = 32  # segments that may begin a frame, for which more bytes or requests will tell
 MOST_WAITING = 64 << 20  # bytes of frames of one connection that wait for their counterpart
@@ -25,7 +26,7 @@ class Cutter:
     """
 
     def __init__(self, direction: Direction, emit: Callable[[Frame], object], lose: Callable[[str, int], None],
-                 proves: Callable[[bytes], bool | None], max_frame: int = MAX_FRAME) -> None:
+                 proves: Callable[[bytes], bool | None], max_frame: int = MAX_FRAME_BYTES) -> None:
         self.direction, self.max_frame = direction, max_frame
         self._emit, self._lose, self._proves = emit, lose, proves
         self._buffer = bytearray()
@@ -179,7 +180,7 @@ class Conversation:
     read). What is done waits until take_events.
     """
 
-    def __init__(self, connection: Connection, max_frame: int = MAX_FRAME,
+    def __init__(self, connection: Connection, max_frame: int = MAX_FRAME_BYTES,
                  seen: Callable[[Frame, Exchange | None], None] | None = None) -> None:
         self.connection = connection
         self.pairing = Pairing(connection)
@@ -274,8 +275,8 @@ class Conversation:
         if len(data) == 4:
             return True
         try:
-            kwire.decode_response(data, api=exchange.api_key, version=exchange.version)
-        except kwire.KwireError:
+            decode_response(data, api=exchange.api_key, version=exchange.version)
+        except KwireError:
             return False
         return True
 
@@ -287,14 +288,14 @@ def is_request(data: bytes) -> bool:
         return versions is not None and int.from_bytes(data[2:], "big", signed=True) in versions
     try:
         decode_first(data)
-    except kwire.KwireError:
+    except KwireError:
         return False
     return True
 
 
 def begins_request(data: bytes) -> bool:
     """Whether a segment looks like the beginning of a request: size, API and version, the client's name."""
-    if len(data) < 15 or not 10 <= int.from_bytes(data[:4], "big", signed=True) <= MAX_FRAME:
+    if len(data) < 15 or not 10 <= int.from_bytes(data[:4], "big", signed=True) <= MAX_FRAME_BYTES:
         return False
     size = int.from_bytes(data[12:14], "big", signed=True)
     name = data[14 : 14 + size]

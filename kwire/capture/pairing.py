@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
+from kwire.codec.frames import Request, decode_request, decode_request_header
+from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
+from kwire.schema import api_keys
 
-_SASL_HANDSHAKE, _API_VERSIONS = 17, 18
 _NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
 _MOST_TRAILING = 16  # bytes that a client's request may have too many, so that it is still taken for one
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
@@ -51,7 +52,7 @@ class Pairing:
             return None
         try:
             exchange = self._read(frame)
-        except kwire.KwireError as error:
+        except KwireError as error:
             if self._tokens is not None:
                 self._tokens.waiting += 1
                 self._token(frame)
@@ -65,7 +66,7 @@ class Pairing:
             self.lose(f"a request that cannot be read: {error}", "request", len(frame.data), frame.time)
             return None
         self.readable, self.newest = True, exchange.correlation_id
-        if self._tokens is not None and exchange.api_key != _SASL_HANDSHAKE:
+        if self._tokens is not None and exchange.api_key != api_keys.SASL_HANDSHAKE:
             self._end_tokens()
         if exchange.outcome == "one-way":
             self.events.append(exchange)
@@ -184,11 +185,11 @@ class Pairing:
         """The exchange of a request; KwireError where the bytes are none."""
         try:
             if frame.missing:
-                header, request = kwire.decode_request_header(frame.data, lenient=True), None
+                header, request = decode_request_header(frame.data, lenient=True), None
             else:
-                request = kwire.decode_request(frame.data, lenient=True) if self.readable else decode_first(frame.data)
+                request = decode_request(frame.data, lenient=True) if self.readable else decode_first(frame.data)
                 header = request.header
-        except kwire.UnsupportedVersionError as error:
+        except UnsupportedVersionError as error:
             header, request = error.header, None
             key, version = header.request_api_key, header.request_api_version
             if self._tokens is not None or not (0 <= key <= _MOST_KEY and 0 <= version <= _MOST_VERSION):
@@ -199,11 +200,11 @@ class Pairing:
         if request is not None:
             if not request.has_response:
                 exchange.outcome = "one-way"
-            elif request.api_key == _API_VERSIONS and request.version >= 3:
+            elif request.api_key == api_keys.API_VERSIONS and request.version >= 3:
                 message = request.message
                 software = f"{message.client_software_name} {message.client_software_version}".strip()
                 self.connection.software = software or None
-            elif request.api_key == _SASL_HANDSHAKE and request.version == 0:
+            elif request.api_key == api_keys.SASL_HANDSHAKE and request.version == 0:
                 self._end_tokens()
                 self._tokens = _Tokens(request.message.mechanism)
         return exchange
@@ -220,18 +221,18 @@ class Pairing:
         self._tokens = None
 
 
-def decode_first(data: bytes) -> kwire.Request:
+def decode_first(data: bytes) -> Request:
     """The first request of a connection, which may be one of another protocol.
 
     It fits to the byte, or nearly: librdkafka 0.9 to 1.3 begins with an ApiVersions v0 that has four bytes too many,
     and later ones have a few behind Metadata; brokers do not mind. Raises DecodeError, UnsupportedVersionError.
     """
     try:
-        return kwire.decode_request(data)
-    except kwire.DecodeError:
-        request = kwire.decode_request(data, lenient=True)
+        return decode_request(data)
+    except DecodeError:
+        request = decode_request(data, lenient=True)
     if len(request.trailing) > _MOST_TRAILING or not (request.client_id or "").isprintable():
-        raise kwire.DecodeError(f"{len(request.trailing)} bytes left over", what=f"{request.name} v{request.version}")
+        raise DecodeError(f"{len(request.trailing)} bytes left over", what=f"{request.name} v{request.version}")
     return request
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, cast
 
-import kwire
+from kwire.errors import DecodeError, LimitError
 from kwire.storage.filesystem import Rejoined
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
@@ -64,7 +64,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
         head, stream = _unpacked(file)
         if head not in _PCAP and head != _PCAPNG:
             reason = "no capture: neither pcap, pcapng nor NAME.jsonl.gz with NAME.bin.gz"
-            raise kwire.DecodeError(reason, what=path)
+            raise DecodeError(reason, what=path)
         try:
             import dpkt
         except ImportError as error:
@@ -96,7 +96,7 @@ class _Bounded(Rejoined):
     def read(self, size: int = -1) -> bytes:
         """Up to size bytes; LimitError for what no packet has."""
         if not 0 <= size <= MAX_PACKET:
-            raise kwire.LimitError(f"{self.path}: a packet is too large", limit=MAX_PACKET, needed=size,
+            raise LimitError(f"{self.path}: a packet is too large", limit=MAX_PACKET, needed=size,
                                    offset=self.position)
         data = super().read(size)
         self.position += len(data)
@@ -124,7 +124,7 @@ def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Itera
             reader = dpkt.pcap.Reader(bounded)
             for time, packet in reader:
                 yield int(time * 1_000_000), reader.datalink(), packet
-    except kwire.LimitError as error:
+    except LimitError as error:
         if not bounded.position:
             raise
         unread.end = str(error)

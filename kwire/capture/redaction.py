@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar
 
-import kwire
+from kwire.codec.frames import Request, Response, decode_request, decode_response
+from kwire.errors import KwireError
 
-Message = TypeVar("Message", kwire.Request, kwire.Response)
+Message = TypeVar("Message", Request, Response)
 
 # message -> (path of structs, field), of type bytes or string: emptied
 _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -40,7 +41,7 @@ _METADATA_LOG = "__cluster_metadata"  # in it stand SCRAM keys, tokens and setti
 _METADATA_ID = (1).to_bytes(16, "big")
 
 
-def without_secrets(frame: Message, request: kwire.Request | None = None) -> Message:
+def without_secrets(frame: Message, request: Request | None = None) -> Message:
     """The same request or response with passwords, tokens and their like emptied, in place.
 
     request: that a response answers, by which the content of an Envelope is told. What cannot be told is emptied whole.
@@ -84,30 +85,30 @@ def may_have_secrets(name: str, data: bytes) -> bool:
     return has_secrets(name) and (name != "FetchResponse" or _METADATA_LOG.encode() in data or _METADATA_ID in data)
 
 
-def _name(frame: kwire.Request | kwire.Response) -> str:
-    return f"{frame.name}{'Request' if isinstance(frame, kwire.Request) else 'Response'}"
+def _name(frame: Request | Response) -> str:
+    return f"{frame.name}{'Request' if isinstance(frame, Request) else 'Response'}"
 
 
 def _inner(data: bytes) -> bytes:
     """The request in an Envelope; nothing where it cannot be read, or is an Envelope itself."""
     try:
-        inner = kwire.decode_request(data, lenient=True)
+        inner = decode_request(data, lenient=True)
         return b"" if _name(inner) in _ENVELOPES else without_secrets(inner).to_bytes()
-    except kwire.KwireError:
+    except KwireError:
         return b""
 
 
-def _inner_answer(data: bytes, request: kwire.Request | None) -> bytes:
+def _inner_answer(data: bytes, request: Request | None) -> bytes:
     """The response in an Envelope, told by the request in the one that it answers."""
     if request is None:
         return b""
     try:
-        asked = kwire.decode_request(request.message.request_data, lenient=True)
+        asked = decode_request(request.message.request_data, lenient=True)
         if _name(asked) in _ENVELOPES:
             return b""
-        inner = kwire.decode_response(data, api=asked.api_key, version=asked.version, lenient=True)
+        inner = decode_response(data, api=asked.api_key, version=asked.version, lenient=True)
         return without_secrets(inner).to_bytes()
-    except kwire.KwireError:
+    except KwireError:
         return b""
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from time import time_ns
 
-import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.frame_files import FrameWriter
 from kwire.capture.framing import MOST_HELD, Conversation
 from kwire.capture.redaction import may_have_secrets
+from kwire.errors import KwireError
 from kwire.net.address import Address
 
 _BLOCK = 1 << 16
@@ -66,7 +66,7 @@ class Recording:
                 found = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert found is not None
                 frame = Frame(frame.direction, found.to_bytes(), frame.time)
-            except kwire.KwireError:
+            except KwireError:
                 reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be told from the rest"
                 self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
                 return

@@ -12,9 +12,12 @@ from typing import IO, Any
 import click
 from click.shell_completion import CompletionItem
 
-import kwire
 from kwire import schema
 from kwire.cli.terminal import print_json
+from kwire.codec import messages as codec
+from kwire.codec.frames import FrameReader, decode_request, decode_response
+from kwire.codec.json import from_json, to_json
+from kwire.errors import DecodeError, KwireError
 from kwire_c.jsonable import strict_base64
 
 _SPACE = re.compile(r"\s*")
@@ -44,7 +47,7 @@ def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
         try:
             data = bytes.fromhex(text.decode("ascii")) if form == "hex" else strict_base64(text.decode("ascii"))
         except ValueError:
-            raise kwire.DecodeError(f"{where}: no {form}") from None
+            raise DecodeError(f"{where}: no {form}") from None
         yield where, data
 
 
@@ -52,7 +55,7 @@ def _name(file: IO[bytes]) -> str:
     return str(getattr(file, "name", "-"))
 
 
-def _located(where: str, error: kwire.KwireError) -> click.ClickException:
+def _located(where: str, error: KwireError) -> click.ClickException:
     return click.ClickException(f"{where}: {error}")
 
 
@@ -70,9 +73,9 @@ def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -
     schema.message(name).check(version)
     for where, data in _inputs(file, form):
         try:
-            message = kwire.decode(name, version, data, lenient=lenient)
-            print_json(kwire.to_json(message, version))
-        except kwire.KwireError as error:
+            message = codec.decode(name, version, data, lenient=lenient)
+            print_json(to_json(message, version))
+        except KwireError as error:
             raise _located(where, error) from None
 
 
@@ -86,8 +89,8 @@ def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
     schema.message(name).check(version)
     for where, value in _values(file):
         try:
-            data = kwire.encode(kwire.from_json(name, version, value), version)
-        except kwire.KwireError as error:
+            data = codec.encode(from_json(name, version, value), version)
+        except KwireError as error:
             raise _located(where, error) from None
         if form == "raw":
             sys.stdout.buffer.write(data)
@@ -128,7 +131,7 @@ def frame(file: IO[bytes], form: str, api: str | None, version: int | None, leni
     for where, data in _frames(file, form):
         try:
             print_json(_request(data, lenient) if api is None else _response(data, api, version, lenient))
-        except kwire.KwireError as error:
+        except KwireError as error:
             raise _located(where, error) from None
 
 
@@ -136,27 +139,27 @@ def _frames(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
     if form != "raw":
         yield from _inputs(file, form)
         return
-    reader, number = kwire.FrameReader(), 0
+    reader, number = FrameReader(), 0
     while block := file.read(1 << 20):
         for data in reader.feed(block):
             number += 1
             yield f"{_name(file)}, frame {number}", data
     if reader.pending:
-        raise kwire.DecodeError(f"{_name(file)}: the last frame is cut, {reader.pending} bytes are left")
+        raise DecodeError(f"{_name(file)}: the last frame is cut, {reader.pending} bytes are left")
 
 
 def _request(data: bytes, lenient: bool) -> dict[str, Any]:
-    request = kwire.decode_request(data, lenient=lenient)
+    request = decode_request(data, lenient=lenient)
     return {
         "api_key": request.api_key, "api": request.name, "version": request.version,
         "correlation_id": request.correlation_id, "client_id": request.client_id,
-        "message": kwire.to_json(request.message, request.version),
+        "message": to_json(request.message, request.version),
     }
 
 
 def _response(data: bytes, api: str, version: int | None, lenient: bool) -> dict[str, Any]:
-    response = kwire.decode_response(data, api=int(api) if api.isdigit() else api, version=version, lenient=lenient)
+    response = decode_response(data, api=int(api) if api.isdigit() else api, version=version, lenient=lenient)
     return {
         "api_key": response.api_key, "api": response.name, "version": response.version,
-        "correlation_id": response.correlation_id, "message": kwire.to_json(response.message, response.version),
+        "correlation_id": response.correlation_id, "message": to_json(response.message, response.version),
     }

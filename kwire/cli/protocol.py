@@ -10,9 +10,10 @@ import click
 from click.shell_completion import CompletionItem
 from rich.table import Table
 
-from kwire import UnsupportedVersionError, schema
+from kwire import schema
 from kwire.cli.apis import api_json, api_table
 from kwire.cli.terminal import console, print_json
+from kwire.errors import UnsupportedVersionError
 from kwire.pages.notation import FieldRow, grammar, rows
 from kwire.schema.diff import FieldChange, VersionChange
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-import kwire
+from kwire.version import __version__
 
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
@@ -55,6 +55,6 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(kwire.__version__, prog_name="kwire")
+@click.version_option(__version__, prog_name="kwire")
 def root() -> None:
     """The Kafka wire format: read, check and convert what Kafka writes, without a broker."""

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kwire import messages, schema
+from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
-from kwire.schema import files
+from kwire.schema import api_keys, files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_behind
 from kwire_c.plan import message_of
@@ -23,9 +24,6 @@ __all__ = [
     "encode_request", "encode_response", "pack_frame",
 ]
 
-MAX_FRAME = 100 << 20
-_API_VERSIONS = 18
-_PRODUCE = 0
 _UNSUPPORTED_VERSION = 35
 
 
@@ -67,7 +65,7 @@ class Request:
     @property
     def has_response(self) -> bool:
         """Whether an answer comes: a Produce with acks=0 has none."""
-        return not (self.api_key == _PRODUCE and self.message.acks == 0)
+        return not (self.api_key == api_keys.PRODUCE and self.message.acks == 0)
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
@@ -212,7 +210,7 @@ def decode_response(
             f"correlation id {response_header.correlation_id} answers another request than {correlation_id}",
             path=".correlation_id", what="ResponseHeader",
         )
-    if key == _API_VERSIONS and asked and _starts_with_error(frame, at, _UNSUPPORTED_VERSION):
+    if key == api_keys.API_VERSIONS and asked and _starts_with_error(frame, at, _UNSUPPORTED_VERSION):
         try:
             message, end = decode_from(name, 0, frame, at, lenient=lenient)
             rest = _left_over(frame, end, lenient, f"{name} v0")
@@ -303,7 +301,7 @@ class FrameReader:
     max_size: bytes of the largest frame; a larger one is refused by its size, before it is read.
     """
 
-    def __init__(self, max_size: int = MAX_FRAME) -> None:
+    def __init__(self, max_size: int = MAX_FRAME_BYTES) -> None:
         self.max_size = max_size
         self._rest = bytearray()
         self._read = 0

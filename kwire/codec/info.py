@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwire import __version__, compression
-from kwire.codec.frames import MAX_FRAME
-from kwire.codec.records import MAX_BATCH_BYTES
+from kwire import compression
+from kwire.defaults import MAX_BATCH_BYTES, MAX_FRAME_BYTES
+from kwire.version import __version__
 from kwire_c.block import COMPILER
 from kwire_c.crc32c import variants
 
@@ -18,5 +18,5 @@ def build_info() -> dict[str, Any]:
         "compiler": COMPILER,
         "crc32c": variants()[0],
         "codecs": compression.libraries(),
-        "limits": {"max_batch_bytes": MAX_BATCH_BYTES, "max_frame_bytes": MAX_FRAME},
+        "limits": {"max_batch_bytes": MAX_BATCH_BYTES, "max_frame_bytes": MAX_FRAME_BYTES},
     }

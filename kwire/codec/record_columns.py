@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-import kwire.codec.records  # hands the codecs down to kwire_c
+from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire_c.columns import FIELDS, Column, RecordColumns
 from kwire_c.gather import gather
 
 __all__ = ["Column", "RecordColumns", "columns", "gather_columns"]
 
-DEFAULT_FIELDS = ("offset", "timestamp", "key", "value")
-
 
 def columns(
     data: Any,
-    fields: Iterable[str] = DEFAULT_FIELDS,
+    fields: Iterable[str] = RECORD_FIELDS,
     *,
     committed: bool = False,
     control: bool = False,
     views: bool = False,
     verify_crc: bool = True,
     errors: Literal["raise", "keep"] = "raise",
-    max_batch_bytes: int = kwire.codec.records.MAX_BATCH_BYTES,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
     strict_tail: bool = False,
 ) -> RecordColumns:
     """The records of all batches in data (a buffer, or a list of them) as Arrow columns, in order.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from kwire import compression
+from kwire.defaults import MAX_BATCH_BYTES
 from kwire_c import build, heads, records
 from kwire_c.batches import BadBatch, BatchIterator
 from kwire_c.build import build_batch, build_batches
 from kwire_c.records import Record, RecordBatch
 
 __all__ = [
-    "MAX_BATCH_BYTES",
     "BadBatch",
     "BatchIterator",
     "Record",
@@ -20,8 +20,6 @@ __all__ = [
     "build_batches",
     "read_batches",
 ]
-
-MAX_BATCH_BYTES = 64 << 20
 
 
 def _decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Any]:

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kwire import schema
-from kwire.schema import NO_VERSIONS, Versions
+from kwire.schema import NO_VERSIONS, Versions, api_keys
 
-_PRODUCE, _FETCH = 0, 1
-TELEMETRY = frozenset((71, 72))  # offered only by brokers with a plugin for it
+# offered only by brokers with a plugin for it
+TELEMETRY = frozenset((api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY))
 
 
 class NodeApiVersions(NamedTuple):
@@ -31,7 +31,7 @@ class NodeApiVersions(NamedTuple):
         As offered, but for Produce: 4.x offers it from 0 for old clients' sake, and has none below 3 (KAFKA-18659).
         """
         offered = self.ranges.get(key, NO_VERSIONS)
-        if key == _PRODUCE and self.ranges.get(_FETCH, NO_VERSIONS).low >= 4:
+        if key == api_keys.PRODUCE and self.ranges.get(api_keys.FETCH, NO_VERSIONS).low >= 4:
             return offered.overlap(Versions(3, offered.high))
         return offered
 

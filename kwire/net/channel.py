@@ -11,10 +11,12 @@ import ssl
 from collections import Counter
 from typing import Any
 
-from kwire.codec.frames import MAX_FRAME, FrameReader, decode_response, encode_request, pack_frame
+from kwire.codec.frames import FrameReader, decode_response, encode_request, pack_frame
+from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
 from kwire.net.address import Address
 from kwire.net.errors import BrokerConnectionError, FrameSizeError
+from kwire.schema import api_keys
 from kwire_c.plan import message_of
 
 _CHUNK = 1 << 16
@@ -68,7 +70,7 @@ class Channel:
     @classmethod
     async def open(
         cls, address: Address, *, tls: ssl.SSLContext | None = None, client_id: str | None = None,
-        max_frame: int = MAX_FRAME, timeout: float = 30, tolerated: Tolerated | None = None,
+        max_frame: int = MAX_FRAME_BYTES, timeout: float = 30, tolerated: Tolerated | None = None,
     ) -> Channel:  # fmt: skip
         """Connect (and shake hands, with tls). timeout: seconds of the handshake. Raises BrokerConnectionError.
 
@@ -99,7 +101,7 @@ class Channel:
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
         self._writer.write(pack_frame(frame))
         facts = message_of(message).facts
-        if facts.api_key == 0 and message.acks == 0:
+        if facts.api_key == api_keys.PRODUCE and message.acks == 0:
             return None
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (answer, facts.api_key, version)

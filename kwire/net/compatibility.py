@@ -8,10 +8,9 @@ from typing import NamedTuple
 from kwire import schema
 from kwire.net.api_versions import TELEMETRY, NodeApiVersions, api_name, is_broker_api, release_table
 from kwire.net.features import FEATURES
-from kwire.schema import NO_VERSIONS, Versions
+from kwire.schema import NO_VERSIONS, Versions, api_keys
 
 Range = tuple[int, int]
-_PRODUCE = 0
 
 
 class ReleaseMatch(NamedTuple):
@@ -35,7 +34,7 @@ class ReleaseMatch(NamedTuple):
 def match_release(api_versions: NodeApiVersions) -> ReleaseMatch:
     """The releases whose brokers offer what comes nearest to these ranges."""
     offered = {key: span for key, span in api_versions.ranges.items() if key not in TELEMETRY}
-    offered[_PRODUCE] = api_versions.spoken(_PRODUCE)
+    offered[api_keys.PRODUCE] = api_versions.spoken(api_keys.PRODUCE)
     apart = {
         release: min(_distance(release_table(release, kind), offered) for kind in ("broker", "zkBroker"))
         for release in schema.releases(old=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from kwire.codec.frames import MAX_FRAME
+from kwire.defaults import MAX_FRAME_BYTES
 from kwire.net import negotiation
 from kwire.net.address import Address, address
 from kwire.net.api_versions import NodeApiVersions, assumed_versions
@@ -47,8 +47,8 @@ class Connection:
         client_id: str | None = "kwire", timeout: float = 30, probe_timeout: float = 5,
         tls: bool | ssl.SSLContext = False,
         sasl: tuple[str, str, str] | TokenCallback | Credentials | None = None, assume_release: str | None = None,
-        deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False, max_frame: int = MAX_FRAME,
-        strict: bool = False,
+        deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False,
+        max_frame: int = MAX_FRAME_BYTES, strict: bool = False,
     ) -> None:  # fmt: skip
         self.address = where if isinstance(where, Address) else address(where)
         self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout

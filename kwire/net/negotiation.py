@@ -6,18 +6,15 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import kwire
 from kwire import messages, schema
 from kwire.errors import DecodeError, UnsupportedVersionError
 from kwire.net.api_versions import NodeApiVersions, api_key, api_name
 from kwire.net.channel import Channel
 from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.required_versions import Need, needs
-from kwire.schema import Versions
+from kwire.schema import Versions, api_keys
+from kwire.version import __version__
 from kwire_c.plan import message_of
-
-API_VERSIONS = 18
-_UNSUPPORTED = 35
 
 SOFTWARE = "kwire"
 
@@ -36,12 +33,12 @@ async def ask(channel: Channel, probe_timeout: float) -> NodeApiVersions:
     probe_timeout: seconds for each answer. Raises NoAnswer (silent: SilentBroker; or closed on the question), and
     BrokerConnectionError where what comes is no answer of Kafka.
     """
-    known = schema.api(API_VERSIONS)
+    known = schema.api(api_keys.API_VERSIONS)
     version = known.max_stable_version
     address = str(channel.address)
     while True:
         request = messages.ApiVersionsRequest(
-            client_software_name=SOFTWARE, client_software_version=kwire.__version__.replace("+", ".")
+            client_software_name=SOFTWARE, client_software_version=__version__.replace("+", ".")
         )
         try:
             async with asyncio.timeout(probe_timeout):
@@ -58,10 +55,13 @@ async def ask(channel: Channel, probe_timeout: float) -> NodeApiVersions:
             raise BrokerConnectionError(f"answers ApiVersions with what is none: {error}", address=address) from None
         if answer.error_code == 0:
             return _node_api_versions(answer)
-        if answer.error_code != _UNSUPPORTED or version == 0:
+        if answer.error_code != schema.ErrorCode.UNSUPPORTED_VERSION or version == 0:
             told = schema.ErrorCode(answer.error_code)
             raise BrokerConnectionError(f"refuses ApiVersions v{version}: {told.name}", address=address)
-        offered = [Versions(row.min_version, row.max_version) for row in answer.api_keys if row.api_key == API_VERSIONS]
+        offered = [
+            Versions(row.min_version, row.max_version) for row in answer.api_keys
+            if row.api_key == api_keys.API_VERSIONS
+        ]
         both = offered[0].overlap(Versions(0, version - 1)) if offered else Versions(0, 0)
         version = both.high if both else 0
 

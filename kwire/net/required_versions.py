@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kwire import messages, schema
-from kwire.schema import Field, Versions
+from kwire.schema import Field, Versions, api_keys
 from kwire.schema.definitions import LAST_VERSION
 
 
@@ -153,6 +153,8 @@ def _from(low: int, what: str) -> Need:
 
 # API key -> what a request of it means beyond its layout, as in the schemas' own notes and Kafka's request builders
 _RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
-    0: _produce, 2: _list_offsets, 3: _metadata, 10: _find_coordinator, 19: _create_topics,
-    29: _acl_user_resource, 30: _acl_user_resource, 31: _acl_user_resource,
+    api_keys.PRODUCE: _produce, api_keys.LIST_OFFSETS: _list_offsets, api_keys.METADATA: _metadata,
+    api_keys.FIND_COORDINATOR: _find_coordinator, api_keys.CREATE_TOPICS: _create_topics,
+    api_keys.DESCRIBE_ACLS: _acl_user_resource, api_keys.CREATE_ACLS: _acl_user_resource,
+    api_keys.DELETE_ACLS: _acl_user_resource,
 }  # fmt: skip

@@ -13,6 +13,7 @@ from kwire.net.channel import Channel
 from kwire.net.echo import quoted
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.negotiation import Chooser
+from kwire.schema import api_keys
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _OF_OTHERS = ("GSSAPI", "EXTERNAL", "DIGEST-MD5", "CRAM-MD5", "NTLM", "ANONYMOUS", "SCRAM-SHA-1", "AWS_MSK_IAM")
@@ -22,7 +23,6 @@ Token = str | tuple[str, dict[str, str]]
 TokenCallback = Callable[[], Token | Awaitable[Token]]
 _Dialogue = Generator[bytes, bytes, None]  # yields what to send, gets what came
 
-_HANDSHAKE, _AUTHENTICATE = 17, 36
 
 
 class Refused(Exception):
@@ -76,8 +76,8 @@ class Credentials:
         return quoted(text, [secret for secret in (self._password, *secrets) if secret])
 
     async def _authenticate(self, channel: Channel, chooser: Chooser) -> float:
-        version = chooser.newest(_HANDSHAKE)
-        framed = _AUTHENTICATE in chooser.api_versions.ranges and version >= 1
+        version = chooser.newest(api_keys.SASL_HANDSHAKE)
+        framed = api_keys.SASL_AUTHENTICATE in chooser.api_versions.ranges and version >= 1
         greeting = messages.SaslHandshakeRequest(mechanism=self.mechanism)
         handshake = await channel.request(greeting, version if framed else 0)
         if handshake.error_code:
@@ -90,7 +90,7 @@ class Credentials:
             while True:
                 if framed:
                     answer = await channel.request(
-                        messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(_AUTHENTICATE)
+                        messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(api_keys.SASL_AUTHENTICATE)
                     )
                     if answer.error_code:
                         told = self._quoted(answer.error_message or "", *self._sent)

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from kwire import __version__
-
-_HERE = Path(__file__).parent
+from kwire.pages.rendering import ASSETS, environment
 
 
 def audit_page(found: Mapping[str, Any]) -> str:
     """The page of an audit, as `kwire audit --json` has it. ImportError without jinja2 names the extra."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError("the HTML report needs jinja2: pip install 'kwire[report]'") from error
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style = (_HERE / "assets" / "style.css").read_text(encoding="utf-8")
+    style = (ASSETS / "style.css").read_text(encoding="utf-8")
     times = [use[end] for use in found["uses"] for end in ("first", "last") if use[end] is not None]
     broken = [use for use in found["uses"] if use["breaks"]]
-    return environment.get_template("audit.html").render(
-        found=found, style=style, kwire_version=__version__, broken=broken, users=_users(found["uses"]),
+    return environment().get_template("audit.html").render(
+        found=found, style=style, broken=broken, users=_users(found["uses"]),
         begin=_when(min(times)) if times else None, end=_when(max(times)) if times else None,
         requests=sum(use["count"] for use in found["uses"]),
     )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kwire import __version__, schema
+from kwire import schema
 from kwire.output import new_file
 from kwire.pages.notation import FieldRow, grammar, rows
+from kwire.pages.rendering import ASSETS, environment
 from kwire.schema import Api, ErrorCode, Message
 from kwire.schema.diff import difference, field_changes
 
-_HERE = Path(__file__).parent
 _MARK = Path("assets", "search-index.js")  # stands in every site, and is written first
 
 
@@ -47,25 +47,21 @@ def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None,
     before, or force: then pages of the same names are replaced, and nothing else is touched. done is called with the
     name of each page. Raises FileExistsError for another folder, OSError where it cannot be written.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.globals.update(kwire_version=__version__, releases=schema.releases())
+    templates = environment()
+    templates.globals["releases"] = schema.releases()
     out = Path(out)
     if not force and out.is_dir() and any(out.iterdir()) and not (out / _MARK).is_file():
         raise FileExistsError(17, "the folder holds other files (--force writes among them)", str(out))
     (out / "assets").mkdir(parents=True, exist_ok=True)
     index = json.dumps(list(_search_rows()), ensure_ascii=False, separators=(",", ":"))
     _write(out / _MARK, f"window.searchIndex = {index};\n".encode())
-    for asset in sorted((_HERE / "assets").iterdir()):
+    for asset in sorted(ASSETS.iterdir()):
         _write(out / "assets" / asset.name, asset.read_bytes())
     count = 0
     for name, template, values in _pages():
         page = out / name
         page.parent.mkdir(parents=True, exist_ok=True)
-        text = environment.get_template(template).render(root="../" * name.count("/"), **values)
+        text = templates.get_template(template).render(root="../" * name.count("/"), **values)
         _write(page, text.encode())
         done(name)
         count += 1

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kwire.errors import UnsupportedVersionError
-from kwire.schema import files
+from kwire.schema import api_keys, files
 from kwire_c.printable import brief
 
 LAST_VERSION = 32767  # the high end of an open range such as "3+"
@@ -158,9 +158,9 @@ class Message(NamedTuple):
         """
         flexible = version in self.flexible_versions
         if self.type == "request":
-            return 0 if self.api_key == 7 and version == 0 else 1 + flexible
+            return 0 if self.api_key == api_keys.CONTROLLED_SHUTDOWN and version == 0 else 1 + flexible
         if self.type == "response":
-            return 0 if self.api_key == 18 else int(flexible)
+            return 0 if self.api_key == api_keys.API_VERSIONS else int(flexible)
         raise ValueError(f"{self.name} is neither a request nor a response: it has no header")
 
     def walk(self) -> Iterator[tuple[str, Field]]:

@@ -12,8 +12,10 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-import kwire
 from kwire.capture import Exchange, Lost, captures, read_capture
+from kwire.codec.json import to_json
+from kwire.defaults import BATCH_ROWS
+from kwire.errors import KwireError
 from kwire.spark.schema import CORRUPT, arrow_schema
 from kwire.storage.filesystem import is_url, plain
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from kwire.spark.options import Options
 
-ROWS = 10_000
 _MOST_TEXT = 16 << 20  # characters of JSON in one Arrow batch
 
 COLUMNS: dict[str, spark.DataType] = {
@@ -94,7 +95,7 @@ class CaptureReader(DataSourceReader):
         shaper = _Rows(self.schema, self.options.mode)
         for event in read_capture(partition.path):
             shaper.add(event)
-            if len(shaper) >= ROWS or shaper.text > _MOST_TEXT:
+            if len(shaper) >= BATCH_ROWS or shaper.text > _MOST_TEXT:
                 yield shaper.batch()
         if len(shaper):
             yield shaper.batch()
@@ -131,7 +132,7 @@ class _Rows:
         try:
             for name in self.decoded:
                 row[name] = self._json(event, name)
-        except kwire.KwireError as error:
+        except KwireError as error:
             reason = f"{event.api} v{event.version}, correlation id {event.correlation_id}: {error} at {_place(event)}"
             if self.mode == "FAILFAST":
                 error.args = (reason, *error.args[1:])
@@ -155,7 +156,7 @@ class _Rows:
             return None
         found = event.decode_request() if name == "request" else event.decode_response()
         assert found is not None
-        text = json.dumps(kwire.to_json(found.message, found.version), ensure_ascii=False)
+        text = json.dumps(to_json(found.message, found.version), ensure_ascii=False)
         self.text += len(text)
         return text
 

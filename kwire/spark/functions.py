@@ -7,7 +7,10 @@ from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import kwire
+from kwire.codec.records import BadBatch, read_batches
+from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
+from kwire.errors import CorruptBatchError, LimitError
+from kwire.spark.options import DECODING_MODES, one_of
 from kwire.spark.payloads import located, payload_of, row_batches
 from kwire.spark.schema import CORRUPT, check_fields, fields_schema
 from kwire.spark.worker import settle
@@ -16,10 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-DEFAULT_FIELDS = ("offset", "timestamp", "key", "value")
-DEFAULT_MAX_BATCH_BYTES = 64 << 20
 OUTPUTS = ("tuple", "row", "arrow")
-MODES = ("FAILFAST", "PERMISSIVE")
 TIMESTAMP_TYPES = {"none": -1, "create": 0, "log_append": 1}
 
 # fields that all records of a batch share
@@ -39,8 +39,8 @@ class RecordDecoder:
 
     def __init__(self, fields: Iterable[str], output: str, mode: str, control: bool, max_batch_bytes: int) -> None:
         self.fields = check_fields(fields)
-        self.output = _one_of("output", output.lower(), OUTPUTS)
-        self.permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+        self.output = one_of("output", output.lower(), OUTPUTS)
+        self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
         self.control = control
         self.max_batch_bytes = max_batch_bytes
 
@@ -64,11 +64,11 @@ class RecordDecoder:
         for number, payload in enumerate(payloads):
             if payload is None:
                 continue
-            batches = kwire.read_batches(payload, errors="keep" if self.permissive else "raise",
+            batches = read_batches(payload, errors="keep" if self.permissive else "raise",
                                          max_batch_bytes=self.max_batch_bytes)
             try:
                 for batch in batches:
-                    if isinstance(batch, kwire.BadBatch):
+                    if isinstance(batch, BadBatch):
                         yield (*blank, str(located(batch.error, number)))
                     elif batch.is_control and not self.control:
                         continue
@@ -81,7 +81,7 @@ class RecordDecoder:
                             parts.append(repeat(None))
                         # the range, last in zip, would eat a row of the others when it ends: so it stands first
                         yield from (row[1:] for row in zip(range(len(batch)), *parts, strict=False))
-            except (kwire.CorruptBatchError, kwire.LimitError) as error:
+            except (CorruptBatchError, LimitError) as error:
                 raise located(error, number) from None
 
 
@@ -96,12 +96,12 @@ class _RowMaker:
 
 
 def decode_records(
-    fields: Iterable[str] = DEFAULT_FIELDS,
+    fields: Iterable[str] = RECORD_FIELDS,
     output: str = "tuple",
     mode: str = "FAILFAST",
     *,
     control: bool = False,
-    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> RecordDecoder:
     """Return a picklable callable for rdd.mapPartitions over record batches.
 
@@ -152,12 +152,12 @@ def _buffers(column: Any, name: str) -> Iterator[Any]:
 def records(
     df: DataFrame,
     column: str,
-    fields: Iterable[str] = DEFAULT_FIELDS,
+    fields: Iterable[str] = RECORD_FIELDS,
     mode: str = "FAILFAST",
     keep: Iterable[str] = (),
     *,
     control: bool = False,
-    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> DataFrame:
     """Return a DataFrame with one row a record, for a DataFrame with record batches in a binary column.
 
@@ -185,9 +185,3 @@ def records(
     shape = StructType([*(schema[name] for name in kept), *result.fields])
     chosen = df.select(*dict.fromkeys([column, *kept]))
     return chosen.mapInArrow(_ColumnDecoder(decoder, column, kept), shape)
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ValueError(f'{name} "{value}" is none of {", ".join(known)}')
-    return value

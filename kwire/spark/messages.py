@@ -11,15 +11,19 @@ from uuid import UUID
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-import kwire
 from kwire import schema
+from kwire.codec.frames import Response, decode_request, decode_request_header, decode_response
+from kwire.codec.json import to_json
+from kwire.codec.message_columns import columns_of
+from kwire.codec.messages import decode
+from kwire.errors import KwireError
+from kwire.spark.options import DECODING_MODES, one_of
 from kwire.spark.payloads import payload_of
 from kwire.spark.schema import CORRUPT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-MODES = ("FAILFAST", "PERMISSIVE")
 _UUID = pa.binary(16)
 _SPARK = {
     pa.bool_(): spark.BooleanType(), pa.int8(): spark.ByteType(), pa.int16(): spark.ShortType(),
@@ -30,13 +34,7 @@ _SPARK = {
 _WIDENED = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise ValueError(f'{name} "{value}" is none of {", ".join(known)}')
-    return value
-
-
-def _located(error: kwire.KwireError, number: int) -> kwire.KwireError:
+def _located(error: KwireError, number: int) -> KwireError:
     """The error with a text that says which payload of the partition."""
     error.args = (f"payload {number}: {error}",)
     return error
@@ -48,8 +46,8 @@ class MessageDecoder:
     def __init__(self, message: str, version: int, output: str, mode: str, lenient: bool) -> None:
         facts = schema.message(message)
         self.message, self.version, self.lenient = facts.name, facts.check(version), lenient
-        self.output = _one_of("output", output.lower(), ("json", "row"))
-        self.permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+        self.output = one_of("output", output.lower(), ("json", "row"))
+        self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
 
     def __call__(self, items: Iterable[Any]) -> Iterator[Any]:
         """Decode the payloads of one partition, lazily."""
@@ -60,8 +58,8 @@ class MessageDecoder:
             if payload is None:
                 continue
             try:
-                value = made(kwire.decode(self.message, self.version, payload, lenient=self.lenient))
-            except kwire.KwireError as error:
+                value = made(decode(self.message, self.version, payload, lenient=self.lenient))
+            except KwireError as error:
                 if not self.permissive:
                     raise _located(error, number) from None
                 yield self._marked(blank, f"payload {number}: {error}")
@@ -69,7 +67,7 @@ class MessageDecoder:
             yield self._marked(value, None) if self.permissive else value
 
     def _json(self, message: Any) -> str:
-        return json.dumps(kwire.to_json(message, self.version), ensure_ascii=False)
+        return json.dumps(to_json(message, self.version), ensure_ascii=False)
 
     def _marked(self, value: Any, reason: str | None) -> Any:
         if self.output == "json":
@@ -128,7 +126,7 @@ def decode_messages(
     """Return a picklable callable for rdd.mapPartitions over payloads of one message each.
 
     An item of the RDD is bytes (or any buffer), or a row or tuple with one binary column; None gives nothing.
-    output: "json" (str, as kwire.to_json) or "row" (pyspark Rows of the version's fields); mode: "FAILFAST" raises
+    output: "json" (str, as to_json) or "row" (pyspark Rows of the version's fields); mode: "FAILFAST" raises
     DecodeError with the number of the payload, "PERMISSIVE" gives (json, reason) tuples, or rows with _corrupt_record
     last: one of the two is null. Raises UnsupportedVersionError, ValueError for an unknown name.
     """
@@ -139,8 +137,8 @@ class FrameDecoder:
     """What decode_frames returns: call it with the items of one RDD partition. It pickles."""
 
     def __init__(self, kind: str, mode: str, api: int | str | None, version: int | None, lenient: bool) -> None:
-        self.kind = _one_of("kind", kind.lower(), ("request", "response"))
-        self.permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+        self.kind = one_of("kind", kind.lower(), ("request", "response"))
+        self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
         if (api is None) != (version is None) or (api is not None and kind == "request"):
             raise ValueError("api and version go together, and with responses")
         self.api, self.version, self.lenient = api, version, lenient
@@ -153,7 +151,7 @@ class FrameDecoder:
                 continue
             try:
                 row = one(item)
-            except kwire.KwireError as error:
+            except KwireError as error:
                 if not self.permissive:
                     raise _located(error, number) from None
                 yield (None, None, None, None, None, f"payload {number}: {error}")
@@ -165,15 +163,15 @@ class FrameDecoder:
         payload = payload_of(item)
         if payload is None:
             return None
-        seen = kwire.decode_request(payload, lenient=self.lenient)
-        value = json.dumps(kwire.to_json(seen.message, seen.version), ensure_ascii=False)
+        seen = decode_request(payload, lenient=self.lenient)
+        value = json.dumps(to_json(seen.message, seen.version), ensure_ascii=False)
         return seen.api_key, seen.version, seen.correlation_id, seen.client_id, value
 
     def _answer(self, item: Any) -> tuple[Any, ...] | None:
         payload = payload_of(item)
         if payload is None:
             return None
-        seen = kwire.decode_response(payload, api=self.api, version=self.version, lenient=self.lenient)
+        seen = decode_response(payload, api=self.api, version=self.version, lenient=self.lenient)
         return self._told(seen, None)
 
     def _response(self, item: Any) -> tuple[Any, ...] | None:
@@ -182,11 +180,11 @@ class FrameDecoder:
         frame, head = (payload_of(part) if part is not None else None for part in item)
         if frame is None or head is None:
             return None
-        header = kwire.decode_request_header(head)
-        return self._told(kwire.decode_response(frame, header, lenient=self.lenient), header.client_id)
+        header = decode_request_header(head)
+        return self._told(decode_response(frame, header, lenient=self.lenient), header.client_id)
 
-    def _told(self, seen: kwire.Response, client_id: str | None) -> tuple[Any, ...]:
-        value = json.dumps(kwire.to_json(seen.message, seen.version), ensure_ascii=False)
+    def _told(self, seen: Response, client_id: str | None) -> tuple[Any, ...]:
+        value = json.dumps(to_json(seen.message, seen.version), ensure_ascii=False)
         return seen.api_key, seen.version, seen.correlation_id, client_id, value
 
 
@@ -219,12 +217,12 @@ def from_wire(
     """
 
     facts = schema.message(message)
-    permissive = _one_of("mode", mode.upper(), MODES) == "PERMISSIVE"
+    permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
     return _struct_column(column, facts.name, facts.check(version), permissive, lenient)
 
 
 def _spark_type(kind: pa.DataType) -> spark.DataType:
-    """Spark's type for a column of kwire.columns_of."""
+    """Spark's type for a column of columns_of."""
     if pa.types.is_struct(kind):
         fields = [kind.field(at) for at in range(kind.num_fields)]
         return spark.StructType([spark.StructField(field.name, _spark_type(field.type)) for field in fields])
@@ -262,12 +260,12 @@ class StructReader:
     def __call__(self, payloads: pa.Array) -> pa.Array:
         """A struct a payload."""
         there = [(at, value.as_buffer()) for at, value in enumerate(payloads) if value.is_valid]
-        columns = kwire.columns_of(
+        columns = columns_of(
             self.message, self.version, [data for _, data in there], lenient=self.lenient, errors="keep"
         )
         if columns.bad and not self.permissive:
             row = columns.bad[0]
-            raise kwire.KwireError(f"row {there[row.number][0]} of its Arrow batch: {row.error}")
+            raise KwireError(f"row {there[row.number][0]} of its Arrow batch: {row.error}")
         bad = {row.number for row in columns.bad}
         rows: list[int | None] = [None] * len(payloads)
         number = 0
@@ -282,7 +280,7 @@ def _struct_column(column: Any, message: str, version: int, permissive: bool, le
     """The struct Column of a binary column: by arrow_udf where Spark has it, else by pandas_udf."""
     from pyspark.sql import functions
 
-    kind = _spark_type(pa.array(kwire.columns_of(message, version, [])["message"]).type)
+    kind = _spark_type(pa.array(columns_of(message, version, [])["message"]).type)
     reader = StructReader(message, version, permissive, lenient)
     chosen = functions.col(column) if isinstance(column, str) else column
     if hasattr(functions, "arrow_udf"):

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from kwire.defaults import MAX_BATCH_BYTES
+
 EARLIEST = -2
 LATEST = -1
 
 KINDS = ("records", "capture")
 PLANNED_KINDS = ("metadata", "offsets", "transactions")
-MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
-DEFAULT_MAX_BATCH_BYTES = 64 << 20
+DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the functions; the data source has one more
+MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
 
 NAMES = (
@@ -50,7 +52,7 @@ class Options:
     include_headers: bool = False
     read_committed: bool = False
     mode: str = "FAILFAST"
-    max_batch_bytes: int = DEFAULT_MAX_BATCH_BYTES
+    max_batch_bytes: int = MAX_BATCH_BYTES
     partition_bytes: int = DEFAULT_PARTITION_BYTES
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
@@ -103,13 +105,20 @@ def parse(given: Mapping[str, str]) -> Options:
         include_headers=_boolean("includeHeaders", options.get("includeheaders", "false")),
         read_committed=_boolean("readCommitted", options.get("readcommitted", "false")),
         mode=mode,
-        max_batch_bytes=_size("maxBatchBytes", options.get("maxbatchbytes"), DEFAULT_MAX_BATCH_BYTES),
+        max_batch_bytes=_size("maxBatchBytes", options.get("maxbatchbytes"), MAX_BATCH_BYTES),
         partition_bytes=_size("partitionBytes", options.get("partitionbytes"), DEFAULT_PARTITION_BYTES),
         max_bytes_per_trigger=None if trigger is None else _size("maxBytesPerTrigger", trigger, 0),
         fail_on_data_loss=_boolean("failOnDataLoss", options.get("failondataloss", "true")),
         push_filters=_boolean("pushFilters", options.get("pushfilters", "false")),
         storage_options=_storage_options(options.get("storageoptions", "{}")),
     )
+
+
+def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    """The value, if it is one of those known. Raises ValueError that names the argument."""
+    if value not in known:
+        raise ValueError(f'{name} "{value}" is none of {", ".join(known)}')
+    return value
 
 
 def _check_names(options: Mapping[str, str]) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-import kwire
+from kwire.codec import record_columns
+from kwire.codec.records import BadBatch, read_batches
+from kwire.defaults import BATCH_ROWS
+from kwire.errors import CorruptBatchError, KwireError, LimitError
 from kwire.spark.schema import arrow_schema, as_spark_array, fields_schema
 
-ROWS = 10_000
 # a group ends when it has so many bytes, so that large values and high compression stay small in memory
 GROUP_BYTES = 8 << 20
 GROUP_PACKED_BYTES = 512 << 10
@@ -34,7 +36,7 @@ def payload_of(item: Any) -> Any:
 
 def located(error: Any, number: int, shift: int = 0) -> Any:
     """Return error with a text that says which payload of the partition, and where in it; shift: added to the byte."""
-    corrupt = isinstance(error, kwire.CorruptBatchError)
+    corrupt = isinstance(error, CorruptBatchError)
     position = (error.position if corrupt else error.offset) + shift
     place = f"payload {number}, {f'offset {error.offset}, ' if corrupt else ''}byte {position}"
     if corrupt:
@@ -55,7 +57,7 @@ class _Piece:
 
 
 def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
-    """Pieces for about ROWS rows at a time, cut where batches begin; a bad header keeps the rest of its payload."""
+    """Pieces for about 10,000 rows at a time, cut where batches begin; a bad header keeps the rest of its payload."""
     group: list[_Piece] = []
     room = 1.0
     for number, payload in enumerate(payloads):
@@ -64,18 +66,18 @@ def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
         data = memoryview(payload).cast("B")
         start = at = 0
         try:
-            for batch in kwire.read_batches(data, verify_crc=False):
+            for batch in read_batches(data, verify_crc=False):
                 size = batch.size
                 at += size
                 packed = batch.codec != "none"
                 rows = size // BYTES_A_LEGACY_ROW if packed and batch.magic < 2 else len(batch)
-                room -= max(rows / ROWS, size / (GROUP_PACKED_BYTES if packed else GROUP_BYTES))
+                room -= max(rows / BATCH_ROWS, size / (GROUP_PACKED_BYTES if packed else GROUP_BYTES))
                 if room <= 0:
                     group.append(_Piece(number, start, data[start:at]))
                     yield group
                     group, room, start = [], 1.0, at
             end = at
-        except kwire.KwireError:
+        except KwireError:
             end = len(data)
         if end > start:
             group.append(_Piece(number, start, data[start:end]))
@@ -97,11 +99,11 @@ def row_batches(
     for group in _groups(payloads):
         try:
             rows, numbers = maker.rows([piece.data for piece in group], group)
-        except (kwire.CorruptBatchError, kwire.LimitError):
+        except (CorruptBatchError, LimitError):
             yield from maker.one_by_one(group)
             continue
-        for at in range(0, rows.num_rows, 2 * ROWS) if rows.num_rows > 2 * ROWS else (0,):
-            size = 2 * ROWS
+        for at in range(0, rows.num_rows, 2 * BATCH_ROWS) if rows.num_rows > 2 * BATCH_ROWS else (0,):
+            size = 2 * BATCH_ROWS
             if rows.num_rows:
                 yield rows.slice(at, size), None if numbers is None else numbers.slice(at, size)
 
@@ -120,7 +122,7 @@ class _Maker:
         self.options: dict[str, Any] = {"control": control, "max_batch_bytes": max_batch_bytes}
 
     def rows(self, data: list[Any], pieces: list[_Piece]) -> tuple[pa.RecordBatch, pa.Array | None]:
-        columns = kwire.columns(data, self.asked, **self.options)
+        columns = record_columns.columns(data, self.asked, **self.options)
         source = pa.array(columns["source"]) if len(self.asked) > len(self.fields) and "source" in self.asked else None
         arrays = []
         for name, field in zip(self.fields, self.schema, strict=False):
@@ -138,8 +140,8 @@ class _Maker:
     def one_by_one(self, group: list[_Piece]) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
         """The same batch by batch, where one of them is bad: a row with the reason, or the error with its place."""
         for piece in group:
-            for batch in kwire.read_batches(piece.data, errors="keep", max_batch_bytes=self.options["max_batch_bytes"]):
-                if isinstance(batch, kwire.BadBatch):
+            for batch in read_batches(piece.data, errors="keep", max_batch_bytes=self.options["max_batch_bytes"]):
+                if isinstance(batch, BadBatch):
                     error = located(batch.error, piece.number, piece.shift)
                     if not self.permissive:
                         raise error

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader
 
-import kwire
+from kwire.defaults import BATCH_ROWS
+from kwire.errors import CorruptBatchError, LimitError, MissingCodecError
 from kwire.spark.options import Options
 from kwire.spark.partitions import Pushed, SegmentRange, opened, ranges
 from kwire.spark.pushdown import PushFilters
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-ROWS = 10_000
 
 
 class SegmentReader(DataSourceReader):
@@ -56,7 +56,7 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
         shaper.fields,
         start=task.start,
         end=task.end,
-        rows=ROWS,
+        rows=BATCH_ROWS,
         start_offset=bounds.start_offset,
         end_offset=bounds.end_offset,
         start_timestamp=bounds.start_timestamp,
@@ -72,10 +72,10 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
                 yield shaper.rows(columns)
             if options.mode == "PERMISSIVE" and columns.bad:
                 yield shaper.bad([_place(bad.error, file.path) for bad in columns.bad])
-    except (kwire.CorruptBatchError, kwire.LimitError) as error:
+    except (CorruptBatchError, LimitError) as error:
         error.args = (_place(error, file.path)[0],)
         raise
-    except kwire.MissingCodecError as error:
+    except MissingCodecError as error:
         error.args = (f"{error} (needed for {file.path})",)
         raise
     # a file that has grown meanwhile is for the next read
@@ -90,7 +90,7 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
 
 def _place(error: Any, path: str) -> tuple[str, int | None]:
     """The text for one bad batch, and its base offset (None where it cannot be read)."""
-    corrupt = isinstance(error, kwire.CorruptBatchError)
+    corrupt = isinstance(error, CorruptBatchError)
     position = error.position if corrupt else error.offset
     offset = error.offset if corrupt else getattr(error, "base_offset", -1)
     return f"{error.reason} at {path}, offset {offset}, byte {position}", offset if offset >= 0 else None

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-import kwire
+from kwire.codec.records import BadBatch
+from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.partitions import SegmentRange, by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_range
@@ -143,7 +144,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _lost(self, text: str) -> None:
         if self.options.fail_on_data_loss:
-            raise kwire.KwireError(f'{text} (option failOnDataLoss "false" goes on behind them)')
+            raise KwireError(f'{text} (option failOnDataLoss "false" goes on behind them)')
         if (text, 0) not in self.warned:
             self.warned.add((text, 0))
             warnings.warn(text, RuntimeWarning, stacklevel=2)
@@ -183,7 +184,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     if most is not None and end - position >= most:
                         return end, offset
                 break
-            except kwire.CorruptBatchError:
+            except CorruptBatchError:
                 sound = _next_sound(segment, end + 1, file.size)
                 if sound is None:
                     if closed or self.options.mode == "FAILFAST":
@@ -260,6 +261,6 @@ def _name(file: SegmentFile) -> str:
 def _next_sound(segment: LogSegment, position: int, end: int) -> int | None:
     """Return the byte of the next sound batch at or behind position, None if there is none before end."""
     for found in segment.batches(position, end, errors="keep"):
-        if not isinstance(found, kwire.BadBatch):
+        if not isinstance(found, BadBatch):
             return int(found.position)
     return None

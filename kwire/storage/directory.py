@@ -6,10 +6,11 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from kwire.defaults import RECORD_FIELDS
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import SegmentFile, discover, offset_in_name
 from kwire.storage.segment import LogSegment, PartitionSegments
-from kwire.storage.segment_reader import FIELDS, gather_all
+from kwire.storage.segment_reader import gather_all
 from kwire.storage.verify import Finding, verify_partition
 from kwire_c.printable import printable
 
@@ -44,7 +45,7 @@ class Partition:
 
     def columns(
         self,
-        fields: Sequence[str] = FIELDS,
+        fields: Sequence[str] = RECORD_FIELDS,
         *,
         start_offset: int | None = None,
         end_offset: int | None = None,
@@ -56,7 +57,7 @@ class Partition:
 
     def column_batches(
         self,
-        fields: Sequence[str] = FIELDS,
+        fields: Sequence[str] = RECORD_FIELDS,
         *,
         start_offset: int | None = None,
         end_offset: int | None = None,
@@ -125,11 +126,11 @@ class LogDirectory:
         for partition in self.partitions:
             yield from partition.read(**options)
 
-    def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
+    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
         """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
         return gather_all(self.segments, fields, **options)
 
-    def column_batches(self, fields: Sequence[str] = FIELDS, **options: Any) -> Iterator[Any]:
+    def column_batches(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for partition in self.partitions:
             yield from partition.column_batches(fields, **options)

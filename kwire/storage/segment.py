@@ -7,21 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
 from kwire.storage.filesystem import is_url, located, open_source, plain
-from kwire.storage.segment_reader import FIELDS, ColumnBatches, SegmentBatches, gather_all
+from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
 from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
 
 if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
-
-__all__ = ["FIELDS", "LogSegment"]
 
 
 class PartitionSegments:
@@ -226,7 +225,7 @@ class LogSegment:
         *,
         verify_crc: bool = True,
         errors: str = "raise",
-        max_batch_bytes: int = 64 << 20,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
     ) -> SegmentBatches:
         """RecordBatch by RecordBatch (.position is the byte in the file), as kwire.read_batches, window by window.
@@ -249,7 +248,7 @@ class LogSegment:
         committed: bool = False,
         control: bool = False,
         verify_crc: bool = True,
-        max_batch_bytes: int = 64 << 20,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
     ) -> Iterator[Any]:
         """The Records of the range, in order; control records only with control=True.
 
@@ -271,15 +270,15 @@ class LogSegment:
         except KwireError as error:
             raise located(error, self.path) from error.__cause__
 
-    def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
+    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
         """RecordColumns of the whole range in one piece, as kwire.columns; keywords as column_batches (no rows)."""
         return gather_all([self], fields, **options)
 
     def column_batches(
         self,
-        fields: Sequence[str] = FIELDS,
+        fields: Sequence[str] = RECORD_FIELDS,
         *,
-        rows: int = 10_000,
+        rows: int = BATCH_ROWS,
         start: int = 0,
         end: int | None = None,
         start_offset: int | None = None,
@@ -292,7 +291,7 @@ class LogSegment:
         views: bool = False,
         verify_crc: bool = True,
         errors: str = "raise",
-        max_batch_bytes: int = 64 << 20,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> ColumnBatches:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kwire.codec.record_columns import gather_columns
-from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
+from kwire.codec.records import BadBatch, read_batches
+from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import located
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
 _PIECE_BYTES = 16 << 20  # of a segment, in one piece of columns; decompressed too
-FIELDS = ("offset", "timestamp", "key", "value")
 
 
 class SegmentBatches:
@@ -106,7 +106,7 @@ class ColumnBatches:
         *,
         start: int = 0,
         end: int | None = None,
-        rows: int = 10_000,
+        rows: int = BATCH_ROWS,
         committed: bool = False,
         transactions: Transactions | None = None,
         errors: str = "raise",

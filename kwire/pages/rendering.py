@@ -1,0 +1,28 @@
+"""HTML out of the templates beside this file: one Jinja environment for all pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kwire.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_HERE = Path(__file__).parent
+ASSETS = _HERE / "assets"
+
+
+def environment() -> Environment:
+    """The environment that all pages are made with. ImportError without jinja2 names the extra."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("HTML pages need jinja2: pip install 'kwire[report]'") from error
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["kwire_version"] = __version__
+    return made
