@@ -3,7 +3,7 @@
 Switches (environment): KWIRE_DEBUG=1 keeps symbols and -O0, KWIRE_SANITIZE=1 adds ASan and UBSan,
 KWIRE_FUZZ=1 (with CC=clang) ASan and libFuzzer's counters, KWIRE_COVERAGE=1 Cython line tracing and gcov,
 KWIRE_PLANT=1 plants an out-of-bounds read for the tests that show the sanitisers awake.
-KWIRE_ONLY=records,columns builds these extensions alone.
+KWIRE_ONLY=record_batch,columns builds these extensions alone.
 """
 
 import copy
@@ -21,19 +21,19 @@ from setuptools.command.build_ext import build_ext
 
 # extension -> the files of kwire_c/core linked into it besides its own .pyx
 EXTENSIONS = {
-    "cursor": [],
+    "varint": [],
     "crc32c": ["kwire_c/core/crc32c.c", "kwire_c/core/crc32c_x86.c", "kwire_c/core/crc32c_arm.c"],
     "block": [],
-    "frames": ["kwire_c/core/frames.c"],
+    "containers": ["kwire_c/core/containers.c"],
     "heads": ["kwire_c/core/batch.c"],
-    "records": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
+    "record_batch": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
     "batches": ["kwire_c/core/batch.c"],
     "rows": ["kwire_c/core/batch.c"],
-    "build": [],
+    "batch_builder": [],
     "decode": [],
     "encode": [],
-    "instance": [],
-    "jsonable": [],
+    "message_class": [],
+    "json": [],
     "plan": [],
     "reader": ["kwire_c/core/utf8.c"],
     "sinks": ["kwire_c/core/sink.c"],
@@ -44,7 +44,7 @@ EXTENSIONS = {
     "casts": [],
     "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
     "gather": ["kwire_c/core/batch.c"],
-    "scan": ["kwire_c/core/scan.c"],
+    "log_scan": ["kwire_c/core/log_scan.c"],
 }
 
 

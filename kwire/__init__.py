@@ -44,14 +44,14 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.codec.stored import encode_metadata_record as encode_metadata_record
     from kwire.codec.stored import encode_remote_log_record as encode_remote_log_record
     from kwire_c.crc32c import crc32c as crc32c
-    from kwire_c.failure import CorruptBatchError as CorruptBatchError
-    from kwire_c.failure import DecodeError as DecodeError
-    from kwire_c.failure import EncodeError as EncodeError
-    from kwire_c.failure import KwireError as KwireError
-    from kwire_c.failure import LimitError as LimitError
-    from kwire_c.failure import MissingCodecError as MissingCodecError
-    from kwire_c.failure import ObsoleteBrokerVersion as ObsoleteBrokerVersion
-    from kwire_c.failure import UnsupportedVersionError as UnsupportedVersionError
+    from kwire_c.errors import CorruptBatchError as CorruptBatchError
+    from kwire_c.errors import DecodeError as DecodeError
+    from kwire_c.errors import EncodeError as EncodeError
+    from kwire_c.errors import KwireError as KwireError
+    from kwire_c.errors import LimitError as LimitError
+    from kwire_c.errors import MissingCodecError as MissingCodecError
+    from kwire_c.errors import ObsoleteBrokerVersion as ObsoleteBrokerVersion
+    from kwire_c.errors import UnsupportedVersionError as UnsupportedVersionError
 
 __version__ = "0.1.0"
 
@@ -81,7 +81,7 @@ _HOME = {
             "CorruptBatchError", "DecodeError", "EncodeError", "KwireError", "LimitError", "MissingCodecError",
             "ObsoleteBrokerVersion", "UnsupportedVersionError",
         ),
-        "kwire_c.failure",
+        "kwire_c.errors",
     ),
     **dict.fromkeys(("Column", "RecordColumns", "columns"), "kwire.codec.columns"),
     **dict.fromkeys(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwire import schema
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 from kwire_c.plan import message_of, set_source
 
 set_source(schema.message)

@@ -1,6 +1,6 @@
 """Records in Arrow arrays of any library, taken in through the Arrow C interfaces for build_batches."""
 
-from kwire_c.failure import EncodeError
+from kwire_c.errors import EncodeError
 from kwire_c.printable import brief, printable
 
 from cpython.exc cimport PyErr_CheckSignals

@@ -1,6 +1,6 @@
 """The batches of one input in order, and the bytes that are none."""
 
-from kwire_c.failure import DecodeError, KwireError, MissingCodecError
+from kwire_c.errors import DecodeError, KwireError, MissingCodecError
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, uint8_t
@@ -18,7 +18,7 @@ from kwire_c.batch cimport (
 from kwire_c.block cimport Block, pin
 from kwire_c.heads cimport checksum_holds, corrupt, partial_batch
 from kwire_c.integers cimport clipped
-from kwire_c.records cimport RecordBatch, new_batch
+from kwire_c.record_batch cimport RecordBatch, new_batch
 
 
 @cython.final

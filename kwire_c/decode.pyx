@@ -5,10 +5,10 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
-from kwire_c.failure import DecodeError
+from kwire_c.errors import DecodeError
 from kwire_c.report import decode_error
 
-from kwire_c.instance cimport kw_new_instance
+from kwire_c.message_class cimport kw_new_instance
 from kwire_c.integers cimport clipped
 from kwire_c.plan cimport KW_PYTHON, KW_TRAILING, Message, find, kw_cursor_set, kw_fail, kw_plan
 from kwire_c.reader cimport Walk, raise_set, read_struct

@@ -1,6 +1,6 @@
 """Reading batches of many inputs into columns, and which transactions were aborted."""
 
-from kwire_c.failure import KwireError, LimitError, MissingCodecError
+from kwire_c.errors import KwireError, LimitError, MissingCodecError
 from kwire_c.batches import BadBatch
 
 from cpython.bytes cimport PyBytes_FromStringAndSize

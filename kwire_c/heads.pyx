@@ -2,7 +2,7 @@
 
 import zlib
 
-from kwire_c.failure import CorruptBatchError, LimitError
+from kwire_c.errors import CorruptBatchError, LimitError
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.memoryview cimport PyMemoryView_FromMemory

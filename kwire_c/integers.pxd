@@ -19,7 +19,7 @@ cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) e
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if not overflow and low <= number <= high:
         return number
-    from kwire_c.failure import EncodeError
+    from kwire_c.errors import EncodeError
 
     found = "a number past 64 bits" if overflow else brief(value)
     raise EncodeError(f"{found} is not between {low} and {high}", path=name)

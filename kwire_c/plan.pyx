@@ -6,9 +6,9 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 
-from kwire_c.instance cimport KW_UNKNOWN_AT, Struct, kw_closure, make_type
+from kwire_c.message_class cimport KW_UNKNOWN_AT, Struct, kw_closure, make_type
 from kwire_c.integers cimport brief
 from kwire_c.sealed cimport seal
 

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
 
-from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, kw_new_instance, make_uuid, new_span, slot_equal
+from kwire_c.message_class cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, kw_new_instance, make_uuid, new_span, slot_equal
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BAD_BOOL, KW_BAD_MARK, KW_BAD_UTF8,
                            KW_BYTES, KW_COMPACT, KW_COUNT, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_MAX_STRING,
                            KW_MAX_TAG, KW_NULL, KW_NULLABLE, KW_PYTHON, KW_RECORDS, KW_RUN, KW_SHORT, KW_STRING,

@@ -1,8 +1,8 @@
-# The records that a batch is built of, for kwire_c.build.
+# The records that a batch is built of, for kwire_c.batch_builder.
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from kwire_c.records cimport Record
+from kwire_c.record_batch cimport Record
 
 
 cdef extern from *:

@@ -1,6 +1,6 @@
 """The records that a batch is built of, as the user gave them: read one after another."""
 
-from kwire_c.failure import EncodeError
+from kwire_c.errors import EncodeError
 
 from cpython.object cimport PyObject
 from libc.stdint cimport INT32_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -11,8 +11,8 @@ cimport cython
 
 from kwire_c.batch cimport KW_BATCH_OK, kw_header_read, kw_heads
 from kwire_c.block cimport Block, pin
-from kwire_c.cursor cimport kw_copy, kw_write_uvarint, kw_zigzag32
-from kwire_c.records cimport Record
+from kwire_c.varint cimport kw_copy, kw_write_uvarint, kw_zigzag32
+from kwire_c.record_batch cimport Record
 
 
 cdef extern from "Python.h":

@@ -9,11 +9,11 @@ from libc.stdlib cimport calloc, free, realloc
 import sys
 
 from kwire_c.decode import decode
-from kwire_c.failure import LimitError
+from kwire_c.errors import LimitError
 
 from kwire_c.arrow cimport Node, make_node
 from kwire_c.columns cimport buffer_free, buffer_grow, kw_buffer
-from kwire_c.instance cimport KW_PLACE, KW_SLOT, Span, fallback, take_uuid
+from kwire_c.message_class cimport KW_PLACE, KW_SLOT, Span, fallback, take_uuid
 from kwire_c.plan cimport (KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_COMPACT, KW_RECORDS,
                            KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_cursor, kw_cursor_set, kw_field,
                            kw_op, kw_plan, kw_width)

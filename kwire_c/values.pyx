@@ -4,9 +4,9 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport INT64_MIN, int64_t, uint32_t, uint8_t
 from libc.string cimport memcpy
 
-from kwire_c.failure import EncodeError
+from kwire_c.errors import EncodeError
 
-from kwire_c.instance cimport is_uuid, take_uuid
+from kwire_c.message_class cimport is_uuid, take_uuid
 from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_BOOL, KW_FLOAT64, KW_STRING, KW_STRUCT, KW_UUID, kw_cursor, kw_cursor_set, kw_failure,
                            kw_field, kw_has, kw_take_uvarint, kw_width)

@@ -7,7 +7,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 from libc.stdlib cimport realloc
 from libc.string cimport memcmp, memcpy, memmove
 
-from kwire_c.instance cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, slot_equal, take_uuid
+from kwire_c.message_class cimport KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, slot_equal, take_uuid
 from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BYTES, KW_COMPACT, KW_INT16, KW_INT32,
                            KW_INT64, KW_INT8, KW_MAX_STRING, KW_MAX_TAG, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING,

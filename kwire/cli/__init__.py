@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kwire: the command line needs {missing.name}: pip install 'kwire[cli]'", file=sys.stderr)
         return 2
     from kwire.cli.root import root
-    from kwire_c.failure import KwireError
+    from kwire_c.errors import KwireError
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal's encoding lacks is escaped, too

@@ -15,7 +15,7 @@ from kwire.capture.files import captures, read_capture
 from kwire.capture.frame_files import is_frame_file, pair_of
 from kwire.cli.terminal import as_text, console, print_json, progress
 from kwire.output import new_file
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 
 
 class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]

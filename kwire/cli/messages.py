@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 import kwire
 from kwire import schema
 from kwire.cli.terminal import print_json
-from kwire_c.jsonable import strict_base64
+from kwire_c.json import strict_base64
 
 _SPACE = re.compile(r"\s*")
 FORMATS = click.Choice(("hex", "base64", "raw"))

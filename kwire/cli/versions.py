@@ -15,7 +15,7 @@ from kwire.net.connection import Options
 from kwire.net.guess import against, guess
 from kwire.net.listing import against_text, as_json, feature_text, kip97_listing, tool_listing
 from kwire.net.offer import Offer
-from kwire_c.failure import KwireError
+from kwire_c.errors import KwireError
 from kwire_c.printable import printable
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from kwire_c.codecs import CODECS
-from kwire_c.failure import CorruptBatchError, EncodeError, MissingCodecError
+from kwire_c.errors import CorruptBatchError, EncodeError, MissingCodecError
 from kwire_c.printable import brief
 
 Decompress = Callable[[Any, int, int], Any]

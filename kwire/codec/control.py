@@ -6,7 +6,7 @@ from typing import Any
 
 from kwire.codec.messages import decode
 from kwire.schema.kinds import record_types
-from kwire_c.failure import DecodeError
+from kwire_c.errors import DecodeError
 from kwire_c.plan import message_of
 
 

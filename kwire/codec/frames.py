@@ -11,7 +11,7 @@ from kwire import messages, schema
 from kwire.schema import files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_behind
-from kwire_c.failure import DecodeError, KwireError, LimitError, UnsupportedVersionError
+from kwire_c.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 

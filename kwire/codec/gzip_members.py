@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from kwire_c.failure import CorruptBatchError, EncodeError, LimitError
+from kwire_c.errors import CorruptBatchError, EncodeError, LimitError
 from kwire_c.printable import brief
 
 _inflater: Any

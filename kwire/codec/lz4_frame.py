@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwire_c.failure import CorruptBatchError, EncodeError, KwireError, LimitError, MissingCodecError
-from kwire_c.frames import Lz4Blocks, Room, xxh32
+from kwire_c.containers import Lz4Blocks, Room, xxh32
+from kwire_c.errors import CorruptBatchError, EncodeError, KwireError, LimitError, MissingCodecError
 from kwire_c.printable import brief
 
 cramjam: Any

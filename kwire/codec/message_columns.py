@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import kwire.messages  # gives the engine its facts
 from kwire_c.arrow import export_array, export_schema, export_stream
-from kwire_c.failure import KwireError, LimitError
+from kwire_c.errors import KwireError, LimitError
 from kwire_c.sinks import Gatherer, table_node
 
 __all__ = ["BadMessage", "MessageColumn", "MessageColumns", "columns_of"]

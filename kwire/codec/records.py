@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from kwire.codec import compression
-from kwire_c import build, heads, records
+from kwire_c import batch_builder, heads, record_batch
+from kwire_c.batch_builder import build_batch, build_batches
 from kwire_c.batches import BadBatch, BatchIterator
-from kwire_c.build import build_batch, build_batches
-from kwire_c.records import Record, RecordBatch
+from kwire_c.record_batch import Record, RecordBatch
 
 __all__ = [
     "MAX_BATCH_BYTES",
@@ -31,8 +31,8 @@ def _decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, 
 
 
 heads.set_decompressor(compression.decompress)
-records.set_control_decoder(_decode_control)
-build.set_compressor(compression.compress)
+record_batch.set_control_decoder(_decode_control)
+batch_builder.set_compressor(compression.compress)
 
 
 def read_batches(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire import messages
 from kwire.schema import record_type, record_types
-from kwire_c.cursor import write_unsigned_varint
 from kwire_c.decode import decode
 from kwire_c.encode import encode
-from kwire_c.failure import DecodeError, EncodeError, UnsupportedVersionError
+from kwire_c.errors import DecodeError, EncodeError, UnsupportedVersionError
 from kwire_c.plan import message_of
+from kwire_c.varint import write_unsigned_varint
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

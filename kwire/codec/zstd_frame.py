@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from kwire_c.failure import CorruptBatchError, EncodeError, LimitError, MissingCodecError
-from kwire_c.frames import Room, ZstdFrames
+from kwire_c.containers import Room, ZstdFrames
+from kwire_c.errors import CorruptBatchError, EncodeError, LimitError, MissingCodecError
 from kwire_c.printable import brief
 
 zstandard: Any

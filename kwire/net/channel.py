@@ -14,7 +14,7 @@ from typing import Any
 from kwire.codec.frames import MAX_FRAME, FrameReader, decode_response, encode_request, pack_frame
 from kwire.net.address import Address
 from kwire.net.failure import BrokerConnectionError, FrameSizeError
-from kwire_c.failure import DecodeError, LimitError
+from kwire_c.errors import DecodeError, LimitError
 from kwire_c.plan import message_of
 
 _CHUNK = 1 << 16

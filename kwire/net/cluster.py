@@ -13,7 +13,7 @@ from kwire.net.connection import Connection, Options
 from kwire.net.failure import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
 from kwire.net.offer import Offer, api_name, intersection
-from kwire_c.failure import DecodeError, KwireError, UnsupportedVersionError
+from kwire_c.errors import DecodeError, KwireError, UnsupportedVersionError
 
 
 class Broker(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire_c.failure import KwireError, LimitError
+from kwire_c.errors import KwireError, LimitError
 from kwire_c.printable import printable
 
 __all__ = ["AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"]

@@ -13,7 +13,7 @@ from kwire.net.failure import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.meaning import Need, needs
 from kwire.net.offer import Offer, api_key, api_name
 from kwire.schema import Versions
-from kwire_c.failure import DecodeError, UnsupportedVersionError
+from kwire_c.errors import DecodeError, UnsupportedVersionError
 from kwire_c.plan import message_of
 
 API_VERSIONS = 18

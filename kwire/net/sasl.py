@@ -12,7 +12,7 @@ from kwire.net.channel import Channel
 from kwire.net.echo import quoted
 from kwire.net.failure import AuthenticationError, BrokerConnectionError
 from kwire.net.negotiation import Chooser
-from kwire_c.failure import KwireError
+from kwire_c.errors import KwireError
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _OF_OTHERS = ("GSSAPI", "EXTERNAL", "DIGEST-MD5", "CRAM-MD5", "NTLM", "ANONYMOUS", "SCRAM-SHA-1", "AWS_MSK_IAM")

@@ -6,7 +6,7 @@ from enum import EnumMeta, IntEnum
 from typing import TYPE_CHECKING, Any
 
 from kwire.schema import files
-from kwire_c.failure import KwireError
+from kwire_c.errors import KwireError
 from kwire_c.printable import brief
 
 _TABLE: dict[int, dict[str, Any]] = {int(code): row for code, row in files.load("errors.json").items()}

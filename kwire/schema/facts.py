@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kwire.schema import files
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 from kwire_c.printable import brief
 
 LAST_VERSION = 32767  # the high end of an open range such as "3+"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kwire.schema import files
 from kwire.schema.facts import NO_VERSIONS, Versions, message
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 from kwire_c.printable import brief
 
 _RELEASE = re.compile(r"(0\.\d+\.\d+|[1-9]\d*\.\d+)(\.\d+)?")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kwire.schema import files
 from kwire.schema.facts import message
 from kwire.schema.history import releases
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 
 # kind -> the folder that its messages stand in
 _FOLDERS = {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kwire.schema import files
 from kwire.schema.history import release_name, releases
-from kwire_c.failure import UnsupportedVersionError
+from kwire_c.errors import UnsupportedVersionError
 from kwire_c.printable import brief
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kwire.storage.source import located, open_source
 from kwire_c.crc32c import crc32c
-from kwire_c.failure import DecodeError, LimitError, UnsupportedVersionError
+from kwire_c.errors import DecodeError, LimitError, UnsupportedVersionError
 
 MOST_BYTES = 64 << 20  # of such a file: a snapshot of a million producers has 52 MB
 _ENTRY = Struct(">qhiqiqiq")

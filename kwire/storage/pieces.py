@@ -12,7 +12,7 @@ from kwire.storage.ranges import Range
 from kwire.storage.scan import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
 from kwire.storage.source import located
 from kwire.storage.transactions import Transactions
-from kwire_c.failure import CorruptBatchError, KwireError
+from kwire_c.errors import CorruptBatchError, KwireError
 
 _PIECE_BYTES = 16 << 20  # of a segment, in one piece of columns; decompressed too
 FIELDS = ("offset", "timestamp", "key", "value")

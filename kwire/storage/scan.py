@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kwire.storage.source import located
 from kwire_c.codecs import codec_name
 from kwire_c.crc32c import crc32c
-from kwire_c.failure import CorruptBatchError, DecodeError
-from kwire_c.scan import find_header, hop
+from kwire_c.errors import CorruptBatchError, DecodeError
+from kwire_c.log_scan import find_header, hop
 
 if TYPE_CHECKING:
     from kwire.storage.source import Source

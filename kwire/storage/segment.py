@@ -10,7 +10,7 @@ from kwire.storage.pieces import FIELDS, SegmentBatches, column_pieces, gather_a
 from kwire.storage.ranges import Range
 from kwire.storage.source import located
 from kwire.storage.transactions import Transactions
-from kwire_c.failure import KwireError
+from kwire_c.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats

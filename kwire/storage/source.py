@@ -11,9 +11,9 @@ import weakref
 import zlib
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
-from kwire_c.failure import CorruptBatchError, DecodeError, LimitError
+from kwire_c.errors import CorruptBatchError, DecodeError, LimitError
+from kwire_c.log_scan import read_piece
 from kwire_c.printable import printable
-from kwire_c.scan import read_piece
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.codec.records import BadBatch
 from kwire.storage.pieces import SegmentBatches
-from kwire_c.failure import KwireError
+from kwire_c.errors import KwireError
 
 if TYPE_CHECKING:
     from kwire.storage.indexed import IndexedSegment

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kwire.storage.scan import Scanner, checksum_holds
 from kwire.storage.source import located
-from kwire_c.failure import LimitError
-from kwire_c.scan import next_marked
+from kwire_c.errors import LimitError
+from kwire_c.log_scan import next_marked
 
 if TYPE_CHECKING:
     from kwire.storage.indexes import AbortedTransaction

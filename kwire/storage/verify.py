@@ -10,7 +10,7 @@ from kwire.codec.records import BadBatch
 from kwire.storage.discovery import beside
 from kwire.storage.pieces import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
-from kwire_c.failure import KwireError
+from kwire_c.errors import KwireError
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:

@@ -303,7 +303,7 @@ cdef int wrong(const kw_field *field, str wanted, object value) except -1:
 
 
 cdef int refuse(const kw_field *field, str reason) except -1:
-    from kwire_c.failure import EncodeError
+    from kwire_c.errors import EncodeError
     raise EncodeError(reason, path=f".{<object>field.name}", what=<object>field.owner.label)
 
 

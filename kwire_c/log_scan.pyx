@@ -13,7 +13,7 @@ from kwire_c.integers cimport clipped
 from kwire_c.sealed cimport seal
 
 
-cdef extern from "scan.h" nogil:
+cdef extern from "log_scan.h" nogil:
     void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last)
     size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t start, size_t stop)
     size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits)

@@ -1,5 +1,5 @@
-/* Hopping over batch headers: see scan.h. */
-#include "scan.h"
+/* Hopping over batch headers: see log_scan.h. */
+#include "log_scan.h"
 
 #include "batch.h"
 #include "cursor.h"

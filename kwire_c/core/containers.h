@@ -1,8 +1,8 @@
 /* Where the blocks of lz4 frames, zstd frames and xerial's snappy streams stand, and how much they can give:
    the containers as Kafka's stream classes take and refuse them, without decompressing anything.
    Pure C without Python, so that the fuzzers can link it alone. */
-#ifndef KWIRE_FRAMES_H
-#define KWIRE_FRAMES_H
+#ifndef KWIRE_CONTAINERS_H
+#define KWIRE_CONTAINERS_H
 
 #include "cursor.h"
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kwire_c.records import Record
+from kwire_c.record_batch import Record
 
 def set_compressor(function: Callable[..., bytes]) -> None: ...
 def build_batch(

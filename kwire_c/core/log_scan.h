@@ -1,6 +1,6 @@
 /* Hopping over the headers of record batches, and looking for the next one. Pure C without Python. */
-#ifndef KWIRE_SCAN_H
-#define KWIRE_SCAN_H
+#ifndef KWIRE_LOG_SCAN_H
+#define KWIRE_LOG_SCAN_H
 
 #include <stddef.h>
 #include <stdint.h>

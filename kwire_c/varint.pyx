@@ -3,7 +3,7 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from kwire_c.failure import DecodeError
+from kwire_c.errors import DecodeError
 
 from kwire_c.integers cimport clipped
 

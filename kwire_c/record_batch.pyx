@@ -3,8 +3,8 @@
 import sys
 
 from kwire_c.codecs import codec_name
-from kwire_c.cursor import write_varint
-from kwire_c.failure import EncodeError
+from kwire_c.varint import write_varint
+from kwire_c.errors import EncodeError
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject_GenericGetAttr

@@ -6,7 +6,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
-from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, kw_new_instance, put,
+from kwire_c.message_class cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, kw_new_instance, put,
                                read_native, take_uuid)
 from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8,

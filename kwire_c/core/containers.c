@@ -1,5 +1,5 @@
-/* See frames.h. */
-#include "frames.h"
+/* See containers.h. */
+#include "containers.h"
 
 static inline uint32_t little16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
 static inline uint32_t little24(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16; }

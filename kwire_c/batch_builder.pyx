@@ -3,7 +3,7 @@
 import zlib
 
 from kwire_c import codecs
-from kwire_c.failure import EncodeError
+from kwire_c.errors import EncodeError
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.exc cimport PyErr_CheckSignals
@@ -32,7 +32,7 @@ from kwire_c.batch cimport (
     KW_LOG_OVERHEAD,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.cursor cimport kw_store16, kw_store32, kw_store64, kw_uvarint_size, kw_zigzag64
+from kwire_c.varint cimport kw_store16, kw_store32, kw_store64, kw_uvarint_size, kw_zigzag64
 from kwire_c.integers cimport bounded, brief
 from kwire_c.rows cimport Row, Rows, kw_body_size, kw_offset_fits, kw_write_plain_rows, kw_write_record
 from kwire_c.sealed cimport seal

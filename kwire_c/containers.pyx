@@ -8,16 +8,16 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 
 from kwire_c.block cimport Block, pin
-from kwire_c.cursor cimport kw_cursor, kw_cursor_set
+from kwire_c.varint cimport kw_cursor, kw_cursor_set
 
-from kwire_c.failure import CorruptBatchError, LimitError
+from kwire_c.errors import CorruptBatchError, LimitError
 
 
 cdef extern from "Python.h":
     int _PyBytes_Resize(PyObject **bytes, Py_ssize_t size) except -1
 
 
-cdef extern from "frames.h" nogil:
+cdef extern from "containers.h" nogil:
     ctypedef enum kw_frame_status:
         KW_FRAME_OK
         KW_FRAME_END
