@@ -1,49 +1,505 @@
-"""Record batches of magic 0, 1 and 2: writing, as Kafka's MemoryRecordsBuilder does."""
+"""Record batches of magic 0, 1 and 2: writing, from objects and from Arrow arrays, as Kafka's builder does."""
 
 import zlib
 
 from kwire_c import codecs
 from kwire_c.errors import EncodeError
+from kwire_c.printable import brief, printable
 
 from cpython.buffer cimport PyBUF_READ
-from cpython.exc cimport PyErr_CheckSignals
+from cpython.bytes cimport _PyBytes_Resize
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset, strcmp
 
 cimport cython
 
-from kwire_c.arrow_rows cimport (
-    KW_FILL_FULL,
-    KW_FILL_OK,
-    KW_FILL_ROOM,
-    ArrowRows,
-    kw_fill,
-    kw_fill_status,
-)
-from kwire_c.batch cimport (
-    KW_ATTR_CONTROL,
-    KW_ATTR_DELETE_HORIZON,
-    KW_ATTR_LOG_APPEND,
-    KW_ATTR_TRANSACTIONAL,
-    KW_HEADER_V2,
-    KW_LOG_OVERHEAD,
+from kwire_c.core cimport (
+    KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND, KW_ATTR_TRANSACTIONAL, KW_BATCH_OK, KW_FILL_BAD_SPAN,
+    KW_FILL_CHANGED, KW_FILL_FALLING_OFFSET, KW_FILL_FULL, KW_FILL_LONG, KW_FILL_LONG_BATCH, KW_FILL_NO_OFFSET,
+    KW_FILL_NULL_HEADER_KEY, KW_FILL_NULL_OFFSET, KW_FILL_NULL_PAIR, KW_FILL_NULL_ROW, KW_FILL_OK, KW_FILL_ROOM,
+    KW_FILL_TIME, KW_HEADER_V2, KW_LAYOUT_32, KW_LAYOUT_64, KW_LAYOUT_FIXED, KW_LAYOUT_NULL, KW_LAYOUT_VIEW,
+    KW_LOG_OVERHEAD, ArrowArray, ArrowArrayStream, ArrowSchema, kw_arrow_bytes, kw_arrow_headers, kw_arrow_numbers,
+    kw_arrow_offset, kw_arrow_row, kw_arrow_rows, kw_body_size, kw_copy, kw_fill, kw_fill_batch, kw_fill_status,
+    kw_header_read, kw_heads, kw_offset_fits, kw_plain_row, kw_row, kw_store16, kw_store32, kw_store64, kw_uvarint_size,
+    kw_write_plain_rows, kw_write_record, kw_write_uvarint, kw_zigzag32, kw_zigzag64, raise_set, raw_bytes_check,
+    raw_bytes_data, raw_bytes_new, raw_bytes_size, raw_int_check, raw_list_check, raw_list_item, raw_list_size,
+    raw_none, raw_str_utf8, raw_tuple_check, raw_tuple_item, raw_tuple_size, raw_xdecref, seal,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.varint cimport kw_store16, kw_store32, kw_store64, kw_uvarint_size, kw_zigzag64
 from kwire_c.integers cimport bounded, brief
-from kwire_c.rows cimport Row, Rows, kw_body_size, kw_offset_fits, kw_write_plain_rows, kw_write_record
-from kwire_c.sealed cimport seal
+from kwire_c.record_batch cimport Block, Record, pin
 
 
-cdef extern from "Python.h":
-    # a bytes object in the making, whose reference is counted by hand
-    char *PyBytes_AS_STRING(PyObject *value)
-    PyObject *PyBytes_FromStringAndSize(char *content, Py_ssize_t size) except NULL
-    int _PyBytes_Resize(PyObject **content, Py_ssize_t size) except -1
-    void Py_XDECREF(PyObject *item)
+@cython.final
+cdef class Rows:
+    """The records of one batch, read in order."""
+
+    cdef list records       # the user's, or a copy of it
+    cdef bint is_copy
+    cdef PyObject *current  # the row that is read
+    cdef object held        # the same, from the copy on
+    cdef list kept          # what the spans of the row read last point into
+    cdef uint8_t *scratch   # its headers, as they go on the wire
+    cdef Py_ssize_t room
+    cdef int64_t offset     # of the next row that has none
+    cdef int64_t max_stamp  # of the rows read
+
+    def __cinit__(self, list records, int64_t base_offset):
+        self.records = records
+        self.kept = []
+        self.offset = base_offset
+        self.max_stamp = INT64_MIN
+        self.reserve(256)
+
+    def __dealloc__(self):
+        free(self.scratch)
+
+    cdef int read(self, Py_ssize_t index, kw_row *row) except -1:
+        """The row at index; rows are read in order. Its spans hold until the next one is read."""
+        cdef PyObject *item
+        if index >= raw_list_size(<PyObject *> self.records):
+            raise EncodeError("records changed while they were read", path="records")
+        if self.is_copy:
+            self.kept.clear()
+        self.current = item = raw_list_item(<PyObject *> self.records, index)
+        if index and self.offset == INT64_MIN:
+            raise EncodeError("no offset is left behind 2^63 - 1", path=f"records[{index}].offset")
+        row.offset = self.offset
+        if kw_plain_row(item, row, self.scratch, self.room):
+            self.offset = <int64_t> (<uint64_t> row.offset + 1)
+            self.max_stamp = max(self.max_stamp, row.stamp)
+            return 0
+        row.headers = 0
+        row.headers_size = 0
+        row.attributes = 0
+        if raw_tuple_check(item):
+            self.read_tuple(index, item, row)
+        elif isinstance(<object> item, Record):
+            self.read_record(<Record> item, row)
+            if row.offset == -1:  # made without one
+                row.offset = self.offset
+            if index and row.offset < self.offset:
+                raise EncodeError(f"offset {row.offset} does not rise above {self.offset - 1}",
+                                  path=f"records[{index}].offset")
+        else:
+            self.copy()
+            self.kept.append(tuple(<object> item))
+            self.read_tuple(index, raw_list_item(<PyObject *> self.kept, 0), row)
+        self.offset = <int64_t> (<uint64_t> row.offset + 1)
+        self.max_stamp = max(self.max_stamp, row.stamp)
+        return 0
+
+    cdef int copy(self) except -1:
+        """Before anybody else's code runs, which could take rows out of the user's list. (So can a finalizer, here.)"""
+        if not self.is_copy:
+            self.held = <object> self.current if self.current != NULL else None
+            self.records = list(self.records)
+            self.is_copy = True
+        return 0
+
+    cdef int read_tuple(self, Py_ssize_t index, PyObject *item, kw_row *row) except -1:
+        """(timestamp, key, value[, headers])"""
+        cdef Py_ssize_t width = raw_tuple_size(item)
+        cdef PyObject *field
+        cdef int overflow = 0
+        if width != 3 and width != 4:
+            raise EncodeError(f"a record is (timestamp, key, value[, headers]), not {width} values",
+                              path=f"records[{index}]")
+        field = raw_tuple_item(item, 0)
+        if not raw_int_check(field):
+            self.copy()
+        row.stamp = PyLong_AsLongLongAndOverflow(<object> field, &overflow)
+        if overflow:
+            raise EncodeError("timestamp does not fit 64 bits", path=f"records[{index}].timestamp")
+        row.key_size = self.span(raw_tuple_item(item, 1), &row.key, index)
+        row.value_size = self.span(raw_tuple_item(item, 2), &row.value, index)
+        if width == 4:
+            field = raw_tuple_item(item, 3)
+            if field != raw_none and (not raw_list_check(field) or raw_list_size(field)):
+                self.read_headers(index, <object> field, row)
+        return 0
+
+    cdef int read_record(self, Record record, kw_row *row) except -1:
+        cdef const kw_heads *home = &record.batch.heads
+        cdef uint32_t at = record.head.headers_at, key_at = 0, value_at = 0
+        cdef int32_t key_size = 0, value_size = 0
+        row.offset = record.head.offset
+        row.stamp = record.head.stamp
+        row.attributes = <uint8_t> record.head.attributes
+        row.key = home.block + record.head.key_at
+        row.key_size = record.head.key_size
+        row.value = home.block + record.head.value_at
+        row.value_size = record.head.value_size
+        row.headers = record.head.headers
+        for _ in range(record.head.headers):
+            if kw_header_read(home.block, home.size, &at, &key_at, &key_size, &value_at, &value_size) != KW_BATCH_OK:
+                raise EncodeError("headers changed under the record", path="records.headers")
+        row.headers_size = at - record.head.headers_at
+        if row.headers_size:
+            self.reserve(row.headers_size)
+            memcpy(self.scratch, home.block + record.head.headers_at, row.headers_size)
+        return 0
+
+    cdef int read_headers(self, Py_ssize_t index, object headers, kw_row *row) except -1:
+        """Pairs of (str, buffer or None), to scratch."""
+        cdef const char *text
+        cdef const uint8_t *content = NULL
+        cdef Py_ssize_t text_size = 0, used = 0
+        cdef int32_t size
+        cdef uint8_t *end
+        if not raw_list_check(<PyObject *> headers):
+            self.copy()
+            headers = list(headers.items() if isinstance(headers, dict) else headers or ())
+        for pair in headers:
+            if not raw_tuple_check(<PyObject *> pair):
+                self.copy()
+            name, value = pair
+            if not isinstance(name, str):
+                raise TypeError(f"a header key is a str, not {type(name).__name__}")
+            text = raw_str_utf8(<PyObject *> name, &text_size)
+            if text == NULL:
+                PyErr_Clear()
+                raise EncodeError("header key is no valid text", path=f"records[{index}].headers")
+            size = self.span(<PyObject *> value, &content, index)
+            if used + text_size + max(size, 0) > INT32_MAX - 10:
+                raise EncodeError("headers are over 2 GiB", path=f"records[{index}].headers")
+            self.reserve(used + 10 + text_size + max(size, 0))
+            end = kw_write_uvarint(self.scratch + used, kw_zigzag32(<int32_t> text_size))
+            kw_copy(end, <const uint8_t *> text, text_size)
+            end = kw_write_uvarint(end + text_size, kw_zigzag32(size))
+            if size > 0:
+                kw_copy(end, content, size)
+                end += size
+            used = end - self.scratch
+            row.headers += 1
+        row.headers_size = <int32_t> used
+        return 0
+
+    cdef int reserve(self, Py_ssize_t size) except -1:
+        """Room for so many bytes of headers."""
+        cdef void *grown
+        if size > self.room:
+            grown = realloc(self.scratch, 2 * size + 256)
+            if grown == NULL:
+                raise MemoryError
+            self.scratch = <uint8_t *> grown
+            self.room = 2 * size + 256
+        return 0
+
+    cdef inline int32_t span(self, PyObject *value, const uint8_t **data, Py_ssize_t index) except -2:
+        """Where the bytes of a key, value or header lie, and their size; -1 for None, which is null."""
+        cdef Py_ssize_t size
+        cdef Block block
+        if raw_bytes_check(value):
+            data[0] = <const uint8_t *> raw_bytes_data(value)
+            size = raw_bytes_size(value)
+        elif value == raw_none:
+            data[0] = NULL
+            size = -1
+        else:
+            self.copy()
+            block = pin(<object> value)
+            self.kept.append(block)
+            data[0] = block.data
+            size = block.size
+        if size > INT32_MAX:
+            raise EncodeError("key, value or header is over 2 GiB", path=f"records[{index}]")
+        return <int32_t> size
+
+
+# Arrow types -> (how the bytes lie, buffers)
+cdef dict _BYTES = {b"n": (KW_LAYOUT_NULL, 0), b"z": (KW_LAYOUT_32, 3), b"u": (KW_LAYOUT_32, 3),
+                    b"Z": (KW_LAYOUT_64, 3), b"U": (KW_LAYOUT_64, 3), b"vz": (KW_LAYOUT_VIEW, 3),
+                    b"vu": (KW_LAYOUT_VIEW, 3)}
+# units of Arrow's timestamps -> (times, divided by) to milliseconds
+cdef dict _UNITS = {b"s": (1000, 1), b"m": (1, 1), b"u": (1, 1000), b"n": (1, 1_000_000)}
+
+cdef dict _REASONS = {
+    KW_FILL_NULL_ROW: ("", "the row is null"),
+    KW_FILL_BAD_SPAN: ("", "the Arrow array's offsets fall or lie outside of it"),
+    KW_FILL_LONG: ("", "key, value or headers are over 2 GiB"),
+    KW_FILL_LONG_BATCH: ("", "the record is over 2 GiB"),
+    KW_FILL_TIME: ("timestamp", "the timestamp in milliseconds does not fit 64 bits"),
+    KW_FILL_NULL_OFFSET: ("offset", "the offset is null"),
+    KW_FILL_FALLING_OFFSET: ("offset", "the offset does not rise"),
+    KW_FILL_NO_OFFSET: ("offset", "no offset is left behind 2^63 - 1"),
+    KW_FILL_NULL_PAIR: ("headers", "a header is null"),
+    KW_FILL_NULL_HEADER_KEY: ("headers", "a header key is null"),
+    KW_FILL_CHANGED: ("headers", "the headers changed while they were read"),
+}
+
+
+cdef object _refuse(str name, const ArrowSchema *schema, str wanted):
+    cdef str found = schema.format.decode("utf-8", "replace")
+    if schema.dictionary != NULL:
+        found = "dictionary (decode it first)"
+    return EncodeError(f"wanted {wanted}, found the Arrow type {brief(found)}", path=name)
+
+
+cdef int _has_buffers(str name, const ArrowArray *array, int64_t rows, int64_t least) except -1:
+    """Whether an array has the rows and the buffers that its type says."""
+    cdef int64_t i
+    if array.offset < 0 or array.length < rows or array.n_buffers < least:
+        raise EncodeError(f"the Arrow array has {array.length} rows and {array.n_buffers} buffers, wanted {rows} and "
+                          f"{least}", path=name)
+    if rows:
+        for i in range(1, least):
+            if array.buffers[i] == NULL and i != 2:  # bytes of nothing may have none
+                raise EncodeError(f"the Arrow array lacks buffer {i}", path=name)
+    return 0
+
+
+cdef const uint8_t *_valid(const ArrowArray *array) noexcept:
+    return <const uint8_t *> array.buffers[0] if array.null_count else NULL
+
+
+cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
+                kw_arrow_bytes *out) except -1:
+    """A column of keys or values: rows of its array from first on."""
+    cdef bytes format = schema.format
+    memset(out, 0, sizeof(kw_arrow_bytes))
+    if schema.dictionary == NULL and format.startswith(b"w:") and format[2:].isdigit() and len(format) < 12:
+        layout, buffers = KW_LAYOUT_FIXED, 2
+        out.width = int(format[2:])
+    elif schema.dictionary == NULL and format in _BYTES:
+        layout, buffers = _BYTES[format]
+    else:
+        raise _refuse(name, schema, "binary or string")
+    _has_buffers(name, array, first + rows, buffers)
+    if layout == KW_LAYOUT_NULL:
+        return 0
+    out.layout = layout
+    out.valid = _valid(array)
+    out.first = array.offset + first
+    if layout == KW_LAYOUT_FIXED:
+        out.data = <const uint8_t *> array.buffers[1]
+        return 0
+    out.spans = array.buffers[1]
+    if layout == KW_LAYOUT_VIEW:  # validity, views, the buffers of bytes, their sizes
+        out.buffers = <const uint8_t **> &array.buffers[2]
+        out.n_buffers = array.n_buffers - 3
+    else:
+        out.data = <const uint8_t *> array.buffers[2]
+    return 0
+
+
+cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
+                  bint is_time, kw_arrow_numbers *out) except -1:
+    """A column of 64-bit integers, or of timestamps."""
+    cdef bytes format = schema.format
+    multiply, divide = 1, 1
+    if schema.dictionary == NULL and is_time and format == b"n":
+        return 0
+    if schema.dictionary == NULL and is_time and format[:2] == b"ts" and format[2:3] in _UNITS and format[3:4] == b":":
+        multiply, divide = _UNITS[format[2:3]]
+    elif schema.dictionary != NULL or format != b"l":
+        raise _refuse(name, schema, "int64 (milliseconds) or a timestamp" if is_time else "int64")
+    _has_buffers(name, array, first + rows, 2)
+    out.valid = _valid(array)
+    out.values = <const int64_t *> array.buffers[1]
+    out.first = array.offset + first
+    out.multiply, out.divide = multiply, divide
+    return 0
+
+
+cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
+                  kw_arrow_headers *out) except -1:
+    """A column of lists of (key, value) structs, or of maps."""
+    cdef bytes format = schema.format
+    cdef const ArrowSchema *pair
+    cdef const ArrowArray *pairs
+    cdef int64_t i, key = -1, value = -1
+    wanted = "a list of structs of key (string) and value (binary), or a map of these"
+    if schema.dictionary == NULL and format == b"n":
+        return 0
+    if schema.dictionary != NULL or format not in (b"+l", b"+L", b"+m") or schema.n_children != 1:
+        raise _refuse("headers", schema, wanted)
+    pair = schema.children[0]
+    if strcmp(pair.format, "+s") != 0 or pair.dictionary != NULL:
+        raise _refuse("headers", pair, wanted)
+    for i in range(pair.n_children):
+        if format == b"+m":
+            key, value = 0, 1
+        elif pair.children[i].name != NULL and strcmp(pair.children[i].name, "key") == 0:
+            key = i
+        elif pair.children[i].name != NULL and strcmp(pair.children[i].name, "value") == 0:
+            value = i
+    if key < 0 or value < 0 or pair.n_children < 2:
+        raise EncodeError(f"wanted {wanted}, found structs without key or value", path="headers")
+    _has_buffers("headers", array, first + rows, 2)
+    if array.n_children != 1 or array.children[0].n_children != pair.n_children:
+        raise EncodeError("the Arrow array has other children than its schema", path="headers")
+    pairs = array.children[0]
+    _has_buffers("headers", pairs, 0, 1)
+    out.layout = KW_LAYOUT_64 if format == b"+L" else KW_LAYOUT_32
+    out.valid = _valid(array)
+    out.spans = array.buffers[1]
+    out.first = array.offset + first
+    out.items = pairs.length
+    out.pair_valid = _valid(pairs)
+    out.pair_first = pairs.offset
+    _bytes("headers.key", pair.children[key], pairs.children[key], pairs.offset, pairs.length, &out.key)
+    _bytes("headers.value", pair.children[value], pairs.children[value], pairs.offset, pairs.length, &out.value)
+    return 0
+
+
+cdef void *_content(object capsule, const char *name) except NULL:
+    if not PyCapsule_IsValid(capsule, name):
+        raise TypeError(f"wanted an Arrow capsule {name.decode()!r}, not {type(capsule).__name__}")
+    return PyCapsule_GetPointer(capsule, name)
+
+
+cdef void _no_stream(ArrowArrayStream *stream) noexcept:
+    if stream.release != NULL:
+        stream.release(stream)
+        stream.release = NULL
+
+
+cdef void _no_array(ArrowArray *array) noexcept:
+    if array.release != NULL:
+        array.release(array)
+        array.release = NULL
+
+
+@cython.final
+cdef class ArrowRows:
+    """Rows of a table, arrays after arrays: anything that has __arrow_c_stream__ or __arrow_c_array__."""
+
+    cdef ArrowArrayStream stream
+    cdef ArrowSchema schema
+    cdef ArrowArray array
+    cdef kw_arrow_rows c
+    cdef int64_t first       # the row of the whole input at which the arrays begin
+    cdef bint has_array      # given as it is, not by the stream
+
+    def __cinit__(self, columns):
+        cdef ArrowArrayStream *stream
+        cdef ArrowSchema *schema
+        cdef ArrowArray *array
+        if hasattr(columns, "__arrow_c_stream__"):
+            capsule = columns.__arrow_c_stream__()
+            stream = <ArrowArrayStream *> _content(capsule, "arrow_array_stream")
+            if stream.release == NULL:
+                raise EncodeError("the Arrow stream was read before", path="columns")
+            self.stream = stream[0]  # moved, as the interface says
+            stream.release = NULL
+            self.check(self.stream.get_schema(&self.stream, &self.schema))
+        elif hasattr(columns, "__arrow_c_array__"):
+            first, second = columns.__arrow_c_array__()
+            schema = <ArrowSchema *> _content(first, "arrow_schema")
+            array = <ArrowArray *> _content(second, "arrow_array")
+            if schema.release == NULL or array.release == NULL:
+                raise EncodeError("the Arrow array was taken before", path="columns")
+            self.schema, self.array = schema[0], array[0]
+            schema.release = NULL
+            array.release = NULL
+            self.has_array = True
+        else:
+            raise TypeError("columns come from an object with __arrow_c_stream__ or __arrow_c_array__ (a table of "
+                            f"pyarrow, polars, pandas, kwire.columns), not {type(columns).__name__}")
+        if self.schema.format == NULL or strcmp(self.schema.format, "+s") != 0:
+            raise _refuse("columns", &self.schema, "a table or a struct")
+
+    def __dealloc__(self):
+        _no_array(&self.array)
+        if self.schema.release != NULL:
+            self.schema.release(&self.schema)
+        _no_stream(&self.stream)
+
+    cdef int check(self, int status) except -1:
+        cdef const char *words
+        if status:
+            words = self.stream.get_last_error(&self.stream)
+            text = words.decode("utf-8", "replace") if words != NULL else f"error {status}"
+            raise EncodeError(f"the Arrow stream failed: {printable(text[:1000])}", path="columns")
+        return 0
+
+    cdef bint next(self) except -1:
+        """Goes to the next arrays; False where there are none."""
+        cdef int status
+        self.first += self.c.rows
+        if self.has_array:
+            if self.array.release == NULL or self.first:
+                return False
+        elif self.stream.release == NULL:
+            return False
+        else:
+            _no_array(&self.array)
+            with nogil:
+                status = self.stream.get_next(&self.stream, &self.array)
+            PyErr_CheckSignals()
+            self.check(status)
+            if self.array.release == NULL:
+                _no_stream(&self.stream)
+                return False
+        self.place()
+        return True
+
+    cdef int place(self) except -1:
+        """Finds the columns in the arrays."""
+        cdef const ArrowArray *array = &self.array
+        cdef const ArrowSchema *field
+        cdef int64_t i, first = array.offset, rows = array.length
+        cdef bytes name
+        memset(&self.c, 0, sizeof(kw_arrow_rows))
+        if array.n_children != self.schema.n_children or array.n_buffers < 1 or rows < 0 or first < 0:
+            raise EncodeError("the Arrow array has other children than its schema", path="columns")
+        seen = set()
+        for i in range(self.schema.n_children):
+            field = self.schema.children[i]
+            name = field.name if field.name != NULL else b""
+            if name in seen:
+                raise EncodeError("two columns have this name", path=name.decode())
+            if name == b"key":
+                _bytes("key", field, array.children[i], first, rows, &self.c.key)
+            elif name == b"value":
+                _bytes("value", field, array.children[i], first, rows, &self.c.value)
+            elif name == b"timestamp":
+                _numbers("timestamp", field, array.children[i], first, rows, True, &self.c.stamp)
+            elif name == b"offset":
+                _numbers("offset", field, array.children[i], first, rows, False, &self.c.offset)
+            elif name == b"headers":
+                _headers(field, array.children[i], first, rows, &self.c.headers)
+            else:
+                continue
+            seen.add(name)
+        if b"value" not in seen:
+            raise EncodeError("there is no column of this name", path="value")
+        self.c.rows = rows
+        self.c.first = first
+        self.c.valid = _valid(array)
+        return 0
+
+    cdef kw_fill_status fill(self, kw_fill *fill) noexcept:
+        """kw_fill_batch; without the lock where much may be written."""
+        cdef kw_fill_status status
+        if fill.end - fill.out < 131072:
+            return kw_fill_batch(&self.c, fill)
+        with nogil:
+            status = kw_fill_batch(&self.c, fill)
+        return status
+
+    cdef int read(self, kw_fill *fill, kw_row *row) except -1:
+        """The row at fill.at, which has no headers (magic 0 and 1)."""
+        cdef int64_t start, stop
+        cdef kw_fill_status status = kw_arrow_offset(&self.c, fill, &row.offset)
+        if status == KW_FILL_OK:
+            status = kw_arrow_row(&self.c, fill.at, row, &start, &stop)
+        if status != KW_FILL_OK:
+            raise self.error(status, fill)
+        return 0
+
+    cdef object error(self, kw_fill_status status, kw_fill *fill):
+        name, reason = _REASONS[status]
+        return EncodeError(reason, path=f"{name or 'columns'}[{self.first + fill.at}]")
+
 
 cdef enum:
     MOST = 2147483647 - 64  # bytes of a batch
@@ -69,7 +525,7 @@ cdef class Output:
     cdef uint8_t *end
 
     def __dealloc__(self):
-        Py_XDECREF(self.content)
+        raw_xdecref(self.content)
 
     cdef inline int reserve(self, int64_t size, Py_ssize_t times, Py_ssize_t index) except -1:
         """Room for so many bytes more, which are record index; about so many records of this size are to come."""
@@ -83,10 +539,12 @@ cdef class Output:
         cdef Py_ssize_t used = self.at - self.start
         cdef Py_ssize_t room = used + max(need, min(wish, used + (1 << 20)))
         if self.content == NULL:
-            self.content = PyBytes_FromStringAndSize(NULL, room)
+            self.content = raw_bytes_new(NULL, room)
+            if self.content == NULL:
+                raise_set()
         else:
             _PyBytes_Resize(&self.content, room)
-        self.start = <uint8_t *> PyBytes_AS_STRING(self.content)
+        self.start = <uint8_t *> raw_bytes_data(self.content)
         self.at = self.start + used
         self.end = self.start + room
         return 0
@@ -109,7 +567,7 @@ cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *
                 bint takes_stamp) except -1:
     """The records in the form of magic 2. With takes_stamp the first one's timestamp becomes the batch's base."""
     cdef Py_ssize_t i = 0
-    cdef Row row
+    cdef kw_row row
     cdef int64_t body
     cdef int32_t delta = 0
     cdef uint64_t stamp
@@ -273,7 +731,7 @@ cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_
     return out.finish()
 
 
-cdef int _add_entry(Output out, const Form *form, const Row *row, int64_t base, int64_t stamp, Py_ssize_t left,
+cdef int _add_entry(Output out, const Form *form, const kw_row *row, int64_t base, int64_t stamp, Py_ssize_t left,
                     Py_ssize_t index) except -1:
     """Writes a record of magic 0 or 1, behind which there are so many."""
     cdef int64_t offset = row.offset
@@ -296,7 +754,7 @@ cdef bytes _build_legacy(list records, const Form *form, level, base_offset, max
     cdef Py_ssize_t i, count = len(records)
     cdef Rows rows = Rows(records, base)
     cdef Output out = Output()
-    cdef Row row
+    cdef kw_row row
     if not count:
         raise EncodeError("magic 0 and 1 have no empty batches", path="records")
     newest = 0 if max_timestamp is None else bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
@@ -416,7 +874,7 @@ cdef class Batches:
 
     cdef int add_legacy(self) except -1:
         """The same in magic 0 and 1."""
-        cdef Row row
+        cdef kw_row row
         cdef int64_t size
         while self.fill.at < self.rows.c.rows:
             self.rows.read(&self.fill, &row)

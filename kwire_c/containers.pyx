@@ -1,51 +1,20 @@
 """Where the blocks of lz4 frames, zstd frames and xerial's snappy streams stand, for the libraries that unpack them."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-
-cimport cython
-from cpython.buffer cimport PyBuffer_FillInfo
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-
-from kwire_c.block cimport Block, pin
-from kwire_c.varint cimport kw_cursor, kw_cursor_set
-
 from kwire_c.errors import CorruptBatchError, LimitError
 
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, _PyBytes_Resize
+from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint32_t, uint8_t
 
-cdef extern from "Python.h":
-    int _PyBytes_Resize(PyObject **bytes, Py_ssize_t size) except -1
+cimport cython
 
-
-cdef extern from "containers.h" nogil:
-    ctypedef enum kw_frame_status:
-        KW_FRAME_OK
-        KW_FRAME_END
-        KW_FRAME_SHORT
-        KW_FRAME_DECLARED
-
-    ctypedef struct kw_lz4_frame:
-        uint32_t max_block
-
-    ctypedef struct kw_lz4_block:
-        const uint8_t *start
-        uint32_t size
-        bint stored
-
-    ctypedef struct kw_zstd_frame:
-        bint skippable
-        uint64_t least
-        uint64_t most
-
-    kw_frame_status kw_lz4_open(kw_cursor *c, bint any_checksum, kw_lz4_frame *frame)
-    kw_frame_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block)
-    kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
-    kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
-    bint kw_xerial_is(const uint8_t *data, size_t size)
-    kw_frame_status kw_xerial_next(
-        kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared)
-    uint32_t kw_xxh32(const uint8_t *data, size_t size)
-
+from kwire_c.core cimport (
+    KW_FRAME_DECLARED, KW_FRAME_END, KW_FRAME_OK, KW_FRAME_SHORT, kw_cursor, kw_cursor_set, kw_frame_status,
+    kw_lz4_block, kw_lz4_frame, kw_lz4_next, kw_lz4_open, kw_snappy_declared, kw_xerial_is, kw_xerial_next, kw_xxh32,
+    kw_zstd_frame, kw_zstd_next,
+)
+from kwire_c.record_batch cimport Block, pin
 
 cdef tuple REASONS = (
     "", "", "the stream ends early", "wrong magic bytes", "an unsupported version", "reserved bits are set",

@@ -1,9 +1,6 @@
 # Integers of callers, who may pass any int.
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
-
-
-cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
 
 
 cdef inline int64_t clipped(object number) except? -1:

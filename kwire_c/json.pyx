@@ -2,22 +2,22 @@
 
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 
-from cpython.object cimport PyObject, PyTypeObject
+from kwire_c.report import encode_error
+
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
-from kwire_c.message_class cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback, is_default_slot, kw_new_instance, put,
-                               read_native, take_uuid)
+from kwire_c.core cimport (
+    KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_PLACE,
+    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_new_instance, kw_op, kw_plan,
+    raw_decref, raw_type,
+)
 from kwire_c.integers cimport brief
-from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8,
-                           KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_op,
-                           kw_plan)
-from kwire_c.report import encode_error
-from kwire_c.values cimport place_number, tags_list, take_ints
-
-cdef extern from "Python.h":
-    void raw_decref "Py_DECREF"(PyObject *)
-    PyTypeObject *Py_TYPE(void *self)
+from kwire_c.message_class cimport (
+    Span, fallback, is_default_slot, place_number, put, read_native, tags_list, take_ints, take_uuid,
+)
+from kwire_c.plan cimport Message, find
 
 UNKNOWN = "_unknownTags"
 
@@ -75,7 +75,7 @@ cdef object to_value(const kw_op *op, char *self):
 cdef list to_dicts(const kw_op *op, object items):
     cdef list found = []
     for item in items:
-        if <void *>Py_TYPE(<PyObject *>item) != op.sub.cls.type:
+        if <void *>raw_type(<PyObject *>item) != op.sub.cls.type:
             raise Refusal(f"expected {<object>op.sub.cls.label}, got {type(item).__name__}", f"[{len(found)}]")
         try:
             found.append(to_dict(op.sub, <char *><PyObject *>item))

@@ -1,41 +1,15 @@
 """Hops over the headers of record batches in a buffer, for readers of whole log segments."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint8_t
 from libc.string cimport memcpy
+from posix.unistd cimport pread
 
-from posix.types cimport off_t
-
-from kwire_c.columns cimport buffer_free, buffer_grow, kw_buffer
+from kwire_c.columns cimport PooledBytes, pooled_bytes
+from kwire_c.core cimport kw_find_header, kw_hop, kw_next_marked
 from kwire_c.integers cimport clipped
-from kwire_c.sealed cimport seal
-
-
-cdef extern from "log_scan.h" nogil:
-    void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last)
-    size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t start, size_t stop)
-    size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits)
-
-
-cdef extern from "unistd.h" nogil:
-    ssize_t pread(int file, void *to, size_t size, off_t start)
-
-
-cdef class Piece:
-    """Bytes of a file, read into memory that is kept for the next piece."""
-
-    cdef kw_buffer buffer
-
-    def __getbuffer__(self, Py_buffer *view, int flags):
-        PyBuffer_FillInfo(view, self, self.buffer.data, self.buffer.size, 1, flags)
-
-    def __dealloc__(self):
-        buffer_free(&self.buffer)
-
-
-seal(Piece)
 
 
 def read_piece(int file, int64_t start, int64_t end, before=b""):
@@ -43,7 +17,7 @@ def read_piece(int file, int64_t start, int64_t end, before=b""):
 
     They are a copy: what happens to the file afterwards does not matter.
     """
-    cdef Piece piece = Piece.__new__(Piece)
+    cdef PooledBytes piece
     cdef Py_buffer front
     cdef size_t size = end - start if end > start else 0
     cdef ssize_t got = 1
@@ -51,8 +25,7 @@ def read_piece(int file, int64_t start, int64_t end, before=b""):
     try:
         start -= front.len
         size += front.len
-        if size and not buffer_grow(&piece.buffer, size, size):
-            raise MemoryError
+        piece = pooled_bytes(size)
         if front.len:
             memcpy(piece.buffer.data, front.buf, front.len)
             piece.buffer.size = front.len

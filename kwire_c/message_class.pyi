@@ -1,5 +1,7 @@
 from typing import Any, Self
 
+KINDS: tuple[str, ...]
+
 class Struct:
     unknown_tags: dict[int, bytes]
     def __copy__(self) -> Self: ...

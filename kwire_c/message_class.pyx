@@ -3,48 +3,185 @@
 An object slot that is NULL holds the field's default; an empty list is () until somebody looks at it.
 """
 
+from kwire_c.errors import EncodeError
 
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
-from cpython.object cimport Py_EQ, Py_NE, PyObject, PyObject_RichCompareBool, PyTypeObject
+from cpython.number cimport PyNumber_Index
+from cpython.object cimport PyObject, PyObject_RichCompareBool, PyTypeObject, Py_EQ, Py_NE
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdint cimport int16_t, int32_t, int8_t, int64_t, uint16_t, uint32_t, uint8_t
+from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
-from kwire_c.plan cimport (KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_RECORDS,
-                           KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UUID, kw_class, kw_field, kw_width)
-from kwire_c.sealed cimport seal
-from kwire_c.values cimport place_number, take_bytes, take_ints, take_list, take_tags, tags_dict, unknown_equal
+from kwire_c.core cimport (
+    KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
+    KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UNKNOWN_AT, KW_UUID, PyGetSetDef, PyObject_GC_IsTracked,
+    PyObject_GC_Track, PyObject_GC_UnTrack, PyObject_HashNotImplemented, PyObject_TypeCheck, PyType_FromSpecWithBases,
+    PyType_Slot, PyType_Spec, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC, Py_tp_clear, Py_tp_dealloc, Py_tp_doc,
+    Py_tp_getset, Py_tp_hash, Py_tp_init, Py_tp_new, Py_tp_repr, Py_tp_richcompare, Py_tp_traverse, kw_class,
+    kw_closure, kw_cursor, kw_cursor_set, kw_failure, kw_field, kw_free_instance, kw_has, kw_head_model,
+    kw_new_instance, kw_take_uvarint, kw_width, raw_incref, raw_type, seal, visitproc,
+)
+from kwire_c.integers cimport brief
 
-cdef extern from "Python.h":
-    ctypedef struct PyGetSetDef:
-        const char *name
-        void *get
-        void *set
-        const char *doc
-        void *closure
 
-    ctypedef struct PyType_Slot:
-        int slot
-        void *pfunc
+cdef int64_t[9] LOWEST = [0, -0x80, -0x8000, 0, -0x80000000, 0, INT64_MIN, 0, 0]
+cdef int64_t[9] HIGHEST = [1, 0x7f, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0, 0]
+KINDS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid")
 
-    ctypedef struct PyType_Spec:
-        const char *name
-        int basicsize
-        int itemsize
-        unsigned int flags
-        PyType_Slot *slots
 
-    ctypedef int (*visitproc)(PyObject *, void *) noexcept
-    enum: Py_tp_dealloc, Py_tp_traverse, Py_tp_clear, Py_tp_new, Py_tp_init, Py_tp_repr, Py_tp_richcompare
-    enum: Py_tp_getset, Py_tp_doc, Py_tp_hash, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC
-    object PyType_FromSpecWithBases(PyType_Spec *spec, object bases)
-    void PyObject_GC_Track(void *self)
-    void PyObject_GC_UnTrack(void *self)
-    int PyObject_GC_IsTracked(PyObject *self)
-    void PyObject_HashNotImplemented()
-    void raw_incref "Py_INCREF"(PyObject *)
-    PyTypeObject *Py_TYPE(void *self)
-    bint PyObject_TypeCheck(object value, PyTypeObject *kind)
+cdef int wrong(const kw_field *field, str wanted, object value) except -1:
+    raise TypeError(f"{<object>field.owner.label} {<object>field.name}: expected {wanted}, "
+                    f"got {type(value).__name__}")
+
+
+cdef int refuse(const kw_field *field, str reason) except -1:
+    raise EncodeError(reason, path=f".{<object>field.name}", what=<object>field.owner.label)
+
+
+cdef int64_t integer(const kw_field *field, int kind, object value) except? -1:
+    """A whole number within the range of its kind."""
+    cdef int overflow = 0
+    cdef long long number
+    if not isinstance(value, int):
+        if isinstance(value, (float, str, bytes)) or not hasattr(value, "__index__"):
+            wrong(field, "int", value)
+        value = PyNumber_Index(value)
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or number < LOWEST[kind] or number > HIGHEST[kind]:
+        refuse(field, f"{brief(value)} is out of range of {KINDS[kind]}")
+    return number
+
+
+cdef int place_number(const kw_field *field, int kind, object value, uint8_t *place) except -1:
+    """Stores a number, bool or uuid in its native form."""
+    cdef int64_t number
+    cdef unsigned long long bits
+    cdef int width = kw_width[kind]
+    if kind == KW_FLOAT64:
+        if not isinstance(value, (float, int)):
+            wrong(field, "float", value)
+        try:
+            (<double *>place)[0] = value
+        except OverflowError:
+            refuse(field, f"{brief(value)} is out of range of float64")
+        return 0
+    if kind == KW_UUID:
+        if not take_uuid(value, place):
+            wrong(field, "uuid.UUID", value)
+        return 0
+    if kind == KW_BOOL:
+        if value is not True and value is not False:
+            wrong(field, "bool", value)
+        place[0] = value is True
+        return 0
+    number = integer(field, kind, value)
+    bits = <unsigned long long>number
+    if LITTLE:
+        memcpy(place, &bits, width)
+    else:
+        memcpy(place, <uint8_t *>&bits + 8 - width, width)
+    return 0
+
+
+cdef bint LITTLE = __import__("sys").byteorder == "little"
+
+
+cdef object take_bytes(const kw_field *field, object value):
+    """bytes as they are, memoryviews of bytes too, any other buffer copied."""
+    if type(value) is bytes:
+        return value
+    if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
+        return value
+    if isinstance(value, (str, int, list, tuple)):
+        wrong(field, "bytes", value)
+    try:
+        return memoryview(value).tobytes()
+    except TypeError:
+        wrong(field, "bytes", value)
+
+
+cdef object take_ints(const kw_field *field, object value):
+    """A tuple of whole numbers in range, which the garbage collector need not know."""
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        wrong(field, "a sequence of int", value)
+    cdef tuple numbers = tuple([integer(field, field.elem, item) for item in value])
+    if numbers:
+        PyObject_GC_UnTrack(<void *>numbers)
+    return numbers
+
+
+cdef object take_list(const kw_field *field, object value):
+    """The list itself (other sequences become one), each element of the right class."""
+    cdef list items
+    if type(value) is list:
+        items = value
+    elif isinstance(value, (list, tuple)):
+        items = list(value)
+    else:
+        wrong(field, "a list", value)
+    if field.elem == KW_STRUCT:
+        for item in items:
+            if raw_type(<PyObject *>item) != field.cls.type:
+                wrong(field, f"a list of {<object>field.cls.label}", item)
+    elif field.elem == KW_STRING:
+        for item in items:
+            if not isinstance(item, str):
+                wrong(field, "a list of str", item)
+    else:
+        for item in items:
+            if not is_uuid(item):
+                wrong(field, "a list of uuid.UUID", item)
+    return items
+
+
+cdef dict take_tags(str label, object value):
+    """Unknown tags: a dict of tag number to bytes."""
+    if value is None:
+        raise EncodeError("no version allows null", path=".unknown_tags", what=label)
+    if not isinstance(value, dict):
+        raise TypeError(f"{label} unknown_tags: expected dict, got {type(value).__name__}")
+    for tag, data in value.items():
+        if not isinstance(tag, int) or not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{label} unknown_tags: expected int and bytes, got "
+                            f"{type(tag).__name__} and {type(data).__name__}")
+        if not 0 <= tag <= 0xffffffff:
+            raise EncodeError(f"{brief(tag)} is out of range of a tag", path=".unknown_tags", what=label)
+    return value if type(value) is dict else dict(value)
+
+
+cdef list tags_list(PyObject *item):
+    """The unknown tags of a slot: none yet, the bytes that were read (tag, size, data, ...), or a dict."""
+    cdef kw_cursor c
+    cdef kw_failure f
+    cdef uint32_t tag = 0, size = 0
+    if item == NULL:
+        return []
+    if isinstance(<object>item, dict):
+        return list((<dict>item).items())
+    cdef bytes raw = <bytes>item
+    cdef list found = []
+    kw_cursor_set(&c, <const uint8_t *><const char *>raw, len(raw))
+    while kw_has(&c, 1):
+        if kw_take_uvarint(&c, 1, &f, &tag) < 0 or kw_take_uvarint(&c, 1, &f, &size) < 0 or not kw_has(&c, size):
+            break  # cannot be: decoding checked it
+        found.append((tag, (<const char *>c.at)[:size]))
+        c.at += size
+    return found
+
+
+cdef dict tags_dict(PyObject *item):
+    """The same as a dict: the slot's own, or a new one."""
+    return <dict>item if item != NULL and isinstance(<object>item, dict) else dict(tags_list(item))
+
+
+cdef int unknown_equal(PyObject *a, PyObject *b) except -1:
+    """Whether two slots hold the same unknown tags."""
+    if a == b:
+        return 1
+    _one = None if a == NULL else <object>a  # held: see slot_equal
+    _other = None if b == NULL else <object>b
+    return tags_dict(a) == tags_dict(b)
 
 
 # uuid.UUID and its slots, by which objects are read and made without any code of Python's or of a subclass
@@ -95,7 +232,7 @@ cdef kw_class *class_of(object value) except? NULL:
     """The class of a message instance; NULL without an error for anything else."""
     if not isinstance(value, Struct):
         return NULL
-    return <kw_class *>kw_closure(Py_TYPE(<PyObject *>value))
+    return <kw_class *>kw_closure(raw_type(<PyObject *>value))
 
 
 cdef PyObject *made_instance(const kw_class *cls) except NULL:
@@ -138,7 +275,7 @@ cdef void track(PyObject *self) noexcept:
 
 
 cdef void dealloc(PyObject *self) noexcept:
-    cdef PyTypeObject *type = Py_TYPE(self)
+    cdef PyTypeObject *type = raw_type(self)
     cdef kw_class *cls = <kw_class *>kw_closure(type)
     cdef uint32_t i
     if cls.collected:
@@ -149,7 +286,7 @@ cdef void dealloc(PyObject *self) noexcept:
 
 
 cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
-    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     cdef uint32_t i
     cdef int status
     cdef PyObject *item
@@ -159,11 +296,11 @@ cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
             status = visit(item, arg)
             if status:
                 return status
-    return visit(<PyObject *>Py_TYPE(self), arg)  # only collected classes come here, and those count their type
+    return visit(<PyObject *>raw_type(self), arg)  # only collected classes come here, and those count their type
 
 
 cdef int clear(PyObject *self) noexcept:
-    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     cdef uint32_t i
     cdef PyObject *item
     for i in range(cls.n_slots):
@@ -297,16 +434,6 @@ cdef int write_field(PyObject *self, const kw_field *field, object value) except
     return 0
 
 
-cdef int wrong(const kw_field *field, str wanted, object value) except -1:
-    raise TypeError(f"{<object>field.owner.label} {<object>field.name}: expected {wanted}, "
-                    f"got {type(value).__name__}")
-
-
-cdef int refuse(const kw_field *field, str reason) except -1:
-    from kwire_c.errors import EncodeError
-    raise EncodeError(reason, path=f".{<object>field.name}", what=<object>field.owner.label)
-
-
 cdef PyObject *get_unknown(PyObject *self, void *closure) except NULL:
     """The dict of unknown tags, made when first looked at."""
     cdef PyObject *item = KW_SLOT(self, KW_UNKNOWN_AT)
@@ -379,8 +506,8 @@ cdef int is_equal(PyObject *a, PyObject *b, const kw_class *cls) except -1:
 
 cdef PyObject *compare(PyObject *a, PyObject *b, int op) except NULL:
     result = NotImplemented
-    if (op == Py_EQ or op == Py_NE) and Py_TYPE(a) == Py_TYPE(b):
-        same = is_equal(a, b, <kw_class *>kw_closure(Py_TYPE(a)))
+    if (op == Py_EQ or op == Py_NE) and raw_type(a) == raw_type(b):
+        same = is_equal(a, b, <kw_class *>kw_closure(raw_type(a)))
         result = bool(same) if op == Py_EQ else not same
     Py_INCREF(result)
     return <PyObject *>result
@@ -388,7 +515,7 @@ cdef PyObject *compare(PyObject *a, PyObject *b, int op) except NULL:
 
 cdef list contents(PyObject *self):
     """(name, value) of every field that is not its default, unknown tags last."""
-    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     cdef kw_field *field
     cdef PyObject *item
     cdef int i
@@ -407,7 +534,7 @@ cdef list contents(PyObject *self):
 
 
 cdef PyObject *represent(PyObject *self) except NULL:
-    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     parts = []
     for name, value in contents(self):
         if isinstance(value, memoryview):
@@ -435,7 +562,7 @@ cdef int assign(PyObject *self, kw_class *cls, object name, object value) except
 
 
 cdef int initialise(PyObject *self, PyObject *args, PyObject *named) except -1:
-    cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     if args != NULL and len(<tuple>args):
         raise TypeError(f"{<object>cls.label} takes its fields by keyword")
     if named != NULL:

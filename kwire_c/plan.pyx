@@ -1,20 +1,20 @@
 """Compiles the facts of a message into classes (one for all versions) and plans (one a version), at first use."""
 
-from cpython.mem cimport PyMem_Calloc
-from cpython.object cimport PyObject, PyTypeObject
-
-from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy
-
 from kwire_c.errors import UnsupportedVersionError
 
-from kwire_c.message_class cimport KW_UNKNOWN_AT, Struct, kw_closure, make_type
-from kwire_c.integers cimport brief
-from kwire_c.sealed cimport seal
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.mem cimport PyMem_Calloc
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport int64_t, uint32_t, uint8_t
+from libc.string cimport memcpy
 
-cdef extern from "Python.h":
-    PyTypeObject *Py_TYPE(void *self)
-    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+from kwire_c.core cimport (
+    KW_ARRAY, KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_COMPACT, KW_FLOAT64,
+    KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32,
+    KW_UNKNOWN_AT, KW_UUID, kw_class, kw_closure, kw_field, kw_op, kw_plan, kw_width, raw_type, seal,
+)
+from kwire_c.integers cimport brief
+from kwire_c.message_class cimport Struct, make_type
 
 KINDS = {
     "bool": KW_BOOL, "int8": KW_INT8, "int16": KW_INT16, "uint16": KW_UINT16, "int32": KW_INT32, "uint32": KW_UINT32,
@@ -61,7 +61,7 @@ cdef Message find(object message):
     if isinstance(message, str):  # of a subclass, such as a member of a StrEnum
         return find(str.__str__(message))
     if isinstance(message, Struct):
-        cls = <kw_class *>kw_closure(Py_TYPE(<PyObject *>message))
+        cls = <kw_class *>kw_closure(raw_type(<PyObject *>message))
     elif isinstance(message, type) and issubclass(message, Struct) and message is not Struct:
         cls = <kw_class *>kw_closure(<PyTypeObject *>message)
     else:

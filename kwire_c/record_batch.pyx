@@ -1,39 +1,168 @@
-"""Record batches of magic 0, 1 and 2 as objects: reading."""
+"""Record batches of magic 0, 1 and 2: their headers, their records as objects, and bytes that are no batch."""
 
 import sys
+import zlib
 
 from kwire_c.codecs import codec_name
+from kwire_c.errors import CorruptBatchError, DecodeError, EncodeError, KwireError, LimitError, MissingCodecError
 from kwire_c.varint import write_varint
-from kwire_c.errors import EncodeError
 
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject_GenericGetAttr
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, int8_t, uint32_t, uint8_t
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 cimport cython
 
-from kwire_c.batch cimport (
-    KW_ATTR_CONTROL,
-    KW_ATTR_DELETE_HORIZON,
-    KW_ATTR_TRANSACTIONAL,
-    KW_BATCH_OK,
-    KW_PORTION,
-    kw_batch_status,
-    kw_header_read,
-    kw_heads,
-    kw_heads_next,
-    kw_record,
-    kw_sequence,
-    kw_timestamp,
+from kwire_c.core cimport (
+    KWIRE_COMPILER, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC,
+    KW_BATCH_LEGACY_CODEC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BATCH_WRAPPER_NULL, KW_PORTION, kw_batch, kw_batch_count,
+    kw_batch_read, kw_batch_reason, kw_batch_status, kw_batch_trusted_size, kw_header_read, kw_heads, kw_heads_check,
+    kw_heads_next, kw_legacy_entry, kw_record, kw_sequence, kw_timestamp, seal,
 )
-from kwire_c.block cimport Block, pin
-from kwire_c.heads cimport check_heads, checksum_holds, corrupt, unpack
-from kwire_c.integers cimport bounded
-from kwire_c.sealed cimport seal
+from kwire_c.crc32c cimport crc32c_update
+from kwire_c.integers cimport bounded, clipped
 from kwire_c.utf8 cimport java_text
+
+COMPILER = KWIRE_COMPILER.decode()
+
+
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
+cdef class Block:
+    """Keeps one contiguous buffer exported for as long as records or columns point into it."""
+
+    def __cinit__(self, data):
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.data = <const uint8_t *> self.view.buf
+        self.size = self.view.len
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, <void *> self.data, self.size, 1, flags)
+
+
+cdef Block pin(object data):
+    """A Block over any buffer; TypeError (BufferError where it is not contiguous) for what is none."""
+    return Block.__new__(Block, data)
+
+
+cdef object _decompress = None
+
+
+def set_decompressor(function):
+    """Install decompress(codec id, data, *, limit, magic) -> buffer: kwire.codec hands it down."""
+    global _decompress
+    _decompress = function
+
+
+cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=None):
+    reason = kw_batch_reason(status).decode()
+    if where is not None:
+        reason = f"{reason}, at byte {where} of the {'records' if head.codec else 'batch'}"
+    return CorruptBatchError(reason, position=position, offset=head.base_offset if head != NULL else -1)
+
+
+cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position):
+    """The error of an input that ends inside its last batch, of which left bytes are there."""
+    cdef kw_batch head
+    head.size = 0
+    head.base_offset = -1
+    kw_batch_read(data, left, &head)
+    reason = kw_batch_reason(KW_BATCH_TAIL).decode()
+    return CorruptBatchError(f"{reason}: {left} bytes left, {head.size or 'more'} needed",
+                             position=position, offset=head.base_offset)
+
+
+cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
+    """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
+    if head.magic == 2:
+        return crc32c_update(0, data + 21, head.size - 21) == head.crc
+    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + 16, head.size - 16, PyBUF_READ)) == head.crc
+
+
+cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
+    """The decompressed payload of the compressed batch at data, which is in block: at most limit bytes."""
+    cdef kw_record wrapper
+    cdef kw_batch_status status
+    cdef const uint8_t *start = data + head.payload
+    cdef Py_ssize_t at, size = <Py_ssize_t> head.size - head.payload
+    limit = min(limit, INT32_MAX)  # positions in a block are of 32 bits, as in Kafka
+    if head.codec > 4:
+        raise corrupt(KW_BATCH_CODEC, position, head)
+    if head.magic < 2:
+        if head.codec == 4:
+            raise corrupt(KW_BATCH_LEGACY_CODEC, position, head)
+        status = kw_legacy_entry(data, head.size, &wrapper)
+        if status != KW_BATCH_OK:
+            raise corrupt(status, position, head)
+        if wrapper.value_size < 0:
+            raise corrupt(KW_BATCH_WRAPPER_NULL, position, head)
+        start = data + wrapper.value_at
+        size = wrapper.value_size
+    at = start - block.data
+    try:
+        return pin(_decompress(head.codec, memoryview(block)[at:at + size], limit=limit, magic=head.magic))
+    except CorruptBatchError as error:
+        raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
+    except LimitError as error:
+        raise LimitError(error.reason, limit=error.limit, needed=error.needed, offset=position) from None
+
+
+cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,
+                     uint32_t room, Py_ssize_t position) except -1:
+    """Check every record of a batch. heads: then at the first of them; the first room heads stand in first.
+
+    data: the batch; payload: what a compressed one unpacked to; position: of the batch, for errors.
+    """
+    cdef kw_batch_status status
+    heads.batch = head
+    if payload is None:
+        heads.block = data
+        heads.at = head.payload
+        heads.size = head.size
+    else:
+        heads.block = payload.data
+        heads.at = 0
+        heads.size = <uint32_t> payload.size
+    if head.magic == 2:
+        status = kw_batch_count(head, heads.size - heads.at)
+        if status != KW_BATCH_OK:
+            raise corrupt(status, position, head)
+    with nogil:
+        status = kw_heads_check(heads, first, room)
+    if status != KW_BATCH_OK:
+        raise corrupt(status, position, head, heads.at)
+    return 0
+
+
+cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payload, kw_record **records,
+                           Py_ssize_t *room, Py_ssize_t position) except -1:
+    """The heads of all records at once into records (grown as needed); returns how many."""
+    cdef kw_heads heads
+    cdef kw_batch_status status
+    cdef uint32_t count = 0
+    cdef void *grown
+    check_heads(&heads, data, head, payload, NULL, 0, position)
+    if heads.left > room[0]:
+        grown = realloc(records[0], heads.left * sizeof(kw_record))
+        if grown == NULL:
+            raise MemoryError
+        records[0] = <kw_record *> grown
+        room[0] = heads.left
+    with nogil:
+        status = kw_heads_next(&heads, records[0], heads.left, &count)
+    if status != KW_BATCH_OK:
+        raise corrupt(status, position, head, heads.at)
+    return count
+
 
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
@@ -540,3 +669,120 @@ cdef RecordBatch NOWHERE = new_batch()  # of a Record that nobody filled
 
 seal(RecordBatch)
 seal(RecordIterator)
+
+
+@cython.final
+cdef class BadBatch:
+    """Bytes that are no sound batch, found with errors="keep".
+
+    position: byte of the input; raw: the bytes; error: the KwireError that says what is wrong; source: number of the
+    input, where there are several.
+    """
+
+    cdef readonly Py_ssize_t position
+    cdef readonly bytes raw
+    cdef readonly object error
+    cdef readonly int source
+
+    def __cinit__(self, position, bytes raw not None, error, source=0):
+        self.position = position
+        self.raw = raw
+        self.error = error
+        self.source = source
+
+    def __repr__(self):
+        return f"<BadBatch position={self.position} size={len(self.raw)}: {self.error}>"
+
+    def __reduce__(self):
+        return BadBatch, (self.position, self.raw, self.error, self.source)
+
+
+@cython.final
+cdef class BatchIterator:
+    """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch.
+
+    Threads may share it: each batch is given once. Checksums and decompression run without the interpreter's lock, so a
+    batch is looked at first and counts as given only if no other thread was quicker.
+    """
+
+    cdef Block block
+    cdef Py_ssize_t at, limit, origin
+    cdef bint verify_crc, keep, strict_tail, ended
+    cdef readonly object tail
+
+    def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
+        if errors not in ("raise", "keep"):
+            raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+        self.block = pin(data)
+        self.verify_crc = verify_crc
+        self.keep = errors == "keep"
+        self.limit = clipped(limit)
+        self.origin = clipped(position)
+        if not 0 <= self.origin <= INT64_MAX - self.block.size:
+            raise DecodeError(f"position {self.origin} is no byte of a file", offset=self.origin)
+        self.strict_tail = strict_tail
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Py_ssize_t at, end
+        while True:
+            at = end = self.at
+            if self.ended or at >= self.block.size:
+                raise StopIteration
+            found = self.look(at, &end)
+            if self.ended or self.at != at:
+                continue  # meanwhile another thread took what begins here
+            if type(found) is RecordBatch:
+                self.at = end
+                return found
+            return self.strange(at, end, found)
+
+    cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
+        """What begins at byte at, and where it ends: a RecordBatch, the error of what is none, None for a partial one.
+
+        The iterator itself stays as it is.
+        """
+        cdef const uint8_t *data = self.block.data + at
+        cdef Py_ssize_t left = self.block.size - at, position = self.origin + at, trusted
+        cdef RecordBatch batch = new_batch()
+        cdef kw_batch_status status = kw_batch_read(data, left, &batch.head)
+        trusted = kw_batch_trusted_size(data, left)
+        end[0] = at + (trusted or left)
+        if status == KW_BATCH_TAIL:
+            end[0] = self.block.size
+            return None
+        if status != KW_BATCH_OK:
+            return corrupt(status, position, &batch.head)
+        batch.block = self.block
+        batch.data = data
+        batch.at = position
+        batch.limit = self.limit
+        if self.verify_crc and not checksum_holds(data, &batch.head):
+            return corrupt(KW_BATCH_CRC, position, &batch.head)
+        if self.keep:
+            try:
+                batch.load()
+            except MissingCodecError:
+                raise
+            except KwireError as error:
+                if self.verify_crc:  # the checksum is of the length too
+                    end[0] = at + batch.head.size
+                return error
+        end[0] = at + batch.head.size
+        return batch
+
+    cdef object strange(self, Py_ssize_t at, Py_ssize_t end, object error):
+        """The bytes from at to end as a BadBatch, or their error raised; None: they are a partial last batch."""
+        cdef Py_ssize_t position = self.origin + at
+        self.at = end
+        if error is None:
+            self.tail = (position, end - at)
+            if not self.strict_tail:
+                raise StopIteration
+            error = partial_batch(self.block.data + at, end - at, position)
+        if not self.keep:
+            self.ended = True
+            raise error
+        return BadBatch(position, PyBytes_FromStringAndSize(<const char *> self.block.data + at, end - at), error)

@@ -1,10 +1,15 @@
 """Varints of Kafka's ByteUtils, one at a time, for tests and tools; the fast paths use cursor.h directly."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-
 from kwire_c.errors import DecodeError
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
+
+from kwire_c.core cimport (
+    KW_OK, KW_OVERLONG, KW_SHORT, KW_VARINT_LONG, kw_cursor, kw_cursor_set, kw_has, kw_read_uvarint32,
+    kw_read_uvarint32_strict, kw_read_uvarint64, kw_read_varint32, kw_read_varint64, kw_status, kw_uvarint_size,
+    kw_write_uvarint, kw_zigzag32, kw_zigzag64,
+)
 from kwire_c.integers cimport clipped
 
 cdef dict REASONS = {

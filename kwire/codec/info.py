@@ -8,8 +8,8 @@ from kwire import __version__
 from kwire.codec import compression
 from kwire.codec.frames import MAX_FRAME
 from kwire.codec.records import MAX_BATCH_BYTES
-from kwire_c.block import COMPILER
 from kwire_c.crc32c import variants
+from kwire_c.record_batch import COMPILER
 
 
 def build_info() -> dict[str, Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from kwire.codec import compression
-from kwire_c import batch_builder, heads, record_batch
+from kwire_c import batch_builder, record_batch
 from kwire_c.batch_builder import build_batch, build_batches
-from kwire_c.batches import BadBatch, BatchIterator
-from kwire_c.record_batch import Record, RecordBatch
+from kwire_c.record_batch import BadBatch, BatchIterator, Record, RecordBatch
 
 __all__ = [
     "MAX_BATCH_BYTES",
@@ -30,7 +29,7 @@ def _decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, 
     return decode_control(key, value)
 
 
-heads.set_decompressor(compression.decompress)
+record_batch.set_decompressor(compression.decompress)
 record_batch.set_control_decoder(_decode_control)
 batch_builder.set_compressor(compression.compress)
 
