@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kwire.lazy import attach
+from kwire_c.hooks import hand_over
 
 TYPE_CHECKING = False  # typing's, without importing it
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
@@ -54,6 +55,13 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire_c.errors import UnsupportedVersionError as UnsupportedVersionError
 
 __version__ = "0.1.0"
+
+hand_over(
+    message_schema="kwire.schema:message",
+    decompress="kwire.codec.compression:decompress",
+    compress="kwire.codec.compression:compress",
+    decode_control="kwire.codec.control:decode_control",
+)
 
 # public name -> module that defines it
 _HOME = {

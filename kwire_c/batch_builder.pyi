@@ -1,9 +1,8 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from kwire_c.record_batch import Record
 
-def set_compressor(function: Callable[..., bytes]) -> None: ...
 def build_batch(
     records: Iterable[Record | tuple[Any, ...]],
     *,

@@ -4,6 +4,7 @@ import zlib
 
 from kwire_c import codecs
 from kwire_c.errors import EncodeError
+from kwire_c.hooks import handed
 from kwire_c.printable import brief, printable
 
 from cpython.buffer cimport PyBUF_READ
@@ -504,14 +505,8 @@ cdef class ArrowRows:
 cdef enum:
     MOST = 2147483647 - 64  # bytes of a batch
 
-cdef object _compress = None
+cdef object _compress_records = None  # kwire's, once it was needed
 cdef dict _CODEC_NUMBERS = {name: number for number, name in enumerate(codecs.CODECS)}
-
-
-def set_compressor(function):
-    """Install compress(codec id, data, *, level, magic) -> bytes."""
-    global _compress
-    _compress = function
 
 
 @cython.final
@@ -639,6 +634,13 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
     return 0
 
 
+cdef bytes _compress(const Form *form, bytes content, level):
+    global _compress_records
+    if _compress_records is None:
+        _compress_records = handed("compress")
+    return _compress_records(form.codec, content, level=level, magic=form.magic)
+
+
 cdef Output _body(const Form *form, Py_ssize_t count):
     """Where the records go: behind room for the header, but for those that are compressed."""
     cdef Output out = Output()
@@ -652,7 +654,7 @@ cdef bytes _finish(Output out, const Form *form, level, Py_ssize_t count, int64_
     """The batch of these records: magic 2. delta: how far the last offset is from the base offset."""
     cdef bytes payload
     if form.codec and count:
-        payload = _compress(form.codec, out.finish(), level=level, magic=2)
+        payload = _compress(form, out.finish(), level)
         out = Output()
         out.skip(KW_HEADER_V2 + len(payload))
         memcpy(out.start + KW_HEADER_V2, <const uint8_t *> payload, len(payload))
@@ -723,7 +725,7 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
 
 cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_t stamp):
     """Entries of magic 0 or 1, compressed, in the one wrapper that has the last one's offset."""
-    cdef bytes payload = _compress(form.codec, entries, level=level, magic=form.magic)
+    cdef bytes payload = _compress(form, entries, level)
     cdef Output out = Output()
     out.reserve(34 + len(payload), 1, 0)
     out.at = _entry(out.at, form.magic, last, stamp, (KW_ATTR_LOG_APPEND if form.log_append and form.magic else 0)

@@ -1,6 +1,7 @@
 """Compiles the facts of a message into classes (one for all versions) and plans (one a version), at first use."""
 
 from kwire_c.errors import UnsupportedVersionError
+from kwire_c.hooks import handed
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
@@ -22,14 +23,8 @@ KINDS = {
     "records": KW_RECORDS,
 }
 cdef dict _messages = {}  # name, old names too -> Message
-cdef object _source = None
+cdef object _schema = None  # kwire's, once it was needed
 cdef list _kept = []      # objects that the C structures point to; they live as long as the process
-
-
-def set_source(source):
-    """Names the function that gives the facts of a message by its name (kwire.schema.message)."""
-    global _source
-    _source = source
 
 
 cdef void *keep(object value):
@@ -46,13 +41,14 @@ cdef void *room_for(size_t count, size_t size) except NULL:
 
 cdef Message find(object message):
     """The Message of a name, a message class or an instance of one."""
+    global _schema
     cdef kw_class *cls
     if type(message) is str:
         found = _messages.get(message)
         if found is None:
-            if _source is None:
-                raise UnsupportedVersionError("kwire.messages gives the facts; import it first", api=message)
-            facts = _source(message)
+            if _schema is None:
+                _schema = handed("message_schema")
+            facts = _schema(message)
             found = _messages.get(facts.name)
             if found is None:
                 found = _messages.setdefault(facts.name, made_message(facts))

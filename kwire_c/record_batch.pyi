@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, final
 
 COMPILER: str
@@ -7,10 +7,8 @@ COMPILER: str
 class Block:
     def __new__(cls, data: Any) -> Block: ...
 
-def set_decompressor(function: Callable[..., Any]) -> None: ...
 TIMESTAMP_TYPES: tuple[str, ...]
 
-def set_control_decoder(function: Callable[[bytes | None, bytes | None], tuple[str | int, Any]]) -> None: ...
 @final
 class Record:
     def __init__(

@@ -5,6 +5,7 @@ import zlib
 
 from kwire_c.codecs import codec_name
 from kwire_c.errors import CorruptBatchError, DecodeError, EncodeError, KwireError, LimitError, MissingCodecError
+from kwire_c.hooks import handed
 from kwire_c.varint import write_varint
 
 from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -54,13 +55,7 @@ cdef Block pin(object data):
     return Block.__new__(Block, data)
 
 
-cdef object _decompress = None
-
-
-def set_decompressor(function):
-    """Install decompress(codec id, data, *, limit, magic) -> buffer: kwire.codec hands it down."""
-    global _decompress
-    _decompress = function
+cdef object _decompress = None  # kwire's, once it was needed
 
 
 cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=None):
@@ -90,6 +85,7 @@ cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
 
 cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
     """The decompressed payload of the compressed batch at data, which is in block: at most limit bytes."""
+    global _decompress
     cdef kw_record wrapper
     cdef kw_batch_status status
     cdef const uint8_t *start = data + head.payload
@@ -108,6 +104,8 @@ cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssi
         start = data + wrapper.value_at
         size = wrapper.value_size
     at = start - block.data
+    if _decompress is None:
+        _decompress = handed("decompress")
     try:
         return pin(_decompress(head.codec, memoryview(block)[at:at + size], limit=limit, magic=head.magic))
     except CorruptBatchError as error:
@@ -168,13 +166,7 @@ TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
 cdef object _OFFSET = sys.intern("offset"), _TIMESTAMP = sys.intern("timestamp")
 cdef object _KEY = sys.intern("key"), _VALUE = sys.intern("value")
-cdef object _decode_control = None
-
-
-def set_control_decoder(function):
-    """Install decode(key: bytes or None, value: bytes or None) -> (control type, message or None): kwire.codec does."""
-    global _decode_control
-    _decode_control = function
+cdef object _decode_control = None  # kwire's, once it was needed
 
 
 cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
@@ -219,6 +211,14 @@ cdef inline object _timestamp(Record record):
         _last_timestamp = stamp
         _last_stamp = stamp
     return _last_timestamp
+
+
+cdef object _control(Record record):
+    """(control type, message or None)"""
+    global _decode_control
+    if _decode_control is None:
+        _decode_control = handed("decode_control")
+    return _decode_control(record.key, record.value)
 
 
 cdef tuple _content(Record record):
@@ -332,12 +332,12 @@ cdef class Record:
     @property
     def control_type(self):
         """Type of a control record: "COMMIT", "ABORT", ... or the number of an unknown one; None for data."""
-        return _decode_control(self.key, self.value)[0] if self.batch.is_control else None
+        return _control(self)[0] if self.batch.is_control else None
 
     @property
     def control(self):
         """The message in a control record, None if its type is unknown, and for data."""
-        return _decode_control(self.key, self.value)[1] if self.batch.is_control else None
+        return _control(self)[1] if self.batch.is_control else None
 
     def __getattribute__(self, name):
         # what loops read, told by the interned name: going by the properties takes twice as long

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-import kwire.codec.records  # hands the codecs down to kwire_c
+from kwire.codec.records import MAX_BATCH_BYTES
 from kwire_c.columns import FIELDS, Column, RecordColumns, gather
 
 __all__ = ["Column", "RecordColumns", "columns", "gather_columns"]
@@ -22,7 +22,7 @@ def columns(
     views: bool = False,
     verify_crc: bool = True,
     errors: Literal["raise", "keep"] = "raise",
-    max_batch_bytes: int = kwire.codec.records.MAX_BATCH_BYTES,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
     strict_tail: bool = False,
 ) -> RecordColumns:
     """The records of all batches in data (a buffer, or a list of them) as Arrow columns, in order.

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-import kwire.messages  # gives the engine its facts
 from kwire_c.arrow import export_array, export_schema, export_stream
 from kwire_c.columns import MessageGatherer, table_node
 from kwire_c.errors import KwireError, LimitError
 
 __all__ = ["BadMessage", "MessageColumn", "MessageColumns", "columns_of"]
-
-assert kwire.messages
 
 
 class MessageColumn:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kwire.codec import compression
-from kwire_c import batch_builder, record_batch
 from kwire_c.batch_builder import build_batch, build_batches
 from kwire_c.record_batch import BadBatch, BatchIterator, Record, RecordBatch
 
@@ -21,17 +19,6 @@ __all__ = [
 ]
 
 MAX_BATCH_BYTES = 64 << 20
-
-
-def _decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Any]:
-    from kwire.codec.control import decode_control
-
-    return decode_control(key, value)
-
-
-record_batch.set_decompressor(compression.decompress)
-record_batch.set_control_decoder(_decode_control)
-batch_builder.set_compressor(compression.compress)
 
 
 def read_batches(
