@@ -3,7 +3,7 @@
 Switches (environment): KWIRE_DEBUG=1 keeps symbols and -O0, KWIRE_SANITIZE=1 adds ASan and UBSan,
 KWIRE_FUZZ=1 (with CC=clang) ASan and libFuzzer's counters, KWIRE_COVERAGE=1 Cython line tracing and gcov,
 KWIRE_PLANT=1 plants an out-of-bounds read for the tests that show the sanitisers awake.
-KWIRE_ONLY=records,columns builds these extensions alone.
+KWIRE_ONLY=record_batch,columns builds these extensions alone.
 """
 
 import copy
@@ -21,30 +21,22 @@ from setuptools.command.build_ext import build_ext
 
 # extension -> the files of kwire_c/core linked into it besides its own .pyx
 EXTENSIONS = {
-    "cursor": [],
-    "crc32c": ["kwire_c/core/crc32c.c", "kwire_c/core/crc32c_x86.c", "kwire_c/core/crc32c_arm.c"],
-    "block": [],
-    "frames": ["kwire_c/core/frames.c"],
-    "heads": ["kwire_c/core/batch.c"],
-    "records": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
-    "batches": ["kwire_c/core/batch.c"],
-    "rows": ["kwire_c/core/batch.c"],
-    "build": [],
-    "decode": [],
-    "encode": [],
-    "instance": [],
-    "jsonable": [],
-    "plan": [],
-    "reader": ["kwire_c/core/utf8.c"],
-    "sinks": ["kwire_c/core/sink.c"],
-    "values": [],
-    "writer": [],
     "arrow": [],
-    "arrow_rows": ["kwire_c/core/arrow_rows.c"],
-    "casts": [],
-    "columns": ["kwire_c/core/columns.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
-    "gather": ["kwire_c/core/batch.c"],
-    "scan": ["kwire_c/core/scan.c"],
+    "batch_builder": ["kwire_c/core/arrow_rows.c"],
+    "columns": [
+        "kwire_c/core/columns.c", "kwire_c/core/sink.c", "kwire_c/core/buffer.c", "kwire_c/core/batch.c",
+        "kwire_c/core/utf8.c",
+    ],
+    "containers": ["kwire_c/core/containers.c"],
+    "crc32c": ["kwire_c/core/crc32c.c", "kwire_c/core/crc32c_x86.c", "kwire_c/core/crc32c_arm.c"],
+    "decode": ["kwire_c/core/utf8.c"],
+    "encode": [],
+    "json": [],
+    "log_scan": ["kwire_c/core/log_scan.c"],
+    "message_class": [],
+    "plan": [],
+    "record_batch": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
+    "varint": [],
 }
 
 

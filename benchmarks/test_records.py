@@ -11,7 +11,7 @@ from benchmarks.messages import M, MessageWorkload
 from benchmarks.peers import python
 from benchmarks.workloads import W1, W2, W3, Workload
 from kwire import compression
-from kwire_c import cursor
+from kwire_c import varint
 
 
 @pytest.mark.parametrize("views", [False, True], ids=["copied", "views"])
@@ -58,7 +58,7 @@ def test_codecs(benchmark: Any, codec: str, size: int, way: str) -> None:
 
 
 def test_varints_written(benchmark: Any) -> None:
-    benchmark(python.varints(cursor.write_varint)(W1))
+    benchmark(python.varints(varint.write_varint)(W1))
 
 
 @pytest.mark.parametrize("workload", M, ids=lambda w: w.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kwire.lazy import attach
 from kwire.version import __version__ as __version__
+from kwire_c.hooks import hand_over
 
 TYPE_CHECKING = False  # typing's, without importing it
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
@@ -53,6 +54,13 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.errors import ObsoleteBrokerVersion as ObsoleteBrokerVersion
     from kwire.errors import UnsupportedVersionError as UnsupportedVersionError
     from kwire_c.crc32c import crc32c as crc32c
+
+hand_over(
+    message_schema="kwire.schema:message",
+    decompress="kwire.compression:decompress",
+    compress="kwire.compression:compress",
+    decode_control="kwire.codec.control:decode_control",
+)
 
 # module -> the public names that it defines
 _NAMES = {

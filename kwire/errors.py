@@ -5,7 +5,7 @@ They are defined in kwire_c.errors, since the C code raises them too. Those of c
 
 from __future__ import annotations
 
-from kwire_c.failure import (
+from kwire_c.errors import (
     CorruptBatchError,
     DecodeError,
     EncodeError,

@@ -6,9 +6,7 @@ from typing import Any
 
 from kwire import schema
 from kwire.errors import UnsupportedVersionError
-from kwire_c.plan import message_of, set_source
-
-set_source(schema.message)
+from kwire_c.plan import message_of
 
 
 def __getattr__(name: str) -> Any:

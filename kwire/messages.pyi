@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
-from kwire_c.instance import Struct
+from kwire_c.message_class import Struct
 
 _T = TypeVar("_T")
 _Many: TypeAlias = list[_T] | tuple[_T, ...]

@@ -1,5 +1,5 @@
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
 
 FIELDS: dict[str, tuple[int, bytes, str | None]]
 
@@ -31,3 +31,38 @@ class RecordColumns:
     def __iter__(self) -> Iterator[str]: ...
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+class Markers:
+    def __new__(cls, blocks: list[Any], verify_crc: bool, limit: int) -> Self: ...
+    def keep(self, producer_id: int, base_offset: int, source: int, position: int) -> bool: ...
+
+def gather(
+    inputs: Sequence[Any],
+    fields: tuple[str, ...],
+    *,
+    committed: bool = False,
+    control: bool = False,
+    views: bool = False,
+    verify_crc: bool = True,
+    errors: str = "raise",
+    max_batch_bytes: int,
+    strict_tail: bool = False,
+    decide: Callable[[int, int, int, int], bool] | None = None,
+    offsets: tuple[int | None, int | None] | None = None,
+    timestamps: tuple[int | None, int | None] | None = None,
+    chunk_bytes: int = ...,
+) -> RecordColumns: ...
+
+FORMATS: tuple[bytes, ...]
+
+class MessageGatherer:
+    def __new__(cls, message: Any, version: int, wanted: dict[str, Any] | None, most: int = ...) -> MessageGatherer: ...
+    def add(self, payload: Any, lenient: bool) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    def node(self) -> Any: ...
+    def flat(self, paths: tuple[str, ...], first: int, last: int) -> list[tuple[int, list[Any]]]: ...
+
+class Taken: ...
+
+def table_node(rows: int, nodes: list[Any]) -> Any: ...

@@ -1,16 +1,41 @@
-"""Records of many batches as Arrow columns: chunks of buffers, and the tables made of them."""
+"""Records and messages as Arrow columns: chunks of buffers, the readers that fill them, and the tables made of them."""
 
-from cpython.buffer cimport PyBuffer_FillInfo
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uintptr_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memset
-
-from kwire_c.arrow cimport make_node
-from kwire_c.batch cimport kw_batch, kw_batch_status, kw_record
-from kwire_c.sealed cimport seal
+import sys
 
 from kwire_c.arrow import export_array, export_schema, export_stream
+from kwire_c.decode import decode
+from kwire_c.errors import KwireError, LimitError, MissingCodecError
+from kwire_c.record_batch import BadBatch
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.object cimport PyObject
+from libc.stdint cimport (
+    INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, uint32_t, uint64_t, uint8_t, uintptr_t,
+)
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memset
+
+from kwire_c.arrow cimport Node, make_node
+from kwire_c.core cimport (
+    KW_APPEND_BAD, KW_APPEND_FULL, KW_APPEND_OK, KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_ATTR_CONTROL,
+    KW_ATTR_TRANSACTIONAL, KW_BATCH_CRC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BOOL, KW_BYTES, KW_BY_OBJECT,
+    KW_COL_BATCH_POSITION, KW_COL_CODEC, KW_COL_FIXED, KW_COL_HEADERS, KW_COL_IS_CONTROL, KW_COL_KEY,
+    KW_COL_LEADER_EPOCH, KW_COL_OFFSET, KW_COL_PRODUCER_EPOCH, KW_COL_PRODUCER_ID, KW_COL_SEQUENCE, KW_COL_SOURCE,
+    KW_COL_TIMESTAMP, KW_COL_TIMESTAMP_TYPE, KW_COL_VALUE, KW_COMPACT, KW_DONE, KW_HEADER_V2, KW_NO_MEMORY, KW_PLACE,
+    KW_RECORDS, KW_RUN, KW_RUN_BAD, KW_RUN_END, KW_RUN_FULL, KW_RUN_SLOW, KW_RUN_TRANSACTION, KW_SLOT, KW_STRING,
+    KW_STRUCT, KW_TOO_LARGE, KW_TOO_WIDE, KW_UUID, kw_append_status, kw_batch, kw_batch_read, kw_batch_status,
+    kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns, kw_columns_append,
+    kw_columns_append_batch, kw_columns_free, kw_columns_run, kw_control_type, kw_cursor, kw_cursor_set, kw_field,
+    kw_heads, kw_op, kw_pick, kw_place, kw_plan, kw_record, kw_route, kw_route_walk, kw_run, kw_run_status, kw_sink,
+    kw_sink_bytes, kw_sink_empty, kw_sink_fixed, kw_sink_free, kw_sink_list, kw_sink_null, kw_sink_repeat,
+    kw_sink_start, kw_sink_struct, kw_step, kw_width, kw_window, kw_window_apply, seal,
+)
+from kwire_c.crc32c cimport crc32c_update
+from kwire_c.integers cimport clipped
+from kwire_c.message_class cimport Span, fallback, take_uuid
+from kwire_c.plan cimport Message, find
+from kwire_c.record_batch cimport Block, check_heads, checksum_holds, corrupt, partial_batch, pin, read_heads, unpack
 
 # name -> (its number in columns.h, Arrow format, struct format of the buffer protocol)
 FIELDS = {
@@ -46,36 +71,33 @@ cdef Node _codec_names():
     return node
 
 
-cdef uint32_t window_apply(const kw_window *window, const kw_batch *batch, kw_record *records,
-                           uint32_t count) noexcept nogil:
-    return kw_window_apply(window, batch, records, count)
+cdef class PooledBytes:
+    """Bytes in memory of the pool, which goes back there: for those who read files piece by piece."""
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        PyBuffer_FillInfo(view, self, self.buffer.data, self.buffer.size, 1, flags)
+
+    def __dealloc__(self):
+        kw_buffer_free(&self.buffer)
 
 
-cdef kw_append_status columns_append(kw_columns *columns, const kw_batch *batch, const kw_record *records,
-                                     uint32_t count, const kw_place *place) noexcept nogil:
-    return kw_columns_append(columns, batch, records, count, place)
+cdef PooledBytes pooled_bytes(size_t room):
+    """With room for so many bytes, none of which is there yet."""
+    cdef PooledBytes made = PooledBytes.__new__(PooledBytes)
+    if room and not kw_buffer_grow(&made.buffer, room, room):
+        raise MemoryError
+    return made
 
 
-cdef kw_append_status columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
-                                           uint32_t at, const kw_window *window, kw_checksum *crc32c,
-                                           kw_batch_status *status, uint32_t *where) noexcept nogil:
-    return kw_columns_append_batch(columns, batch, place, at, window, crc32c, status, where)
-
-
-cdef kw_run_status columns_run(kw_columns *columns, kw_run *run) noexcept nogil:
-    return kw_columns_run(columns, run)
-
-
-cdef int buffer_grow(kw_buffer *buffer, size_t need, size_t wish) noexcept nogil:
-    return kw_buffer_grow(buffer, need, wish)
-
-
-cdef void buffer_free(kw_buffer *buffer) noexcept nogil:
-    kw_buffer_free(buffer)
+seal(PooledBytes)
 
 
 cdef class Chunk:
     """Buffers of as many rows as 32-bit offsets can address."""
+
+    cdef kw_columns c
+    cdef list kept          # Blocks that views point into
+    cdef list view_buffers  # (address, size) of each Arrow buffer of views
 
     def __cinit__(self, fields, bint views, int64_t max_bytes):
         self.kept = []
@@ -406,3 +428,720 @@ cdef object make_columns(tuple names, list chunks, list bad, object tail, object
 
 seal(Column)
 seal(RecordColumns)
+
+
+cdef class Markers:
+    """Which transactions in some inputs, read in order, were aborted, by the markers in them (KIP-98)."""
+
+    cdef dict of_producer  # producer id -> list of (source, position, aborted), in order
+    cdef dict next_of
+
+    def __cinit__(self, list blocks not None, bint verify_crc, Py_ssize_t limit):
+        cdef int32_t source
+        self.of_producer = {}
+        self.next_of = {}
+        for source in range(len(blocks)):
+            self.scan(blocks[source], source, verify_crc, limit)
+
+    cdef int scan(self, Block block, int32_t source, bint verify_crc, Py_ssize_t limit) except -1:
+        cdef kw_batch head
+        cdef kw_batch_status status
+        cdef kw_record marker
+        cdef kw_heads heads
+        cdef Py_ssize_t at = 0, size
+        cdef Block payload
+        cdef const uint8_t *data
+        while at < block.size:
+            data = block.data + at
+            status = kw_batch_read(data, block.size - at, &head)
+            if status == KW_BATCH_TAIL:
+                break
+            size = head.size
+            if status != KW_BATCH_OK:
+                size = kw_batch_trusted_size(data, block.size - at)
+                if not size:
+                    break
+            elif head.magic == 2 and head.attributes & KW_ATTR_CONTROL and head.attributes & KW_ATTR_TRANSACTIONAL:
+                try:
+                    payload = unpack(block, data, &head, limit, at) if head.codec else None
+                    if not verify_crc or checksum_holds(data, &head):
+                        check_heads(&heads, data, &head, payload, &marker, 1, at)
+                        kind = kw_control_type(heads.block, &marker) if heads.left else -1
+                        if kind == 0 or kind == 1:
+                            self.of_producer.setdefault(head.producer_id, []).append((source, at, kind == 0))
+                except KwireError:
+                    pass  # the pass over all batches reports it
+            at += size
+        return 0
+
+    def keep(self, producer_id, base_offset, source, position):
+        """Is this batch's transaction committed, as far as the data says? Call in order of the data."""
+        marks = self.of_producer.get(producer_id, ())
+        at = self.next_of.get(producer_id, 0)
+        while at < len(marks) and marks[at][:2] < (source, position):
+            at += 1
+        self.next_of[producer_id] = at
+        return at == len(marks) or not marks[at][2]
+
+
+cdef class RecordGatherer:
+    """One reading of inputs into chunks of columns."""
+
+    cdef list chunks, bad, blocks
+    cdef object fields, decide, tail
+    cdef bint views, verify_crc, keep, strict_tail, control
+    cdef Py_ssize_t limit
+    cdef int64_t max_bytes, budget, unpacked
+    cdef uint64_t left_bytes  # of the inputs, when the chunk is begun
+    cdef kw_window window
+    cdef bint windowed
+    cdef kw_run run
+    cdef kw_record *records  # of entries of magic 0 and 1
+    cdef Py_ssize_t room
+    cdef Chunk chunk
+    cdef Block block
+
+    def __dealloc__(self):
+        free(self.records)
+
+    cdef int begin_chunk(self) except -1:
+        self.chunk = Chunk(self.fields, self.views, self.max_bytes)
+        self.chunk.c.input_bytes = self.left_bytes
+        self.chunks.append(self.chunk)
+        if self.views and self.block is not None:
+            self.run.view_buffer = self.chunk.add_views(self.block, self.block.data, self.block.size)
+        return 0
+
+    cdef int read_one(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
+        """All batches of one input, whose number an error tells."""
+        try:
+            return self.read(block, source, number, origin)
+        except KwireError as error:
+            error.source = number
+            raise
+
+    cdef int read(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
+        """All batches of one input."""
+        cdef kw_run_status status
+        cdef kw_run *run = &self.run
+        self.block = block
+        run.data = block.data
+        run.size = block.size
+        run.verify_crc = self.verify_crc
+        run.control = self.control
+        run.ask = self.decide is not None
+        run.window = &self.window if self.windowed else NULL
+        run.source = number
+        run.origin = origin
+        run.crc32c = crc32c_update
+        run.at = 0
+        run.keep_at = SIZE_MAX
+        if self.views:
+            run.view_buffer = self.chunk.add_views(block, block.data, block.size)
+        while True:
+            with nogil:
+                status = kw_columns_run(&self.chunk.c, run)
+            if status == KW_RUN_END:
+                if run.status == KW_BATCH_TAIL:
+                    self.partial()
+                return 0
+            elif status == KW_RUN_BAD:
+                self.spoil(corrupt(run.status, run.origin + run.at, &run.batch, run.where or None),
+                           self.verify_crc and run.status > KW_BATCH_CRC)
+            elif status == KW_RUN_TRANSACTION:
+                if self.decide(run.batch.producer_id, run.batch.base_offset, source, run.at):
+                    run.keep_at = run.at
+                else:
+                    run.at += run.batch.size
+            elif status == KW_RUN_SLOW:
+                try:
+                    self.slow()
+                    run.at += run.batch.size
+                    if self.unpacked > self.budget:
+                        return 0
+                except MissingCodecError:
+                    raise
+                except KwireError as error:
+                    self.spoil(error, self.verify_crc and run.status != KW_BATCH_CRC)
+            elif status == KW_RUN_FULL:
+                self.next_chunk()
+            else:
+                raise MemoryError
+
+    cdef int next_chunk(self) except -1:
+        if self.chunk.c.rows == 0:
+            raise LimitError("one batch fills more than an Arrow chunk", limit=self.max_bytes,
+                             offset=self.run.origin + self.run.at)
+        self.left_bytes -= min(self.left_bytes, self.chunk.c.seen_bytes)
+        return self.begin_chunk()
+
+    cdef int slow(self) except -1:
+        """A compressed batch, or an entry of magic 0 or 1."""
+        cdef kw_run *run = &self.run
+        cdef const uint8_t *data = run.data + run.at
+        cdef Block payload = None
+        cdef Py_ssize_t count = 0
+        cdef kw_place place
+        cdef kw_append_status status
+        if run.batch.magic < 2:
+            if self.verify_crc and not checksum_holds(data, &run.batch):
+                run.status = KW_BATCH_CRC
+                raise corrupt(KW_BATCH_CRC, run.origin + run.at, &run.batch)
+            if self.windowed and run.batch.last_offset < self.window.offset_from:
+                return 0
+        if run.batch.codec and run.batch.count != 0:
+            payload = unpack(self.block, data, &run.batch, self.limit, run.origin + run.at)
+            self.unpacked += payload.size
+        if run.batch.magic < 2:
+            count = read_heads(data, &run.batch, payload, &self.records, &self.room, run.origin + run.at)
+            if self.windowed:
+                count = kw_window_apply(&self.window, &run.batch, self.records, <uint32_t> count)
+        place.position = run.origin + run.at
+        place.source = run.source
+        while True:
+            if payload is None:
+                place.block = data
+                place.block_size = run.batch.size
+                place.view_buffer = run.view_buffer
+                place.view_at = run.at
+            else:
+                place.block = payload.data
+                place.block_size = <uint32_t> payload.size
+                place.view_at = 0
+                if self.views:
+                    place.view_buffer = self.chunk.add_views(payload, payload.data, payload.size)
+            with nogil:
+                if run.batch.magic < 2:
+                    status = kw_columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
+                else:
+                    status = kw_columns_append_batch(
+                        &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_HEADER_V2, run.window, NULL,
+                        &run.status, &run.where)
+            if status == KW_APPEND_OK:
+                return 0
+            if status == KW_APPEND_FULL:
+                self.next_chunk()
+            elif status == KW_APPEND_BAD:
+                raise corrupt(run.status, run.origin + run.at, &run.batch, run.where)
+            else:
+                raise MemoryError
+
+    cdef int partial(self) except -1:
+        cdef kw_run *run = &self.run
+        cdef Py_ssize_t left = run.size - run.at
+        self.tail = (<Py_ssize_t> (run.origin + run.at), left)
+        if self.strict_tail:
+            error = partial_batch(run.data + run.at, left, run.origin + run.at)
+            if not self.keep:
+                raise error
+            self.bad.append(BadBatch(
+                <Py_ssize_t> (run.origin + run.at), PyBytes_FromStringAndSize(<const char *> run.data + run.at, left),
+                error, run.source))
+        return 0
+
+    cdef int spoil(self, object error, bint sound_length) except -1:
+        """Raise, or keep the bad bytes and go on behind them where their length can be trusted."""
+        cdef kw_run *run = &self.run
+        cdef const uint8_t *data = run.data + run.at
+        cdef Py_ssize_t left = run.size - run.at, size
+        if not self.keep:
+            raise error
+        size = run.batch.size if sound_length else kw_batch_trusted_size(data, left) or left
+        self.bad.append(BadBatch(<Py_ssize_t> (run.origin + run.at),
+                                 PyBytes_FromStringAndSize(<const char *> data, size), error, run.source))
+        run.at += size
+        return 0
+
+
+def gather(inputs, tuple fields, *, committed=False, control=False, views=False, verify_crc=True, errors="raise",
+           max_batch_bytes, strict_tail=False, decide=None, offsets=None, timestamps=None, places=None,
+           int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX, total=None):
+    """Read inputs (a list of buffers) into RecordColumns; see kwire.columns.
+
+    decide(producer id, base offset, source, position) -> keep?: asked of every batch of a transaction, in order,
+    in place of the markers in the data; offsets, timestamps: (from, to) that records must lie in, the end exclusive,
+    None for open; places: for each input its number (the column source) and the position of its first byte, which
+    batch_position, .bad and errors report. An error has .source, the number of its input. budget: reading ends behind
+    the batch with which more bytes than that were decompressed; the .stopped of what is returned is its end. total:
+    inputs is an iterator of (buffer, number, position of its first byte), of about so many bytes in all, each of which
+    goes when it is read; decide is given the number then.
+    """
+    cdef RecordGatherer gatherer = RecordGatherer.__new__(RecordGatherer)
+    cdef Py_ssize_t source
+    if errors not in ("raise", "keep"):
+        raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+    gatherer.chunks = []
+    gatherer.bad = []
+    gatherer.fields = fields
+    gatherer.views = views
+    gatherer.verify_crc = verify_crc
+    gatherer.keep = errors == "keep"
+    gatherer.strict_tail = strict_tail
+    gatherer.control = control
+    gatherer.limit = clipped(max_batch_bytes)
+    gatherer.max_bytes = chunk_bytes
+    gatherer.windowed = offsets is not None or timestamps is not None
+    low, high = offsets or (None, None)
+    gatherer.window.offset_from = INT64_MIN if low is None else clipped(low)
+    gatherer.window.offset_to = INT64_MAX if high is None else clipped(high)
+    low, high = timestamps or (None, None)
+    gatherer.window.time_from = INT64_MIN if low is None else clipped(low)
+    gatherer.window.time_to = INT64_MAX if high is None else clipped(high)
+    blocks = []
+    if total is None:
+        blocks = [pin(data) for data in inputs]
+        for block in blocks:
+            gatherer.left_bytes += (<Block> block).size
+    else:
+        gatherer.left_bytes = max(0, clipped(total))
+    if decide is not None:
+        gatherer.decide = decide
+    elif committed:
+        gatherer.decide = Markers(blocks, verify_crc, gatherer.limit).keep
+    gatherer.budget = budget
+    gatherer.begin_chunk()
+    stopped = None
+    if total is not None:
+        for data, number, origin in inputs:
+            gatherer.read_one(pin(data), number, number, origin)
+            del data
+            gatherer.block = None
+            if gatherer.unpacked > budget:
+                stopped = origin + <Py_ssize_t> gatherer.run.at
+                break
+    for source in range(len(blocks)):
+        number, origin = places[source] if places is not None else (source, 0)
+        gatherer.read_one(blocks[source], <int32_t> source, number, origin)
+        if gatherer.unpacked > budget:
+            stopped = origin + <Py_ssize_t> gatherer.run.at
+            break
+    return make_columns(fields, gatherer.chunks, gatherer.bad, gatherer.tail, stopped)
+
+
+cdef enum:
+    REPEATED = 50  # times the bytes of the payloads
+
+FORMATS = (b"b", b"c", b"s", b"S", b"i", b"I", b"l", b"g", b"w:16", b"u", b"z")  # by kind, up to bytes
+
+
+cdef struct Mark:  # where a sink stood before the message that is being added
+    kw_sink *sink
+    int64_t rows, nulls
+    size_t values, offsets, valid
+
+
+cdef int check(int status) except -1:
+    if status == KW_NO_MEMORY:
+        raise MemoryError
+    if status == KW_TOO_LARGE:
+        raise LimitError("a column of these messages passes 2 GiB", limit=0x7fffffff)
+    if status == KW_TOO_WIDE:
+        raise LimitError("outer values beside the rows take more than 50 times the payloads", limit=REPEATED)
+    return 0
+
+
+cdef void *some_room(size_t count, size_t size) except NULL:
+    """Cleared memory."""
+    cdef void *made = calloc(count + 1, size)
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef class MessageGatherer:
+    """The sinks of one message and version, and the routes that fill them. A node made: nothing can be added."""
+    cdef Message message
+    cdef int version
+    cdef kw_sink *top
+    cdef kw_route *route
+    cdef int64_t most, room  # room: bytes that repeated outer values may still take
+    cdef Mark *marks       # one a sink
+    cdef void **owned      # memory of sinks and routes
+    cdef size_t n_marks, n_owned
+    cdef bint is_done
+
+    def __cinit__(self, message, version, wanted, int64_t most=INT32_MAX):
+        """wanted: None for every field, else {name: None or the same below}; most: where a column is full."""
+        cdef const kw_plan *plan
+        self.message = find(message)
+        plan = self.message.at(version)
+        self.version, self.most = plan.version, most
+        self.room = 1 << 20
+        self.top = self.make_sink(NULL, KW_STRUCT, False)
+        self.route = self.make_route(plan, self.top, wanted, "")
+        check(kw_sink_start(self.top))
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(self.n_marks):
+            kw_sink_empty(self.marks[i].sink)
+        for i in range(self.n_owned):
+            free(self.owned[i])
+        free(self.owned)
+        free(self.marks)
+
+    cdef void *own(self, size_t count, size_t size) except NULL:
+        """Cleared memory that goes with this object."""
+        cdef void **grown = <void **>realloc(self.owned, (self.n_owned + 1) * sizeof(void *))
+        if grown == NULL:
+            raise MemoryError
+        self.owned = grown
+        self.owned[self.n_owned] = some_room(count, size)
+        self.n_owned += 1
+        return self.owned[self.n_owned - 1]
+
+    cdef kw_sink *make_sink(self, const kw_field *field, int kind, bint default_null) except NULL:
+        cdef kw_sink *sink = <kw_sink *>self.own(1, sizeof(kw_sink))
+        cdef Mark *grown = <Mark *>realloc(self.marks, (self.n_marks + 1) * sizeof(Mark))
+        if grown == NULL:
+            raise MemoryError
+        sink.field, sink.kind, sink.default_null, sink.most = field, kind, default_null, self.most
+        self.marks = grown
+        self.marks[self.n_marks].sink = sink
+        self.n_marks += 1
+        return sink
+
+    cdef kw_route *make_route(self, const kw_plan *plan, kw_sink *owner, object wanted, str path) except NULL:
+        """wanted: None for every field, else {name: None or the same below}; owner: NULL where nobody looks."""
+        cdef kw_route *route = <kw_route *>self.own(1, sizeof(kw_route))
+        cdef const kw_op *op
+        cdef kw_step *step = NULL
+        cdef kw_pick *pick
+        cdef kw_sink *sink
+        cdef int i
+        route.plan = plan
+        route.steps = <kw_step *>self.own(plan.n_ops, sizeof(kw_step))
+        route.tag_sinks = <kw_sink **>self.own(plan.n_tags, sizeof(void *))
+        made, names, at = [], set(), 0
+        for i in range(plan.n_ops):
+            op = &plan.ops[i]
+            if op.code >= KW_STRING:
+                step = &route.steps[route.n_steps]
+                step.op, step.code = op, op.code
+                route.n_steps += 1
+            if op.code == KW_RUN:
+                step.picks, at = <kw_pick *>self.own(op.count, sizeof(kw_pick)), 0
+                continue
+            name, sink = str(<object>op.field.name), NULL
+            names.add(name)
+            if owner != NULL and (wanted is None or name in wanted):
+                sink = self.field_sink(op)
+                made.append((<size_t>op.field, <size_t>sink))
+            if op.code >= KW_STRING:
+                step.sink = sink
+                while op.code >= KW_ARRAY_UUID and <uint32_t>1 << step.shift < op.need:
+                    step.shift += 1
+                step.guesses = op.code >= KW_ARRAY_UUID and op.flags & KW_COMPACT
+                step.last_length = step.last_size = 1  # an empty array
+                if op.sub != NULL:
+                    step.below = self.below(op, sink, None if wanted is None else wanted.get(name), f"{path}{name}.")
+                continue
+            if sink != NULL or op.code == KW_BOOL:
+                pick = &step.picks[step.n_picks]
+                pick.sink, pick.at, pick.kind, pick.width = sink, at, op.code, kw_width[op.code]
+                step.n_picks += 1
+            at += kw_width[op.code]
+        for i in range(plan.n_tags):
+            op = &plan.tags[i]
+            name = str(<object>op.field.name)
+            names.add(name)
+            if owner != NULL and (wanted is None or name in wanted):
+                route.tag_sinks[i] = self.field_sink(op)
+                made.append((<size_t>op.field, <size_t>route.tag_sinks[i]))
+                if op.sub != NULL:
+                    self.below(op, route.tag_sinks[i], None if wanted is None else wanted.get(name), f"{path}{name}.")
+        for name in wanted or ():
+            if name not in names:
+                raise ValueError(f"{self.message.name} v{self.version} has no field {path}{name}")
+        if owner != NULL:
+            owner.children = <kw_sink **>self.own(len(made), sizeof(void *))
+            for _, address in sorted(made):  # in the order of the schema
+                owner.children[owner.n_children] = <kw_sink *><size_t>address
+                owner.n_children += 1
+        return route
+
+    cdef kw_route *below(self, const kw_op *op, kw_sink *sink, object wanted, str path) except NULL:
+        if sink != NULL and op.code == KW_ARRAY_STRUCT:
+            sink = sink.children[0]
+        return self.make_route(op.sub, sink, wanted, path)
+
+    cdef kw_sink *field_sink(self, const kw_op *op) except NULL:
+        cdef const kw_field *field = op.field
+        cdef int kind = KW_BYTES if field.kind == KW_RECORDS else field.kind
+        cdef kw_sink *sink = self.make_sink(field, kind, field.fallback == <void *>None)
+        if kind == KW_ARRAY:
+            sink.children = <kw_sink **>self.own(1, sizeof(void *))
+            sink.children[0] = self.make_sink(field, field.elem, False)
+            sink.n_children = 1
+        return sink
+
+    cdef void remember(self) noexcept:
+        cdef Mark *mark
+        cdef kw_sink *sink
+        cdef size_t i
+        for i in range(self.n_marks):
+            mark, sink = &self.marks[i], self.marks[i].sink
+            mark.rows, mark.nulls, mark.values = sink.rows, sink.nulls, sink.values.size
+            mark.offsets, mark.valid = sink.offsets.size, sink.valid.size
+
+    cdef void restore(self) noexcept:
+        cdef Mark *mark
+        cdef kw_sink *sink
+        cdef size_t i
+        for i in range(self.n_marks):
+            mark, sink = &self.marks[i], self.marks[i].sink
+            sink.rows, sink.nulls, sink.values.size = mark.rows, mark.nulls, mark.values
+            sink.offsets.size, sink.valid.size = mark.offsets, mark.valid
+
+    def add(self, payload, bint lenient):
+        """Appends the message in a payload. DecodeError, LimitError (a column is full): it appended nothing."""
+        cdef Py_buffer buffer
+        cdef kw_cursor c
+        cdef int status
+        if self.is_done:
+            raise ValueError("columns were made of these messages: none can be added")
+        self.remember()
+        if type(payload) is not bytes:
+            payload = memoryview(payload)  # asked again, an object may give other bytes
+        PyObject_GetBuffer(payload, &buffer, PyBUF_SIMPLE)
+        try:
+            with nogil:
+                kw_cursor_set(&c, <const uint8_t *>buffer.buf, buffer.len)
+                status = kw_route_walk(&c, self.route)
+                if status == KW_DONE:
+                    status = kw_sink_struct(self.top) if c.at == c.end else KW_BY_OBJECT
+            self.room += REPEATED * buffer.len
+        finally:
+            PyBuffer_Release(&buffer)
+        if status != KW_DONE:
+            self.restore()
+            check(status)
+            message = decode(self.message.name, self.version, payload, lenient=lenient)
+            try:
+                add_struct(self.top, <char *><PyObject *>message)
+            except BaseException:
+                self.restore()
+                raise
+
+    @property
+    def rows(self):
+        """Messages so far."""
+        return self.top.rows
+
+    def node(self):
+        """The whole messages as one struct column."""
+        self.is_done = True
+        return sink_node("message", self.top, self)
+
+    def flat(self, tuple paths, int64_t first, int64_t last):
+        """[(rows, nodes)] of flattened paths, of some of the messages: one row an element of the deepest array.
+
+        In more than one part where a column would be too large else.
+        """
+        if not 0 <= first <= last <= self.top.rows:
+            raise ValueError(f"rows {first} to {last} of {self.top.rows}")
+        self.is_done = True
+        chains = [self.chain(path) for path in paths]
+        longest = max([chain[0] for chain in chains], key=len)
+        for path, (arrays, _) in zip(paths, chains):
+            if longest[:len(arrays)] != arrays:
+                raise ValueError(f"{path} stands beside, not above, the rows of the other paths")
+        cdef int64_t room = self.room
+        try:
+            return [flat_part(self, paths, chains, longest, first, last)]
+        except LimitError:
+            if last - first < 2 or self.room < 0:
+                raise
+            self.room = room  # a column was full: in two parts it is not
+        middle = (first + last) // 2
+        return self.flat(paths, first, middle) + self.flat(paths, middle, last)
+
+    cdef object chain(self, str path):
+        """(addresses of the arrays that a path passes, address of its last sink)."""
+        cdef kw_sink *sink = self.top
+        cdef int i
+        arrays = []
+        for name in path.split("."):
+            if sink.kind == KW_ARRAY:
+                arrays.append(<size_t>sink)
+                sink = sink.children[0]
+            for i in range(sink.n_children):
+                if <object>sink.children[i].field.name == name:
+                    sink = sink.children[i]
+                    break
+            else:
+                raise ValueError(f"{self.message.name} v{self.version} has no field {path}")
+        return arrays, <size_t>sink
+
+
+cdef class Taken:
+    """A column made from another by repeating rows; owns its sink."""
+    cdef kw_sink *sink
+
+    def __dealloc__(self):
+        kw_sink_free(self.sink)
+
+
+cdef int same_shape(const kw_sink *like, kw_sink **made, int64_t *room) except -1:
+    """An empty sink like another at *made, which whoever gives the place owns; room: bytes that it may still take."""
+    cdef int i
+    made[0] = <kw_sink *>some_room(1, sizeof(kw_sink))
+    made[0].field, made[0].kind, made[0].most, made[0].room = like.field, like.kind, like.most, room
+    made[0].children = <kw_sink **>some_room(like.n_children, sizeof(void *))
+    made[0].n_children = like.n_children  # none of them made yet
+    for i in range(like.n_children):
+        same_shape(like.children[i], &made[0].children[i], room)
+    return 0
+
+
+cdef (int64_t, int64_t) below(list arrays, int64_t first, int64_t last) noexcept:
+    """The elements that these rows have in the innermost of some arrays."""
+    cdef const int32_t *ends
+    for address in arrays:
+        ends = <const int32_t *>(<kw_sink *><size_t>address).offsets.data
+        first, last = ends[first], ends[last]
+    return first, last
+
+
+cdef tuple flat_part(MessageGatherer self, tuple paths, list chains, list longest, int64_t first, int64_t last):
+    cdef int64_t outer, end, least, most
+    least, most = below(longest, first, last)
+    nodes = []
+    for path, (arrays, address) in zip(paths, chains):
+        if len(arrays) == len(longest):
+            nodes.append(sink_part(path, <kw_sink *><size_t>address, self, least, most))
+        else:
+            outer, end = below(arrays, first, last)
+            nodes.append(repeated(self, path, <kw_sink *><size_t>address, longest[len(arrays):], outer, end))
+    return most - least, nodes
+
+
+cdef Node repeated(MessageGatherer self, str name, kw_sink *sink, list arrays, int64_t outer, int64_t end):
+    """A column of an outer level, each of its values beside all rows below it."""
+    cdef int64_t first, last
+    cdef Taken owner = Taken.__new__(Taken)
+    same_shape(sink, &owner.sink, &self.room)
+    check(kw_sink_start(owner.sink))
+    for outer in range(outer, end):
+        first, last = below(arrays, outer, outer + 1)
+        check(kw_sink_repeat(sink, outer, owner.sink, last - first))
+    return sink_node(name, owner.sink, owner)
+
+
+cdef bytes packed(const uint8_t *flags, int64_t rows):
+    """A bit a row from a byte a row."""
+    cdef bytearray bits = bytearray((rows + 7) // 8)
+    cdef uint8_t *to = bits
+    cdef int64_t i
+    for i in range(rows):
+        if flags[i]:
+            to[i >> 3] |= 1 << (i & 7)
+    return bytes(bits)
+
+
+cdef bytes _nothing = bytes(16)
+
+
+cdef const void *some(const void *data) noexcept:
+    return data if data != NULL else <const void *><const char *>_nothing
+
+
+cdef Node sink_node(str name, kw_sink *sink, object owner):
+    """The Arrow array of a sink."""
+    return sink_part(name, sink, owner, 0, sink.rows)
+
+
+cdef Node sink_part(str name, kw_sink *sink, object owner, int64_t first, int64_t last):
+    """The Arrow array of some rows of a sink."""
+    cdef const void *buffers[3]
+    cdef Node node
+    cdef int n = 2
+    cdef int64_t nulls = sink.nulls, row
+    cdef int i
+    if nulls and last - first != sink.rows:
+        nulls = 0
+        for row in range(first, last):
+            nulls += not sink.valid.data[row]
+    children, format = [], None
+    validity = packed(sink.valid.data, sink.rows) if sink.nulls else None
+    if sink.kind == KW_STRUCT:
+        format = b"+s"
+        children = [sink_node(str(<object>sink.children[i].field.name), sink.children[i], owner)
+                    for i in range(sink.n_children)]
+        n = 1
+    elif sink.kind == KW_ARRAY:
+        format, children = b"+l", [sink_node("item", sink.children[0], owner)]
+        buffers[1] = some(sink.offsets.data)
+    elif sink.kind >= KW_STRING:
+        format, n = FORMATS[sink.kind], 3
+        buffers[1], buffers[2] = some(sink.offsets.data), some(sink.values.data)
+    else:
+        format = FORMATS[sink.kind]
+        buffers[1] = some(sink.values.data)
+    bools = packed(sink.values.data, sink.rows) if sink.kind == KW_BOOL else None
+    if bools is not None:
+        buffers[1] = <const void *><const char *>bools
+    buffers[0] = NULL
+    if validity is not None:
+        buffers[0] = <const void *><const char *>validity
+    node = make_node(name, format, last - first, nulls, (owner, validity, bools), children)
+    node.offset = first
+    node.set_buffers(buffers, n)
+    return node
+
+
+cdef int add_struct(kw_sink *sink, char *self) except -1:
+    """Appends an instance, the slow way."""
+    cdef int i
+    for i in range(sink.n_children):
+        add_field(sink.children[i], self)
+    check(kw_sink_struct(sink))
+    return 0
+
+
+cdef int add_field(kw_sink *sink, char *self) except -1:
+    cdef const kw_field *field = sink.field
+    cdef PyObject *item
+    if sink.kind < KW_STRING:
+        return check(kw_sink_fixed(sink, KW_PLACE(self, field.at)))
+    item = KW_SLOT(self, field.at)
+    if item == NULL:
+        item = fallback(field)
+    if item == <PyObject *>None:
+        return check(kw_sink_null(sink))
+    if sink.kind == KW_STRUCT:
+        return add_struct(sink, <char *>item)
+    if sink.kind == KW_ARRAY:
+        for element in <object>item:
+            add_element(sink.children[0], element)
+        return check(kw_sink_list(sink))
+    return add_bytes(sink, <object>item)
+
+
+cdef int add_element(kw_sink *sink, object element) except -1:
+    if sink.kind == KW_STRUCT:
+        return add_struct(sink, <char *><PyObject *>element)
+    if sink.kind == KW_STRING:
+        return add_bytes(sink, element)
+    cdef uint8_t uuid[16]
+    if sink.kind == KW_UUID:
+        take_uuid(element, uuid)
+        return check(kw_sink_fixed(sink, uuid))
+    data = element.to_bytes(kw_width[sink.kind], sys.byteorder, signed=element < 0)
+    return check(kw_sink_fixed(sink, <const uint8_t *><const char *>data))
+
+
+cdef int add_bytes(kw_sink *sink, object value) except -1:
+    if isinstance(value, Span):
+        value = (<Span>value).seen()
+    data = value.encode() if isinstance(value, str) else bytes(value)
+    return check(kw_sink_bytes(sink, <const uint8_t *><const char *>data, len(data)))
+
+
+def table_node(rows, list nodes):
+    """A struct over columns, which the stream of a table consists of."""
+    cdef const void *buffers[1]
+    buffers[0] = NULL
+    cdef Node node = make_node("", b"+s", rows, 0, nodes, nodes)
+    node.set_buffers(buffers, 1)
+    return node

@@ -2,17 +2,9 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint32_t, uint8_t
 
-
-cdef extern from "crc32c.h" nogil:
-    ctypedef struct kw_crc32c_variant:
-        const char *name
-        uint32_t (*run)(uint32_t state, const uint8_t *data, size_t size) noexcept nogil
-
-    uint32_t kw_crc32c(uint32_t value, const uint8_t *data, size_t size)
-    const kw_crc32c_variant *kw_crc32c_usable(size_t index)
-
+from kwire_c.core cimport kw_crc32c, kw_crc32c_usable, kw_crc32c_variant
 
 # From this size on the lock is given up: below, giving it up costs more than the checksum.
 cdef enum:

@@ -1,20 +1,529 @@
-"""encode: messages to bytes."""
+"""encode: messages to bytes, by the ops of a plan."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.object cimport PyObject
-from libc.stdint cimport uint8_t
-from libc.stdlib cimport free
-from libc.string cimport memcpy
+from operator import itemgetter
 
 from kwire_c.report import encode_error
 
-from kwire_c.plan cimport Message, find, kw_plan
-from kwire_c.reader cimport raise_set
-from kwire_c.writer cimport Out, grow, let_go, put_struct
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_Clear, PyErr_ExceptionMatches
+from cpython.object cimport PyObject
+from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memcpy, memmove
 
-cdef extern from "Python.h":
-    object PyBytes_FromStringAndSize(const char *data, Py_ssize_t size)
-    void raw_decref "Py_DECREF"(PyObject *)
+from kwire_c.core cimport (
+    KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BYTES, KW_COMPACT, KW_INT16, KW_INT32, KW_INT64, KW_INT8,
+    KW_MAX_STRING, KW_MAX_TAG, KW_NULLABLE, KW_PLACE, KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UINT16,
+    KW_UNKNOWN_AT, kw_failure, kw_field, kw_in, kw_op, kw_plan, kw_store16, kw_store32, kw_store64, kw_store_fixed,
+    kw_width, kw_write_uvarint, raise_set, raw_bytes_check, raw_decref, raw_get_buffer, raw_incref, raw_int64_value,
+    raw_int_value, raw_list_check, raw_list_item, raw_list_size, raw_no_memory, raw_str_check, raw_str_check_exact,
+    raw_str_data, raw_str_is_ascii, raw_str_length, raw_str_utf8, raw_tuple_item, raw_tuple_size, raw_type,
+)
+from kwire_c.integers cimport brief
+from kwire_c.message_class cimport Span, fallback, slot_equal, tags_list, take_uuid
+from kwire_c.plan cimport Message, find
+
+
+cdef object FIRST = itemgetter(0)
+
+cdef enum:
+    LONG = 2048   # bytes of a field that go straight into the result
+    PIECES = 128
+
+
+cdef struct Piece:
+    size_t at     # where it belongs among the bytes written so far
+    const void *data
+    size_t size
+    PyObject *owner  # of the data: held until it is copied
+
+
+cdef struct Out:
+    uint8_t *start
+    uint8_t *at
+    uint8_t *end
+    size_t long_bytes
+    int n_pieces
+    int inside_tag  # a tag's size counts all bytes written: no pieces then
+    Piece[PIECES] pieces
+    kw_failure f
+    PyObject *reason  # why it failed: a str, or NULL
+    PyObject *raised  # the exception that came instead; NULL for the one that is set
+
+
+cdef int grow(Out *o, size_t need) noexcept:
+    """Room for this many more bytes."""
+    cdef size_t used = o.at - o.start, size = o.end - o.start
+    cdef uint8_t *made
+    if size == 0:
+        size = 4096
+    while size - used < need:
+        size *= 2
+    made = <uint8_t *>realloc(o.start, size)
+    if made == NULL:
+        raw_no_memory()
+        return -1
+    o.start, o.at, o.end = made, made + used, made + size
+    return 0
+
+
+cdef inline int ensure(Out *o, size_t need) noexcept:
+    if <size_t>(o.end - o.at) < need:
+        return grow(o, need)
+    return 0
+
+
+cdef int refuse(Out *o, object reason) noexcept:
+    raw_incref(<PyObject *>reason)
+    o.reason = <PyObject *>reason
+    return -1
+
+
+cdef int keep(Out *o, object error) noexcept:
+    """Python code raised this; it comes out of the call as it is."""
+    raw_incref(<PyObject *>error)
+    o.raised = <PyObject *>error
+    return -1
+
+
+cdef void let_go(Out *o) noexcept:
+    """Drops what the pieces held."""
+    cdef int i
+    for i in range(o.n_pieces):
+        raw_decref(o.pieces[i].owner)
+    o.n_pieces = 0
+
+
+cdef int refuse_number(Out *o, str text, int64_t number) noexcept:
+    """text: with one %d."""
+    try:
+        return refuse(o, text % number)
+    except BaseException as error:
+        return keep(o, error)
+
+
+cdef int refuse_type(Out *o, object wanted, PyObject *item) noexcept:
+    try:
+        return refuse(o, f"expected {wanted}, got {type(<object>item).__name__}")
+    except BaseException as error:
+        return keep(o, error)
+
+
+cdef inline void put_length(Out *o, const kw_op *op, int64_t size, int width) noexcept:
+    """A length, -1 for null; the room is there."""
+    if op.flags & KW_COMPACT:
+        if 0 <= size < 0x7f:
+            o.at[0] = <uint8_t>(size + 1)
+            o.at += 1
+        else:
+            o.at = kw_write_uvarint(o.at, <uint32_t>(size + 1))
+    elif width == 2:
+        kw_store16(o.at, <uint16_t><int16_t>size)
+        o.at += 2
+    else:
+        kw_store32(o.at, <uint32_t><int32_t>size)
+        o.at += 4
+
+
+cdef int put_null(Out *o, const kw_op *op, int width) noexcept:
+    if not op.flags & KW_NULLABLE:
+        return refuse(o, "null where the version allows none")
+    put_length(o, op, -1, width)
+    return 0
+
+
+cdef const char *other_text(Out *o, PyObject *text, Py_ssize_t *size) noexcept:
+    """The UTF-8 of a string that is not plain ASCII; NULL where there is none."""
+    cdef const char *data
+    if not raw_str_check(text):
+        refuse_type(o, "str", text)
+        return NULL
+    data = raw_str_utf8(text, size)
+    if data == NULL and PyErr_ExceptionMatches(UnicodeEncodeError):
+        PyErr_Clear()
+        refuse(o, "a lone surrogate has no UTF-8")
+    return data
+
+
+cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept:
+    """A string and its length; room stays free behind it."""
+    cdef Py_ssize_t size = 0
+    cdef const char *data
+    if raw_str_check_exact(text) and raw_str_is_ascii(text):
+        data, size = <const char *>raw_str_data(text), raw_str_length(text)
+    else:
+        data = other_text(o, text, &size)
+        if data == NULL:
+            return -1
+    if size > KW_MAX_STRING:
+        return refuse_number(o, "a string of %d bytes, more than 32767", size)
+    if ensure(o, size + 5 + room) < 0:
+        return -1
+    put_length(o, op, size, 2)
+    memcpy(o.at, data, size)
+    o.at += size
+    return 0
+
+
+cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room, PyObject *owner) noexcept:
+    """Bytes and their length. owner: keeps them where they are; NULL: they stay there no longer than this call."""
+    cdef Piece *piece
+    if size > 0x7ffffffe:
+        return refuse_number(o, "%d bytes are more than a field can hold", size)
+    if owner != NULL and size >= LONG and not o.inside_tag and o.n_pieces < PIECES:
+        put_length(o, op, size, 4)
+        piece = &o.pieces[o.n_pieces]
+        piece.at, piece.data, piece.size, piece.owner = o.at - o.start, data, size, owner
+        raw_incref(owner)
+        o.n_pieces += 1
+        o.long_bytes += size
+        return ensure(o, room)
+    if ensure(o, size + 5 + room) < 0:
+        return -1
+    put_length(o, op, size, 4)
+    if size:  # a view of nothing may have no address
+        memcpy(o.at, data, size)
+    o.at += size
+    return 0
+
+
+cdef int put_bytes(Out *o, const kw_op *op, PyObject *data, size_t room) noexcept:
+    cdef Py_buffer buffer
+    cdef int status
+    if raw_bytes_check(data):
+        return put_data(o, op, PyBytes_AS_STRING(<object>data), PyBytes_GET_SIZE(<object>data), room, data)
+    if isinstance(<object>data, Span):
+        return put_data(o, op, (<Span><object>data).data, (<Span><object>data).size, room, data)
+    if raw_get_buffer(data, &buffer, PyBUF_SIMPLE) < 0:
+        if not PyErr_ExceptionMatches(ValueError):
+            return -1
+        PyErr_Clear()
+        return refuse(o, "a view whose bytes cannot be had any more")
+    status = put_data(o, op, buffer.buf, buffer.len, room, NULL)
+    PyBuffer_Release(&buffer)
+    return status
+
+
+cdef int put_ints(Out *o, const kw_op *op, PyObject *items, size_t room) noexcept:
+    """The setter made a tuple of numbers in range."""
+    cdef Py_ssize_t i, count = raw_tuple_size(items)
+    cdef int kind = op.elem, width = kw_width[kind]
+    cdef PyObject *item
+    cdef uint8_t *p
+    if ensure(o, count * width + 5 + room) < 0:
+        return -1
+    put_length(o, op, count, 4)
+    p = o.at
+    for i in range(count):
+        item = raw_tuple_item(items, i)
+        if kind == KW_INT32:
+            kw_store32(p, <uint32_t>raw_int_value(item))
+        elif kind == KW_INT64:
+            kw_store64(p, <unsigned long long>raw_int64_value(item))
+        elif kind == KW_INT16 or kind == KW_UINT16:
+            kw_store16(p, <uint16_t>raw_int_value(item))
+        elif kind == KW_INT8:
+            p[0] = <uint8_t>raw_int_value(item)
+        else:
+            kw_store32(p, <uint32_t>raw_int64_value(item))
+        p += width
+    o.at = p
+    return 0
+
+
+cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexcept:
+    cdef Py_ssize_t i, count
+    cdef PyObject *item
+    cdef int status
+    if op.code == KW_ARRAY_INT:
+        return put_ints(o, op, items, room)
+    if ensure(o, 5 + room) < 0:
+        return -1
+    if not raw_list_check(items):  # an empty one that nobody looked at yet
+        put_length(o, op, 0, 4)
+        return 0
+    count = raw_list_size(items)
+    if count > 0x7ffffffe:
+        return refuse_number(o, "%d elements are more than an array can hold", count)
+    put_length(o, op, count, 4)
+    for i in range(count):
+        if i >= raw_list_size(items):
+            return refuse(o, "the list changed while it was written")
+        item = raw_list_item(items, i)
+        raw_incref(item)  # finalizers and other threads may take it out of the list
+        status = put_element(o, op, item)
+        raw_decref(item)
+        if status < 0:
+            return kw_in(&o.f, NULL, i)
+    return ensure(o, room)
+
+
+cdef inline int put_element(Out *o, const kw_op *op, PyObject *item) noexcept:
+    if op.code == KW_ARRAY_STRUCT:
+        if <void *>raw_type(item) != op.sub.cls.type:
+            return refuse_type(o, <object>op.sub.cls.label, item)
+        return put_struct(o, op.sub, <char *>item)
+    if op.code == KW_ARRAY_STRING:
+        return put_text(o, op, item, 0)
+    return put_uuid(o, item)
+
+
+cdef int put_uuid(Out *o, PyObject *value) noexcept:
+    cdef int status
+    if ensure(o, 16) < 0:
+        return -1
+    try:
+        status = take_uuid(<object>value, o.at)
+    except BaseException as error:
+        return keep(o, error)
+    if not status:
+        return refuse_type(o, "uuid.UUID", value)
+    o.at += 16
+    return 0
+
+
+cdef int put_struct_field(Out *o, const kw_op *op, PyObject *item, size_t room) noexcept:
+    if item == <PyObject *>None:
+        if not op.flags & KW_NULLABLE:
+            return refuse(o, "null where the version allows none")
+        o.at[0] = 0 if op.inside_tag else 0xff
+        o.at += 1
+        return 0
+    if op.flags & KW_NULLABLE:
+        o.at[0] = 1
+        o.at += 1
+    if put_struct(o, op.sub, <char *>item) < 0:
+        return -1
+    return ensure(o, room)
+
+
+cdef PyObject *default_of(Out *o, const kw_field *field) noexcept:
+    try:
+        return fallback(field)
+    except BaseException as error:
+        keep(o, error)
+        return NULL
+
+
+cdef int put_field(Out *o, const kw_op *op, char *self, size_t room) noexcept:
+    """Any field but a fixed-width one; room bytes stay free behind it."""
+    cdef PyObject *item = KW_SLOT(self, op.at)
+    cdef int status
+    if item == NULL:
+        item = <PyObject *>op.field.fallback
+        if item == NULL:
+            item = default_of(o, op.field)
+            if item == NULL:
+                return -1
+    raw_incref(item)  # while it is written other code may run, and set the field
+    if op.code == KW_STRUCT:
+        status = put_struct_field(o, op, item, room)
+    elif item == <PyObject *>None:
+        status = put_null(o, op, 2 if op.code == KW_STRING else 4)
+    elif op.code == KW_STRING:
+        status = put_text(o, op, item, room)
+    elif op.code == KW_BYTES or op.code == KW_RECORDS:
+        status = put_bytes(o, op, item, room)
+    else:
+        status = put_array(o, op, item, room)
+    raw_decref(item)
+    return status
+
+
+cdef int put_struct(Out *o, const kw_plan *plan, char *self) noexcept:
+    cdef const kw_op *op = plan.ops
+    cdef const kw_op *end = op + plan.n_ops
+    cdef const kw_op *last
+    cdef size_t room = plan.room
+    cdef uint8_t *p
+    if plan.n_absent and check_absent(o, plan, self) < 0:
+        return -1
+    if ensure(o, room) < 0:
+        return -1
+    while op < end:
+        if op.code == KW_RUN:
+            last = op + op.count
+            p = o.at
+            while op < last:
+                op += 1
+                if op.code == KW_INT32:
+                    kw_store32(p, (<uint32_t *>(self + op.at))[0])
+                    p += 4
+                elif op.code == KW_INT16:
+                    kw_store16(p, (<uint16_t *>(self + op.at))[0])
+                    p += 2
+                else:
+                    kw_store_fixed(op.code, <uint8_t *>(self + op.at), p)
+                    p += kw_width[op.code]
+            o.at = p
+        elif put_field(o, op, self, room) < 0:
+            return kw_in(&o.f, op.field, -1)
+        op += 1
+    if plan.flexible:
+        if plan.n_tags == 0 and KW_SLOT(self, KW_UNKNOWN_AT) == NULL:
+            o.at[0] = 0
+            o.at += 1
+            return 0
+        return put_tags(o, plan, self)
+    if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
+        return refuse_tags(o, plan, KW_SLOT(self, KW_UNKNOWN_AT))
+    return 0
+
+
+cdef int refuse_tags(Out *o, const kw_plan *plan, PyObject *slot) noexcept:
+    try:
+        if not tags_list(slot):
+            return 0
+        return refuse(o, f"version {plan.version} has no tagged fields, so it cannot carry unknown tags")
+    except BaseException as error:
+        return keep(o, error)
+
+
+cdef inline int is_default(Out *o, const kw_field *field, char *self) noexcept:
+    """1: the field holds its default; 0: it does not; -1: an exception came."""
+    cdef PyObject *item
+    if field.kind < KW_STRING:
+        return memcmp(KW_PLACE(self, field.at), field.owner.model + field.at, kw_width[field.kind]) == 0
+    item = KW_SLOT(self, field.at)
+    return 1 if item == NULL else equals_default(o, field, item)
+
+
+cdef int equals_default(Out *o, const kw_field *field, PyObject *item) noexcept:
+    try:
+        return slot_equal(field, item, NULL)
+    except BaseException as error:
+        return keep(o, error)
+
+
+cdef int check_absent(Out *o, const kw_plan *plan, char *self) noexcept:
+    """Fields that the version lacks must hold their default."""
+    cdef int i, same
+    for i in range(plan.n_absent):
+        same = is_default(o, plan.absent[i], self)
+        if same <= 0:
+            if same == 0:
+                refuse_absent(o, plan, plan.absent[i])
+            return kw_in(&o.f, plan.absent[i], -1)
+    return 0
+
+
+cdef int refuse_absent(Out *o, const kw_plan *plan, const kw_field *field) noexcept:
+    try:
+        first, last = field.first, min(field.last, (<Message>plan.cls.message).last)
+        versions = f"version {first} has it" if first == last else f"versions {first}-{last} have it"
+        return refuse(o, f"version {plan.version} lacks this field and it cannot be dropped; {versions}")
+    except BaseException as error:
+        return keep(o, error)
+
+
+cdef int put_tags(Out *o, const kw_plan *plan, char *self) noexcept:
+    """Known and unknown tags in ascending order."""
+    cdef int i, n = 0, same
+    cdef uint64_t there = 0  # which known ones do not hold their default
+    if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
+        try:
+            return put_all_tags(o, plan, self)
+        except BaseException as error:
+            return keep(o, error)
+    for i in range(plan.n_tags):
+        same = is_default(o, plan.tags[i].field, self)
+        if same < 0:
+            return kw_in(&o.f, plan.tags[i].field, -1)
+        if not same:
+            there |= <uint64_t>1 << i
+            n += 1
+    if ensure(o, 5) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, n)
+    if n:
+        for i in range(plan.n_tags):
+            if there >> i & 1 and put_tag(o, &plan.tags[i], self) < 0:
+                return -1
+    return 0
+
+
+cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
+    """With unknown ones among them, none of which may repeat or be known. -1 without an exception: o says why."""
+    cdef int i, same
+    cdef PyObject *slot = KW_SLOT(self, KW_UNKNOWN_AT)
+    cdef bint ordered = isinstance(<object>slot, dict)  # as it was read, the order counts: as Kafka
+    cdef list entries = tags_list(slot)
+    cdef set seen = set()
+    if not ordered:
+        for i in range(1, len(entries)):
+            if entries[i][0] <= entries[i - 1][0]:
+                return refuse(o, f"unknown tag {entries[i][0]} was read behind {entries[i - 1][0]}")
+    for i in range(len(entries)):
+        tag, data = entries[i]
+        if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= KW_MAX_TAG:
+            return refuse(o, f"unknown tag {brief(tag)} is no tag number")
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
+        entries[i] = tag, bytes(data)
+    for i in range(plan.n_tags):
+        same = is_default(o, plan.tags[i].field, self)
+        if same < 0:
+            return kw_in(&o.f, plan.tags[i].field, -1)
+        if not same:
+            entries.append((plan.tags[i].tag, i))
+        seen.add(plan.tags[i].tag)
+    for tag, data in entries:
+        if isinstance(data, bytes):
+            if tag in seen:
+                return refuse(o, f"unknown tag {tag} repeats another, or is a known one")
+            seen.add(tag)
+    entries.sort(key=FIRST)
+    if ensure(o, 5) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, len(entries))
+    for tag, data in entries:
+        if isinstance(data, int):
+            if put_tag(o, &plan.tags[<int>data], self) < 0:
+                return -1
+        elif put_unknown(o, tag, data) < 0:
+            return -1
+    return 0
+
+
+cdef int put_unknown(Out *o, uint32_t tag, bytes data) noexcept:
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    if ensure(o, 10 + size) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, tag)
+    o.at = kw_write_uvarint(o.at, size)
+    memcpy(o.at, PyBytes_AS_STRING(data), size)
+    o.at += size
+    return 0
+
+
+cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
+    """A known tag: its body is written behind one byte for its size, and moved where that is too small."""
+    cdef size_t start, size
+    cdef uint8_t[5] length
+    cdef int width
+    if ensure(o, 32) < 0:
+        return -1
+    o.at = kw_write_uvarint(o.at, op.tag)
+    start = o.at - o.start
+    o.at += 1
+    if op.code < KW_STRING:
+        kw_store_fixed(op.code, <uint8_t *>(self + op.at), o.at)
+        o.at += kw_width[op.code]
+    else:
+        o.inside_tag += 1
+        if put_field(o, op, self, 0) < 0:
+            return kw_in(&o.f, op.field, -1)
+        o.inside_tag -= 1
+    size = (o.at - o.start) - start - 1
+    width = kw_write_uvarint(length, size) - length
+    if width > 1:
+        if ensure(o, width) < 0:
+            return -1
+        memmove(o.start + start + width, o.start + start + 1, size)
+        o.at += width - 1
+    memcpy(o.start + start, length, width)
+    return 0
 
 
 # One buffer is kept between calls. Who encodes takes it, so a call within a call, or another thread, makes its own.

@@ -1,9 +1,6 @@
 # Integers of callers, who may pass any int.
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
-
-
-cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object number, int *overflow) except? -1
 
 
 cdef inline int64_t clipped(object number) except? -1:
@@ -19,7 +16,7 @@ cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) e
     cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
     if not overflow and low <= number <= high:
         return number
-    from kwire_c.failure import EncodeError
+    from kwire_c.errors import EncodeError
 
     found = "a number past 64 bits" if overflow else brief(value)
     raise EncodeError(f"{found} is not between {low} and {high}", path=name)

@@ -1,20 +1,21 @@
 """Compiles the facts of a message into classes (one for all versions) and plans (one a version), at first use."""
 
+from kwire_c.errors import UnsupportedVersionError
+from kwire_c.hooks import handed
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
-
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint8_t
 from libc.string cimport memcpy
 
-from kwire_c.failure import UnsupportedVersionError
-
-from kwire_c.instance cimport KW_UNKNOWN_AT, Struct, kw_closure, make_type
+from kwire_c.core cimport (
+    KW_ARRAY, KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_COMPACT, KW_FLOAT64,
+    KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32,
+    KW_UNKNOWN_AT, KW_UUID, kw_class, kw_closure, kw_field, kw_op, kw_plan, kw_width, raw_type, seal,
+)
 from kwire_c.integers cimport brief
-from kwire_c.sealed cimport seal
-
-cdef extern from "Python.h":
-    PyTypeObject *Py_TYPE(void *self)
-    long long PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+from kwire_c.message_class cimport Struct, make_type
 
 KINDS = {
     "bool": KW_BOOL, "int8": KW_INT8, "int16": KW_INT16, "uint16": KW_UINT16, "int32": KW_INT32, "uint32": KW_UINT32,
@@ -22,14 +23,8 @@ KINDS = {
     "records": KW_RECORDS,
 }
 cdef dict _messages = {}  # name, old names too -> Message
-cdef object _source = None
+cdef object _schema = None  # kwire's, once it was needed
 cdef list _kept = []      # objects that the C structures point to; they live as long as the process
-
-
-def set_source(source):
-    """Names the function that gives the facts of a message by its name (kwire.schema.message)."""
-    global _source
-    _source = source
 
 
 cdef void *keep(object value):
@@ -46,13 +41,14 @@ cdef void *room_for(size_t count, size_t size) except NULL:
 
 cdef Message find(object message):
     """The Message of a name, a message class or an instance of one."""
+    global _schema
     cdef kw_class *cls
     if type(message) is str:
         found = _messages.get(message)
         if found is None:
-            if _source is None:
-                raise UnsupportedVersionError("kwire.messages gives the facts; import it first", api=message)
-            facts = _source(message)
+            if _schema is None:
+                _schema = handed("message_schema")
+            facts = _schema(message)
             found = _messages.get(facts.name)
             if found is None:
                 found = _messages.setdefault(facts.name, made_message(facts))
@@ -61,7 +57,7 @@ cdef Message find(object message):
     if isinstance(message, str):  # of a subclass, such as a member of a StrEnum
         return find(str.__str__(message))
     if isinstance(message, Struct):
-        cls = <kw_class *>kw_closure(Py_TYPE(<PyObject *>message))
+        cls = <kw_class *>kw_closure(raw_type(<PyObject *>message))
     elif isinstance(message, type) and issubclass(message, Struct) and message is not Struct:
         cls = <kw_class *>kw_closure(<PyTypeObject *>message)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwire_c.failure import DecodeError, EncodeError
+from kwire_c.errors import DecodeError, EncodeError
 
 # as kw_status in core/cursor.h and kw_why in core/plan.h
 _READING = {

@@ -1,15 +1,9 @@
-# Text of bytes that are no sound UTF-8, as Java reads them.
+# Text of bytes that are not valid UTF-8, as Java reads them.
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t
 
-
-cdef extern from "utf8.h" nogil:
-    size_t kw_utf8_clean(const uint8_t *data, size_t size, uint8_t *out)
-
-
-cdef extern from "Python.h":
-    object PyBytes_FromStringAndSize(const char *data, Py_ssize_t size)
-    char *PyBytes_AS_STRING(object data)
-    object PyUnicode_DecodeUTF8(const char *data, Py_ssize_t size, const char *errors)
+from kwire_c.core cimport kw_utf8_clean
 
 
 cdef inline object java_text(const uint8_t *data, Py_ssize_t size):

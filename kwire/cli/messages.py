@@ -18,7 +18,7 @@ from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
 from kwire.codec.json import from_json, to_json
 from kwire.errors import DecodeError, KwireError
-from kwire_c.jsonable import strict_base64
+from kwire_c.json import strict_base64
 
 _SPACE = re.compile(r"\s*")
 FORMATS = click.Choice(("hex", "base64", "raw"))

@@ -7,8 +7,8 @@ from typing import Any
 from kwire import compression
 from kwire.defaults import MAX_BATCH_BYTES, MAX_FRAME_BYTES
 from kwire.version import __version__
-from kwire_c.block import COMPILER
 from kwire_c.crc32c import variants
+from kwire_c.record_batch import COMPILER
 
 
 def build_info() -> dict[str, Any]:

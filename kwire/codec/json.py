@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import kwire.messages  # gives the engine its facts
-from kwire_c.jsonable import from_json, to_json
+from kwire_c.json import from_json, to_json
 
 __all__ = ["from_json", "to_json"]
-
-assert kwire.messages

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-import kwire.messages  # gives the engine its facts
 from kwire.errors import KwireError, LimitError
 from kwire_c.arrow import export_array, export_schema, export_stream
-from kwire_c.sinks import Gatherer, table_node
+from kwire_c.columns import MessageGatherer, table_node
 
 __all__ = ["BadMessage", "MessageColumn", "MessageColumns", "columns_of"]
-
-assert kwire.messages
 
 
 class MessageColumn:
@@ -115,7 +112,7 @@ def columns_of(
         raise TypeError("paths are several: a list of them, not one str")
     flat = None if paths is None else tuple(paths)
     wanted = None if flat is None else _tree(flat)
-    gatherers = [Gatherer(message, version, wanted)]
+    gatherers = [MessageGatherer(message, version, wanted)]
     bad = []
     for number, payload in enumerate(payloads):
         try:
@@ -124,7 +121,7 @@ def columns_of(
             except LimitError:
                 if not gatherers[-1].rows:
                     raise
-                gatherers.append(Gatherer(message, version, wanted))
+                gatherers.append(MessageGatherer(message, version, wanted))
                 gatherers[-1].add(payload, lenient)
         except KwireError as error:
             if errors != "keep":

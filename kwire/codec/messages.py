@@ -7,10 +7,7 @@ known one (Kafka writes both), and the version is checked (Kafka's data classes 
 
 from __future__ import annotations
 
-import kwire.messages  # gives the engine its facts
 from kwire_c.decode import decode, decode_from
 from kwire_c.encode import encode
 
 __all__ = ["decode", "decode_from", "encode"]
-
-assert kwire.messages

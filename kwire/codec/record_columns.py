@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
-from kwire_c.columns import FIELDS, Column, RecordColumns
-from kwire_c.gather import gather
+from kwire_c.columns import FIELDS, Column, RecordColumns, gather
 
 __all__ = ["Column", "RecordColumns", "columns", "gather_columns"]
 
@@ -43,7 +42,7 @@ def columns(
 
 
 def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> RecordColumns:
-    """columns() for those who know more of the data: ranges, transactions and places as kwire_c.gather takes them."""
+    """columns() for those who know more of the data: ranges, transactions and places as kwire_c.columns takes them."""
     wanted = tuple(fields)
     for name in wanted:
         if name not in FIELDS:

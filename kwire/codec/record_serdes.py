@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire import messages
 from kwire.errors import DecodeError, EncodeError, UnsupportedVersionError
 from kwire.schema import record_type, record_types
-from kwire_c.cursor import write_unsigned_varint
 from kwire_c.decode import decode
 from kwire_c.encode import encode
 from kwire_c.plan import message_of
+from kwire_c.varint import write_unsigned_varint
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -98,9 +98,9 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
         if byte < 0x80:
             break
         if at - start == 5:
-            raise DecodeError("a varint of more than 5 bytes", offset=start)
+            raise DecodeError("varint longer than 5 bytes", offset=start)
     if not lenient and (value > 0xFFFFFFFF or (byte == 0 and at - start > 1)):
-        raise DecodeError("an overlong varint", offset=start)
+        raise DecodeError("overlong varint", offset=start)
     return value & 0xFFFFFFFF, at
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kwire import compression
 from kwire.defaults import MAX_BATCH_BYTES
-from kwire_c import build, heads, records
-from kwire_c.batches import BadBatch, BatchIterator
-from kwire_c.build import build_batch, build_batches
-from kwire_c.records import Record, RecordBatch
+from kwire_c.batch_builder import build_batch, build_batches
+from kwire_c.record_batch import BadBatch, BatchIterator, Record, RecordBatch
 
 __all__ = [
     "BadBatch",
@@ -20,17 +17,6 @@ __all__ = [
     "build_batches",
     "read_batches",
 ]
-
-
-def _decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Any]:
-    from kwire.codec.control import decode_control
-
-    return decode_control(key, value)
-
-
-heads.set_decompressor(compression.decompress)
-records.set_control_decoder(_decode_control)
-build.set_compressor(compression.compress)
 
 
 def read_batches(

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwire.errors import CorruptBatchError, EncodeError, KwireError, LimitError, MissingCodecError
-from kwire_c.frames import Lz4Blocks, Room, xxh32
+from kwire_c.containers import Lz4Blocks, Room, xxh32
 from kwire_c.printable import brief
 
 cramjam: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwire.errors import CorruptBatchError, EncodeError, MissingCodecError
-from kwire_c.frames import Room, SnappyBlocks
+from kwire_c.containers import Room, SnappyBlocks
 from kwire_c.printable import brief
 
 try:

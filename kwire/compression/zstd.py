@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from kwire.errors import CorruptBatchError, EncodeError, LimitError, MissingCodecError
-from kwire_c.frames import Room, ZstdFrames
+from kwire_c.containers import Room, ZstdFrames
 from kwire_c.printable import brief
 
 zstandard: Any

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as spark
 
-from kwire_c.casts import microseconds, widened
+from kwire_c.arrow import microseconds, widened
 
 if TYPE_CHECKING:
     import pyarrow as pa

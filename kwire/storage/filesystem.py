@@ -12,8 +12,8 @@ import zlib
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kwire.errors import CorruptBatchError, DecodeError, LimitError
+from kwire_c.log_scan import read_piece
 from kwire_c.printable import printable
-from kwire_c.scan import read_piece
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

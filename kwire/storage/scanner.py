@@ -19,7 +19,7 @@ from kwire.storage.batch_header import (
 )
 from kwire.storage.filesystem import located
 from kwire_c.crc32c import crc32c
-from kwire_c.scan import find_header, hop
+from kwire_c.log_scan import find_header, hop
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import Source

@@ -12,7 +12,7 @@ from kwire.errors import LimitError
 from kwire.storage.batch_header import checksum_holds
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import Scanner
-from kwire_c.scan import next_marked
+from kwire_c.log_scan import next_marked
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import Source

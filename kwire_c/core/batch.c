@@ -93,26 +93,6 @@ int kw_control_type(const uint8_t *block, const kw_record *record) {
     return record->key_size < 4 ? -1 : (int16_t)kw_load16(block + record->key_at + 2);
 }
 
-kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at, int32_t *key_size,
-                               uint32_t *value_at, int32_t *value_size) {
-    kw_cursor c = {block, block + *at, block + size};
-    if (kw_read_varint32(&c, key_size) != KW_OK) return KW_BATCH_HEADERS;
-    if (*key_size < 0) return KW_BATCH_HEADER_KEY;
-    if (!kw_has(&c, *key_size)) return KW_BATCH_HEADERS;
-    *key_at = (uint32_t)(c.at - block);
-    c.at += *key_size;
-    if (kw_read_varint32(&c, value_size) != KW_OK) return KW_BATCH_HEADERS;
-    *value_at = (uint32_t)(c.at - block);
-    if (*value_size < 0) {
-        *value_size = -1;
-    } else {
-        if (!kw_has(&c, *value_size)) return KW_BATCH_HEADERS;
-        c.at += *value_size;
-    }
-    *at = (uint32_t)(c.at - block);
-    return KW_BATCH_OK;
-}
-
 /* Walks a record's headers; they must end where the record ends. */
 static kw_batch_status walk_headers(const uint8_t *block, uint32_t at, uint32_t end, int32_t count) {
     if (count < 0 || (uint32_t)count > end - at) return KW_BATCH_HEADERS;

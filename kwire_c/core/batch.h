@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cursor.h"
+
 #define KW_LOG_OVERHEAD 12   /* base offset and length, in front of every batch */
 #define KW_HEADER_TO_MAGIC 17
 #define KW_HEADER_V2 61
@@ -119,8 +121,25 @@ kw_batch_status kw_heads_check(kw_heads *heads, kw_record *first, uint32_t room)
 kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room, uint32_t *count);
 
 /* One header of a record from block[*at..size): key and value spans, moves *at. Checked. */
-kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at, int32_t *key_size,
-                               uint32_t *value_at, int32_t *value_size);
+static inline kw_batch_status kw_header_read(const uint8_t *block, uint32_t size, uint32_t *at, uint32_t *key_at,
+                                             int32_t *key_size, uint32_t *value_at, int32_t *value_size) {
+    kw_cursor c = {block, block + *at, block + size};
+    if (kw_read_varint32(&c, key_size) != KW_OK) return KW_BATCH_HEADERS;
+    if (*key_size < 0) return KW_BATCH_HEADER_KEY;
+    if (!kw_has(&c, *key_size)) return KW_BATCH_HEADERS;
+    *key_at = (uint32_t)(c.at - block);
+    c.at += *key_size;
+    if (kw_read_varint32(&c, value_size) != KW_OK) return KW_BATCH_HEADERS;
+    *value_at = (uint32_t)(c.at - block);
+    if (*value_size < 0) {
+        *value_size = -1;
+    } else {
+        if (!kw_has(&c, *value_size)) return KW_BATCH_HEADERS;
+        c.at += *value_size;
+    }
+    *at = (uint32_t)(c.at - block);
+    return KW_BATCH_OK;
+}
 
 /* The sequence number of the record at an offset, -1 without one: DefaultRecordBatch.incrementSequence. */
 int32_t kw_sequence(const kw_batch *batch, int64_t offset);

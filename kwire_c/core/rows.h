@@ -39,6 +39,14 @@ static inline uint8_t *kw_write_row(uint8_t *p, const kw_row *row, int64_t body,
     return kw_write_uvarint(p, kw_zigzag32(row->headers));
 }
 
+/* A whole record; headers: their bytes. */
+static inline uint8_t *kw_write_record(uint8_t *p, const kw_row *row, int64_t body, uint64_t stamp, int32_t delta,
+                                       const uint8_t *headers) {
+    p = kw_write_row(p, row, body, stamp, delta);
+    if (row->headers_size) kw_copy(p, headers, (size_t)row->headers_size);
+    return p + row->headers_size;
+}
+
 /* How far an offset is from the base offset of its batch: whether that fits 31 bits. */
 static inline int kw_offset_fits(int64_t offset, int64_t base, int32_t *delta) {
     const int64_t far = (int64_t)((uint64_t)offset - (uint64_t)base);

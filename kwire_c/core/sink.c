@@ -3,12 +3,9 @@
 
 #include <stdlib.h>
 
-int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish);
-void (*kw_sink_give)(kw_buffer *buffer);
-
 static inline int reserve(kw_buffer *b, size_t more) {
     if (KW_LIKELY(b->room - b->size >= more)) return KW_DONE;
-    return kw_sink_grow(b, b->size + more, 0) ? KW_DONE : KW_NO_MEMORY;
+    return kw_buffer_grow(b, b->size + more, 0) ? KW_DONE : KW_NO_MEMORY;
 }
 
 static inline int append(kw_buffer *b, const void *data, size_t size) {
@@ -174,9 +171,9 @@ int kw_sink_repeat(const kw_sink *from, int64_t row, kw_sink *to, int64_t times)
 }
 
 void kw_sink_empty(kw_sink *s) {
-    kw_sink_give(&s->values);
-    kw_sink_give(&s->offsets);
-    kw_sink_give(&s->valid);
+    kw_buffer_free(&s->values);
+    kw_buffer_free(&s->offsets);
+    kw_buffer_free(&s->valid);
 }
 
 void kw_sink_free(kw_sink *s) {

@@ -53,10 +53,6 @@ typedef struct kw_route {
 
 enum { KW_DONE = 0, KW_BY_OBJECT = 1, KW_NO_MEMORY = -1, KW_TOO_LARGE = -2, KW_TOO_WIDE = -3 };
 
-/* Where buffers come from and go to: kw_buffer_grow and kw_buffer_free of the module that has the pool of them. */
-extern int (*kw_sink_grow)(kw_buffer *buffer, size_t need, size_t wish);
-extern void (*kw_sink_give)(kw_buffer *buffer);
-
 int kw_sink_fixed(kw_sink *s, const uint8_t *native);
 int kw_sink_bytes(kw_sink *s, const uint8_t *data, size_t size);
 int kw_sink_start(kw_sink *s);                    /* the offset of row 0 */

@@ -18,7 +18,7 @@ from isal import isal_zlib
 from kwire import CorruptBatchError, EncodeError, KwireError, LimitError
 from kwire.compression import compress, decompress, libraries
 from kwire_c.codecs import CODECS as NAMES
-from kwire_c.frames import Room, xxh32
+from kwire_c.containers import Room, xxh32
 
 pytestmark = pytest.mark.quick
 

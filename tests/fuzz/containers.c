@@ -1,5 +1,5 @@
 /* What codecs wrap their blocks in: LZ4 and Zstandard frames, raw and xerial snappy. */
-#include "frames.h"
+#include "containers.h"
 #include "target.h"
 
 uint32_t digest; /* of nothing: no memory is asked for here */

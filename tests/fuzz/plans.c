@@ -210,7 +210,6 @@ static int columns_of(const uint8_t *data, size_t size, size_t head) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     size_t head = 2 + data[0] % 64 < (int)size ? 2 + data[0] % 64 : size;
-    kw_sink_grow = kw_buffer_grow, kw_sink_give = kw_buffer_free;
     while (columns_of(data, size, head) == KW_NO_MEMORY && ++starved == 1) digest = 0; /* all of it once more */
     uint8_t *message = exact(data + head, size - head);
     primitives(message, size - head);

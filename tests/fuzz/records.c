@@ -4,7 +4,7 @@
 #include "utf8.h"
 #include "crc32c.h"
 #include "cursor.h"
-#include "scan.h"
+#include "log_scan.h"
 #include "target.h"
 
 int starved;

@@ -195,7 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--truncations", action="store_true")
     parser.add_argument("--everywhere", action="store_true", help="large batches are cut at every byte too")
     chosen = parser.parse_args(arguments)
-    check_build(chosen.extensions, "kwire_c.records")
+    check_build(chosen.extensions, "kwire_c.record_batch")
     note = Note(chosen.progress)
     if chosen.truncations:
         print(run_truncations(chosen.everywhere, note), "truncations", flush=True)

@@ -19,7 +19,7 @@ KINDS = {
     "sanitized": {"KWIRE_SANITIZE": "1"},
     "fuzzed": {"KWIRE_FUZZ": "1", "CC": "clang", "LDSHARED": "clang -shared"},  # for tests/fuzz/face.py
 }
-PLANTED = "heads,reader"  # the extensions that read the heads of records, and messages
+PLANTED = "record_batch,decode"  # the extensions that read the heads of records, and messages
 
 
 def _compiler() -> str:

@@ -12,7 +12,7 @@ import pytest
 import kwire
 from kwire import messages, schema
 from kwire.codec import message_columns
-from kwire_c import sinks
+from kwire_c import columns as engine
 from tests.messages import vectors
 
 pytestmark = pytest.mark.quick
@@ -93,7 +93,7 @@ def test_plain_messages_are_read_without_objects(monkeypatch: pytest.MonkeyPatch
              for i, size in enumerate((3, 3, 0, 1, 200, 2, 2, 200, 3))]
     response = R(topics=[R.MetadataResponseTopic(name="t", partitions=parts) for _ in range(2)])
     data = [kwire.encode(response, version) for version in (8, 12)]
-    monkeypatch.setattr(sinks, "decode", None)
+    monkeypatch.setattr(engine, "decode", None)
     for version, payload in zip((8, 12), data, strict=True):
         columns = kwire.columns_of("MetadataResponse", version, [payload], ["topics.partitions.partition_index"])
         assert pa.array(columns["topics.partitions.partition_index"]).to_pylist() == list(range(9)) * 2
@@ -174,7 +174,7 @@ def test_a_full_column_begins_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     for names in (None, paths, paths[:3]):
         whole = pa.table(kwire.columns_of("MetadataResponse", 12, payloads, names))
         with monkeypatch.context() as patch:
-            patch.setattr(message_columns, "Gatherer", functools.partial(sinks.Gatherer, most=24))
+            patch.setattr(message_columns, "MessageGatherer", functools.partial(engine.MessageGatherer, most=24))
             columns = kwire.columns_of("MetadataResponse", 12, payloads, names)
             cut = pa.table(columns)
             cut.validate(full=True)

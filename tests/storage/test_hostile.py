@@ -10,7 +10,7 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, Partition
-from kwire_c.scan import find_header, hop, next_marked
+from kwire_c.log_scan import find_header, hop, next_marked
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, write_segment
 
 pytestmark = pytest.mark.quick

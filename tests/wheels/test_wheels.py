@@ -45,14 +45,14 @@ def test_a_wheel(wheel: Path, tmp_path: Path) -> None:
 def test_not_of_another_processor_or_python(wheel: Path, contents: Contents) -> None:
     assert inspection.label(wheel, HERE) == inspection.files(set(contents), HERE) == []
     assert inspection.label(wheel, OTHER)
-    assert "kwire_c/records" + OTHER.suffix + " is missing" in inspection.files(set(contents), OTHER)
-    code = contents["kwire_c/records" + HERE.suffix]
+    assert "kwire_c/record_batch" + OTHER.suffix + " is missing" in inspection.files(set(contents), OTHER)
+    code = contents["kwire_c/record_batch" + HERE.suffix]
     assert inspection.machine_code(code, HERE) == []
     assert "processor" in inspection.machine_code(code, OTHER)[0]
 
 
 @pytest.mark.parametrize(
-    "name", ["kwire_c/core/batch.c", "kwire_c/core/batch.h", "kwire_c/records.pyx", "kwire_c/records.pxd", "tests/a.py"]
+    "name", ["kwire_c/core/batch.c", "kwire_c/core/batch.h", "kwire_c/record_batch.pyx", "kwire_c/record_batch.pxd", "tests/a.py"]
 )
 def test_what_should_not_be_in_it(contents: Contents, name: str) -> None:
     assert inspection.files({*contents, name}, HERE) == [f"{name} should not be in it"]

@@ -1,0 +1,948 @@
+"""Record batches of magic 0, 1 and 2: writing, from objects and from Arrow arrays, as Kafka's builder does."""
+
+import zlib
+
+from kwire_c import codecs
+from kwire_c.errors import EncodeError
+from kwire_c.hooks import handed
+from kwire_c.printable import brief, printable
+
+from cpython.buffer cimport PyBUF_READ
+from cpython.bytes cimport _PyBytes_Resize
+from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset, strcmp
+
+cimport cython
+
+from kwire_c.core cimport (
+    KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND, KW_ATTR_TRANSACTIONAL, KW_BATCH_OK, KW_FILL_BAD_SPAN,
+    KW_FILL_CHANGED, KW_FILL_FALLING_OFFSET, KW_FILL_FULL, KW_FILL_LONG, KW_FILL_LONG_BATCH, KW_FILL_NO_OFFSET,
+    KW_FILL_NULL_HEADER_KEY, KW_FILL_NULL_OFFSET, KW_FILL_NULL_PAIR, KW_FILL_NULL_ROW, KW_FILL_OK, KW_FILL_ROOM,
+    KW_FILL_TIME, KW_HEADER_V2, KW_LAYOUT_32, KW_LAYOUT_64, KW_LAYOUT_FIXED, KW_LAYOUT_NULL, KW_LAYOUT_VIEW,
+    KW_LOG_OVERHEAD, ArrowArray, ArrowArrayStream, ArrowSchema, kw_arrow_bytes, kw_arrow_headers, kw_arrow_numbers,
+    kw_arrow_offset, kw_arrow_row, kw_arrow_rows, kw_body_size, kw_copy, kw_fill, kw_fill_batch, kw_fill_status,
+    kw_header_read, kw_heads, kw_offset_fits, kw_plain_row, kw_row, kw_store16, kw_store32, kw_store64, kw_uvarint_size,
+    kw_write_plain_rows, kw_write_record, kw_write_uvarint, kw_zigzag32, kw_zigzag64, raise_set, raw_bytes_check,
+    raw_bytes_data, raw_bytes_new, raw_bytes_size, raw_int_check, raw_list_check, raw_list_item, raw_list_size,
+    raw_none, raw_str_utf8, raw_tuple_check, raw_tuple_item, raw_tuple_size, raw_xdecref, seal,
+)
+from kwire_c.crc32c cimport crc32c_update
+from kwire_c.integers cimport bounded, brief
+from kwire_c.record_batch cimport Block, Record, pin
+
+
+@cython.final
+cdef class Rows:
+    """The records of one batch, read in order."""
+
+    cdef list records       # the user's, or a copy of it
+    cdef bint is_copy
+    cdef PyObject *current  # the row that is read
+    cdef object held        # the same, from the copy on
+    cdef list kept          # what the spans of the row read last point into
+    cdef uint8_t *scratch   # its headers, as they go on the wire
+    cdef Py_ssize_t room
+    cdef int64_t offset     # of the next row that has none
+    cdef int64_t max_stamp  # of the rows read
+
+    def __cinit__(self, list records, int64_t base_offset):
+        self.records = records
+        self.kept = []
+        self.offset = base_offset
+        self.max_stamp = INT64_MIN
+        self.reserve(256)
+
+    def __dealloc__(self):
+        free(self.scratch)
+
+    cdef int read(self, Py_ssize_t index, kw_row *row) except -1:
+        """The row at index; rows are read in order. Its spans hold until the next one is read."""
+        cdef PyObject *item
+        if index >= raw_list_size(<PyObject *> self.records):
+            raise EncodeError("records changed while they were read", path="records")
+        if self.is_copy:
+            self.kept.clear()
+        self.current = item = raw_list_item(<PyObject *> self.records, index)
+        if index and self.offset == INT64_MIN:
+            raise EncodeError("no offset is left behind 2^63 - 1", path=f"records[{index}].offset")
+        row.offset = self.offset
+        if kw_plain_row(item, row, self.scratch, self.room):
+            self.offset = <int64_t> (<uint64_t> row.offset + 1)
+            self.max_stamp = max(self.max_stamp, row.stamp)
+            return 0
+        row.headers = 0
+        row.headers_size = 0
+        row.attributes = 0
+        if raw_tuple_check(item):
+            self.read_tuple(index, item, row)
+        elif isinstance(<object> item, Record):
+            self.read_record(<Record> item, row)
+            if row.offset == -1:  # made without one
+                row.offset = self.offset
+            if index and row.offset < self.offset:
+                raise EncodeError(f"offset {row.offset} does not rise above {self.offset - 1}",
+                                  path=f"records[{index}].offset")
+        else:
+            self.copy()
+            self.kept.append(tuple(<object> item))
+            self.read_tuple(index, raw_list_item(<PyObject *> self.kept, 0), row)
+        self.offset = <int64_t> (<uint64_t> row.offset + 1)
+        self.max_stamp = max(self.max_stamp, row.stamp)
+        return 0
+
+    cdef int copy(self) except -1:
+        """Before anybody else's code runs, which could take rows out of the user's list. (So can a finalizer, here.)"""
+        if not self.is_copy:
+            self.held = <object> self.current if self.current != NULL else None
+            self.records = list(self.records)
+            self.is_copy = True
+        return 0
+
+    cdef int read_tuple(self, Py_ssize_t index, PyObject *item, kw_row *row) except -1:
+        """(timestamp, key, value[, headers])"""
+        cdef Py_ssize_t width = raw_tuple_size(item)
+        cdef PyObject *field
+        cdef int overflow = 0
+        if width != 3 and width != 4:
+            raise EncodeError(f"a record is (timestamp, key, value[, headers]), not {width} values",
+                              path=f"records[{index}]")
+        field = raw_tuple_item(item, 0)
+        if not raw_int_check(field):
+            self.copy()
+        row.stamp = PyLong_AsLongLongAndOverflow(<object> field, &overflow)
+        if overflow:
+            raise EncodeError("timestamp does not fit 64 bits", path=f"records[{index}].timestamp")
+        row.key_size = self.span(raw_tuple_item(item, 1), &row.key, index)
+        row.value_size = self.span(raw_tuple_item(item, 2), &row.value, index)
+        if width == 4:
+            field = raw_tuple_item(item, 3)
+            if field != raw_none and (not raw_list_check(field) or raw_list_size(field)):
+                self.read_headers(index, <object> field, row)
+        return 0
+
+    cdef int read_record(self, Record record, kw_row *row) except -1:
+        cdef const kw_heads *home = &record.batch.heads
+        cdef uint32_t at = record.head.headers_at, key_at = 0, value_at = 0
+        cdef int32_t key_size = 0, value_size = 0
+        row.offset = record.head.offset
+        row.stamp = record.head.stamp
+        row.attributes = <uint8_t> record.head.attributes
+        row.key = home.block + record.head.key_at
+        row.key_size = record.head.key_size
+        row.value = home.block + record.head.value_at
+        row.value_size = record.head.value_size
+        row.headers = record.head.headers
+        for _ in range(record.head.headers):
+            if kw_header_read(home.block, home.size, &at, &key_at, &key_size, &value_at, &value_size) != KW_BATCH_OK:
+                raise EncodeError("headers changed under the record", path="records.headers")
+        row.headers_size = at - record.head.headers_at
+        if row.headers_size:
+            self.reserve(row.headers_size)
+            memcpy(self.scratch, home.block + record.head.headers_at, row.headers_size)
+        return 0
+
+    cdef int read_headers(self, Py_ssize_t index, object headers, kw_row *row) except -1:
+        """Pairs of (str, buffer or None), to scratch."""
+        cdef const char *text
+        cdef const uint8_t *content = NULL
+        cdef Py_ssize_t text_size = 0, used = 0
+        cdef int32_t size
+        cdef uint8_t *end
+        if not raw_list_check(<PyObject *> headers):
+            self.copy()
+            headers = list(headers.items() if isinstance(headers, dict) else headers or ())
+        for pair in headers:
+            if not raw_tuple_check(<PyObject *> pair):
+                self.copy()
+            name, value = pair
+            if not isinstance(name, str):
+                raise TypeError(f"a header key is a str, not {type(name).__name__}")
+            text = raw_str_utf8(<PyObject *> name, &text_size)
+            if text == NULL:
+                PyErr_Clear()
+                raise EncodeError("header key is no valid text", path=f"records[{index}].headers")
+            size = self.span(<PyObject *> value, &content, index)
+            if used + text_size + max(size, 0) > INT32_MAX - 10:
+                raise EncodeError("headers are over 2 GiB", path=f"records[{index}].headers")
+            self.reserve(used + 10 + text_size + max(size, 0))
+            end = kw_write_uvarint(self.scratch + used, kw_zigzag32(<int32_t> text_size))
+            kw_copy(end, <const uint8_t *> text, text_size)
+            end = kw_write_uvarint(end + text_size, kw_zigzag32(size))
+            if size > 0:
+                kw_copy(end, content, size)
+                end += size
+            used = end - self.scratch
+            row.headers += 1
+        row.headers_size = <int32_t> used
+        return 0
+
+    cdef int reserve(self, Py_ssize_t size) except -1:
+        """Room for so many bytes of headers."""
+        cdef void *grown
+        if size > self.room:
+            grown = realloc(self.scratch, 2 * size + 256)
+            if grown == NULL:
+                raise MemoryError
+            self.scratch = <uint8_t *> grown
+            self.room = 2 * size + 256
+        return 0
+
+    cdef inline int32_t span(self, PyObject *value, const uint8_t **data, Py_ssize_t index) except -2:
+        """Where the bytes of a key, value or header lie, and their size; -1 for None, which is null."""
+        cdef Py_ssize_t size
+        cdef Block block
+        if raw_bytes_check(value):
+            data[0] = <const uint8_t *> raw_bytes_data(value)
+            size = raw_bytes_size(value)
+        elif value == raw_none:
+            data[0] = NULL
+            size = -1
+        else:
+            self.copy()
+            block = pin(<object> value)
+            self.kept.append(block)
+            data[0] = block.data
+            size = block.size
+        if size > INT32_MAX:
+            raise EncodeError("key, value or header is over 2 GiB", path=f"records[{index}]")
+        return <int32_t> size
+
+
+# Arrow types -> (how the bytes lie, buffers)
+cdef dict _BYTES = {b"n": (KW_LAYOUT_NULL, 0), b"z": (KW_LAYOUT_32, 3), b"u": (KW_LAYOUT_32, 3),
+                    b"Z": (KW_LAYOUT_64, 3), b"U": (KW_LAYOUT_64, 3), b"vz": (KW_LAYOUT_VIEW, 3),
+                    b"vu": (KW_LAYOUT_VIEW, 3)}
+# units of Arrow's timestamps -> (times, divided by) to milliseconds
+cdef dict _UNITS = {b"s": (1000, 1), b"m": (1, 1), b"u": (1, 1000), b"n": (1, 1_000_000)}
+
+cdef dict _REASONS = {
+    KW_FILL_NULL_ROW: ("", "the row is null"),
+    KW_FILL_BAD_SPAN: ("", "the Arrow array's offsets fall or lie outside of it"),
+    KW_FILL_LONG: ("", "key, value or headers are over 2 GiB"),
+    KW_FILL_LONG_BATCH: ("", "the record is over 2 GiB"),
+    KW_FILL_TIME: ("timestamp", "the timestamp in milliseconds does not fit 64 bits"),
+    KW_FILL_NULL_OFFSET: ("offset", "the offset is null"),
+    KW_FILL_FALLING_OFFSET: ("offset", "the offset does not rise"),
+    KW_FILL_NO_OFFSET: ("offset", "no offset is left behind 2^63 - 1"),
+    KW_FILL_NULL_PAIR: ("headers", "a header is null"),
+    KW_FILL_NULL_HEADER_KEY: ("headers", "a header key is null"),
+    KW_FILL_CHANGED: ("headers", "the headers changed while they were read"),
+}
+
+
+cdef object _refuse(str name, const ArrowSchema *schema, str wanted):
+    cdef str found = schema.format.decode("utf-8", "replace")
+    if schema.dictionary != NULL:
+        found = "dictionary (decode it first)"
+    return EncodeError(f"wanted {wanted}, found the Arrow type {brief(found)}", path=name)
+
+
+cdef int _has_buffers(str name, const ArrowArray *array, int64_t rows, int64_t least) except -1:
+    """Whether an array has the rows and the buffers that its type says."""
+    cdef int64_t i
+    if array.offset < 0 or array.length < rows or array.n_buffers < least:
+        raise EncodeError(f"the Arrow array has {array.length} rows and {array.n_buffers} buffers, wanted {rows} and "
+                          f"{least}", path=name)
+    if rows:
+        for i in range(1, least):
+            if array.buffers[i] == NULL and i != 2:  # bytes of nothing may have none
+                raise EncodeError(f"the Arrow array lacks buffer {i}", path=name)
+    return 0
+
+
+cdef const uint8_t *_valid(const ArrowArray *array) noexcept:
+    return <const uint8_t *> array.buffers[0] if array.null_count else NULL
+
+
+cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
+                kw_arrow_bytes *out) except -1:
+    """A column of keys or values: rows of its array from first on."""
+    cdef bytes format = schema.format
+    memset(out, 0, sizeof(kw_arrow_bytes))
+    if schema.dictionary == NULL and format.startswith(b"w:") and format[2:].isdigit() and len(format) < 12:
+        layout, buffers = KW_LAYOUT_FIXED, 2
+        out.width = int(format[2:])
+    elif schema.dictionary == NULL and format in _BYTES:
+        layout, buffers = _BYTES[format]
+    else:
+        raise _refuse(name, schema, "binary or string")
+    _has_buffers(name, array, first + rows, buffers)
+    if layout == KW_LAYOUT_NULL:
+        return 0
+    out.layout = layout
+    out.valid = _valid(array)
+    out.first = array.offset + first
+    if layout == KW_LAYOUT_FIXED:
+        out.data = <const uint8_t *> array.buffers[1]
+        return 0
+    out.spans = array.buffers[1]
+    if layout == KW_LAYOUT_VIEW:  # validity, views, the buffers of bytes, their sizes
+        out.buffers = <const uint8_t **> &array.buffers[2]
+        out.n_buffers = array.n_buffers - 3
+    else:
+        out.data = <const uint8_t *> array.buffers[2]
+    return 0
+
+
+cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
+                  bint is_time, kw_arrow_numbers *out) except -1:
+    """A column of 64-bit integers, or of timestamps."""
+    cdef bytes format = schema.format
+    multiply, divide = 1, 1
+    if schema.dictionary == NULL and is_time and format == b"n":
+        return 0
+    if schema.dictionary == NULL and is_time and format[:2] == b"ts" and format[2:3] in _UNITS and format[3:4] == b":":
+        multiply, divide = _UNITS[format[2:3]]
+    elif schema.dictionary != NULL or format != b"l":
+        raise _refuse(name, schema, "int64 (milliseconds) or a timestamp" if is_time else "int64")
+    _has_buffers(name, array, first + rows, 2)
+    out.valid = _valid(array)
+    out.values = <const int64_t *> array.buffers[1]
+    out.first = array.offset + first
+    out.multiply, out.divide = multiply, divide
+    return 0
+
+
+cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
+                  kw_arrow_headers *out) except -1:
+    """A column of lists of (key, value) structs, or of maps."""
+    cdef bytes format = schema.format
+    cdef const ArrowSchema *pair
+    cdef const ArrowArray *pairs
+    cdef int64_t i, key = -1, value = -1
+    wanted = "a list of structs of key (string) and value (binary), or a map of these"
+    if schema.dictionary == NULL and format == b"n":
+        return 0
+    if schema.dictionary != NULL or format not in (b"+l", b"+L", b"+m") or schema.n_children != 1:
+        raise _refuse("headers", schema, wanted)
+    pair = schema.children[0]
+    if strcmp(pair.format, "+s") != 0 or pair.dictionary != NULL:
+        raise _refuse("headers", pair, wanted)
+    for i in range(pair.n_children):
+        if format == b"+m":
+            key, value = 0, 1
+        elif pair.children[i].name != NULL and strcmp(pair.children[i].name, "key") == 0:
+            key = i
+        elif pair.children[i].name != NULL and strcmp(pair.children[i].name, "value") == 0:
+            value = i
+    if key < 0 or value < 0 or pair.n_children < 2:
+        raise EncodeError(f"wanted {wanted}, found structs without key or value", path="headers")
+    _has_buffers("headers", array, first + rows, 2)
+    if array.n_children != 1 or array.children[0].n_children != pair.n_children:
+        raise EncodeError("the Arrow array has other children than its schema", path="headers")
+    pairs = array.children[0]
+    _has_buffers("headers", pairs, 0, 1)
+    out.layout = KW_LAYOUT_64 if format == b"+L" else KW_LAYOUT_32
+    out.valid = _valid(array)
+    out.spans = array.buffers[1]
+    out.first = array.offset + first
+    out.items = pairs.length
+    out.pair_valid = _valid(pairs)
+    out.pair_first = pairs.offset
+    _bytes("headers.key", pair.children[key], pairs.children[key], pairs.offset, pairs.length, &out.key)
+    _bytes("headers.value", pair.children[value], pairs.children[value], pairs.offset, pairs.length, &out.value)
+    return 0
+
+
+cdef void *_content(object capsule, const char *name) except NULL:
+    if not PyCapsule_IsValid(capsule, name):
+        raise TypeError(f"wanted an Arrow capsule {name.decode()!r}, not {type(capsule).__name__}")
+    return PyCapsule_GetPointer(capsule, name)
+
+
+cdef void _no_stream(ArrowArrayStream *stream) noexcept:
+    if stream.release != NULL:
+        stream.release(stream)
+        stream.release = NULL
+
+
+cdef void _no_array(ArrowArray *array) noexcept:
+    if array.release != NULL:
+        array.release(array)
+        array.release = NULL
+
+
+@cython.final
+cdef class ArrowRows:
+    """Rows of a table, arrays after arrays: anything that has __arrow_c_stream__ or __arrow_c_array__."""
+
+    cdef ArrowArrayStream stream
+    cdef ArrowSchema schema
+    cdef ArrowArray array
+    cdef kw_arrow_rows c
+    cdef int64_t first       # the row of the whole input at which the arrays begin
+    cdef bint has_array      # given as it is, not by the stream
+
+    def __cinit__(self, columns):
+        cdef ArrowArrayStream *stream
+        cdef ArrowSchema *schema
+        cdef ArrowArray *array
+        if hasattr(columns, "__arrow_c_stream__"):
+            capsule = columns.__arrow_c_stream__()
+            stream = <ArrowArrayStream *> _content(capsule, "arrow_array_stream")
+            if stream.release == NULL:
+                raise EncodeError("the Arrow stream was read before", path="columns")
+            self.stream = stream[0]  # moved, as the interface says
+            stream.release = NULL
+            self.check(self.stream.get_schema(&self.stream, &self.schema))
+        elif hasattr(columns, "__arrow_c_array__"):
+            first, second = columns.__arrow_c_array__()
+            schema = <ArrowSchema *> _content(first, "arrow_schema")
+            array = <ArrowArray *> _content(second, "arrow_array")
+            if schema.release == NULL or array.release == NULL:
+                raise EncodeError("the Arrow array was taken before", path="columns")
+            self.schema, self.array = schema[0], array[0]
+            schema.release = NULL
+            array.release = NULL
+            self.has_array = True
+        else:
+            raise TypeError("columns come from an object with __arrow_c_stream__ or __arrow_c_array__ (a table of "
+                            f"pyarrow, polars, pandas, kwire.columns), not {type(columns).__name__}")
+        if self.schema.format == NULL or strcmp(self.schema.format, "+s") != 0:
+            raise _refuse("columns", &self.schema, "a table or a struct")
+
+    def __dealloc__(self):
+        _no_array(&self.array)
+        if self.schema.release != NULL:
+            self.schema.release(&self.schema)
+        _no_stream(&self.stream)
+
+    cdef int check(self, int status) except -1:
+        cdef const char *words
+        if status:
+            words = self.stream.get_last_error(&self.stream)
+            text = words.decode("utf-8", "replace") if words != NULL else f"error {status}"
+            raise EncodeError(f"the Arrow stream failed: {printable(text[:1000])}", path="columns")
+        return 0
+
+    cdef bint next(self) except -1:
+        """Goes to the next arrays; False where there are none."""
+        cdef int status
+        self.first += self.c.rows
+        if self.has_array:
+            if self.array.release == NULL or self.first:
+                return False
+        elif self.stream.release == NULL:
+            return False
+        else:
+            _no_array(&self.array)
+            with nogil:
+                status = self.stream.get_next(&self.stream, &self.array)
+            PyErr_CheckSignals()
+            self.check(status)
+            if self.array.release == NULL:
+                _no_stream(&self.stream)
+                return False
+        self.place()
+        return True
+
+    cdef int place(self) except -1:
+        """Finds the columns in the arrays."""
+        cdef const ArrowArray *array = &self.array
+        cdef const ArrowSchema *field
+        cdef int64_t i, first = array.offset, rows = array.length
+        cdef bytes name
+        memset(&self.c, 0, sizeof(kw_arrow_rows))
+        if array.n_children != self.schema.n_children or array.n_buffers < 1 or rows < 0 or first < 0:
+            raise EncodeError("the Arrow array has other children than its schema", path="columns")
+        seen = set()
+        for i in range(self.schema.n_children):
+            field = self.schema.children[i]
+            name = field.name if field.name != NULL else b""
+            if name in seen:
+                raise EncodeError("two columns have this name", path=name.decode())
+            if name == b"key":
+                _bytes("key", field, array.children[i], first, rows, &self.c.key)
+            elif name == b"value":
+                _bytes("value", field, array.children[i], first, rows, &self.c.value)
+            elif name == b"timestamp":
+                _numbers("timestamp", field, array.children[i], first, rows, True, &self.c.stamp)
+            elif name == b"offset":
+                _numbers("offset", field, array.children[i], first, rows, False, &self.c.offset)
+            elif name == b"headers":
+                _headers(field, array.children[i], first, rows, &self.c.headers)
+            else:
+                continue
+            seen.add(name)
+        if b"value" not in seen:
+            raise EncodeError("there is no column of this name", path="value")
+        self.c.rows = rows
+        self.c.first = first
+        self.c.valid = _valid(array)
+        return 0
+
+    cdef kw_fill_status fill(self, kw_fill *fill) noexcept:
+        """kw_fill_batch; without the lock where much may be written."""
+        cdef kw_fill_status status
+        if fill.end - fill.out < 131072:
+            return kw_fill_batch(&self.c, fill)
+        with nogil:
+            status = kw_fill_batch(&self.c, fill)
+        return status
+
+    cdef int read(self, kw_fill *fill, kw_row *row) except -1:
+        """The row at fill.at, which has no headers (magic 0 and 1)."""
+        cdef int64_t start, stop
+        cdef kw_fill_status status = kw_arrow_offset(&self.c, fill, &row.offset)
+        if status == KW_FILL_OK:
+            status = kw_arrow_row(&self.c, fill.at, row, &start, &stop)
+        if status != KW_FILL_OK:
+            raise self.error(status, fill)
+        return 0
+
+    cdef object error(self, kw_fill_status status, kw_fill *fill):
+        name, reason = _REASONS[status]
+        return EncodeError(reason, path=f"{name or 'columns'}[{self.first + fill.at}]")
+
+
+cdef enum:
+    MOST = 2147483647 - 64  # bytes of a batch
+
+cdef object _compress_records = None  # kwire's, once it was needed
+cdef dict _CODEC_NUMBERS = {name: number for number, name in enumerate(codecs.CODECS)}
+
+
+@cython.final
+@cython.no_gc
+cdef class Output:
+    """Bytes in the making."""
+
+    cdef PyObject *content
+    cdef uint8_t *start
+    cdef uint8_t *at   # where to write on
+    cdef uint8_t *end
+
+    def __dealloc__(self):
+        raw_xdecref(self.content)
+
+    cdef inline int reserve(self, int64_t size, Py_ssize_t times, Py_ssize_t index) except -1:
+        """Room for so many bytes more, which are record index; about so many records of this size are to come."""
+        if size > self.end - self.at:
+            if size > MOST - (self.at - self.start):
+                raise EncodeError("batch is over 2 GiB", path=f"records[{index}]")
+            self.grow(size, times * (size + 2))
+        return 0
+
+    cdef int grow(self, Py_ssize_t need, Py_ssize_t wish) except -1:
+        cdef Py_ssize_t used = self.at - self.start
+        cdef Py_ssize_t room = used + max(need, min(wish, used + (1 << 20)))
+        if self.content == NULL:
+            self.content = raw_bytes_new(NULL, room)
+            if self.content == NULL:
+                raise_set()
+        else:
+            _PyBytes_Resize(&self.content, room)
+        self.start = <uint8_t *> raw_bytes_data(self.content)
+        self.at = self.start + used
+        self.end = self.start + room
+        return 0
+
+    cdef int skip(self, Py_ssize_t size) except -1:
+        """Leaves room for what is written later."""
+        self.reserve(size, 1, 0)
+        self.at += size
+        return 0
+
+    cdef bytes finish(self):
+        """The bytes; nothing can be written after this."""
+        if self.content == NULL:
+            return b""
+        _PyBytes_Resize(&self.content, self.at - self.start)
+        return <bytes> self.content
+
+
+cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *base_stamp,
+                bint takes_stamp) except -1:
+    """The records in the form of magic 2. With takes_stamp the first one's timestamp becomes the batch's base."""
+    cdef Py_ssize_t i = 0
+    cdef kw_row row
+    cdef int64_t body
+    cdef int32_t delta = 0
+    cdef uint64_t stamp
+    while i < count:
+        rows.read(i, &row)
+        if i == 0 and takes_stamp:
+            base_stamp[0] = row.stamp
+        if not kw_offset_fits(row.offset, base, &delta):
+            raise EncodeError(f"offset {row.offset} is too far from the base offset {base}",
+                              path=f"records[{i}].offset")
+        stamp = kw_zigzag64(<int64_t> (<uint64_t> row.stamp - <uint64_t> base_stamp[0]))
+        body = kw_body_size(&row, stamp, delta)
+        out.reserve(body + kw_uvarint_size(<uint64_t> body << 1), count - i, i)
+        out.at = kw_write_record(out.at, &row, body, stamp, delta, rows.scratch)
+        i = kw_write_plain_rows(<PyObject *> rows.records, i + 1, count, &out.at, out.end, base, base_stamp[0],
+                                &rows.offset, &rows.max_stamp, rows.scratch, rows.room)
+    return 0
+
+
+ctypedef struct Form:
+    # what all batches of a call have in common
+    int magic, codec
+    bint log_append
+    bint takes_stamp  # the first record's timestamp is the batch's base
+    uint16_t attributes
+    int64_t base_stamp, producer, epoch, sequence, leader
+
+
+cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, producer_epoch, base_sequence, transactional,
+                    control, partition_leader_epoch, delete_horizon, base_timestamp) except -1:
+    memset(form, 0, sizeof(Form))
+    number = _CODEC_NUMBERS.get(codec)
+    if number is None:
+        raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
+    form.log_append = timestamp_type == "log_append"
+    if timestamp_type != "create" and not form.log_append and (timestamp_type != "none" or magic != 0):
+        raise EncodeError(f"magic {brief(magic)} has no timestamp type {brief(timestamp_type)}", path="timestamp_type")
+    if magic not in (0, 1, 2):
+        raise EncodeError(f"magic is 0, 1 or 2, not {brief(magic)}", path="magic")
+    form.magic, form.codec, form.base_stamp = magic, number, -1
+    if magic != 2:
+        if (producer_id, producer_epoch, base_sequence, partition_leader_epoch) != (-1, -1, -1, -1) or (
+            transactional or control or delete_horizon is not None
+        ):
+            raise EncodeError(f"magic {magic} has no producers, transactions, control batches, leader epochs or "
+                              "horizons")
+        if codec == "zstd":
+            raise EncodeError(f"magic {magic} has no codec zstd", path="codec")
+        return 0
+    form.attributes = number
+    form.takes_stamp = delete_horizon is None and base_timestamp is None
+    if delete_horizon is not None:
+        form.base_stamp = bounded(delete_horizon, "delete_horizon", INT64_MIN, INT64_MAX)
+        if base_timestamp is not None and base_timestamp != delete_horizon:
+            raise EncodeError("with a delete horizon the base timestamp is the horizon", path="base_timestamp")
+        form.attributes |= KW_ATTR_DELETE_HORIZON
+    elif base_timestamp is not None:
+        form.base_stamp = bounded(base_timestamp, "base_timestamp", INT64_MIN, INT64_MAX)
+    if form.log_append:
+        form.attributes |= KW_ATTR_LOG_APPEND
+    if transactional:
+        form.attributes |= KW_ATTR_TRANSACTIONAL
+    if control:
+        form.attributes |= KW_ATTR_CONTROL
+    form.producer = bounded(producer_id, "producer_id", INT64_MIN, INT64_MAX)
+    form.epoch = bounded(producer_epoch, "producer_epoch", -32768, 32767)
+    form.sequence = bounded(base_sequence, "base_sequence", -INT32_MAX - 1, INT32_MAX)
+    form.leader = bounded(partition_leader_epoch, "partition_leader_epoch", -INT32_MAX - 1, INT32_MAX)
+    return 0
+
+
+cdef bytes _compress(const Form *form, bytes content, level):
+    global _compress_records
+    if _compress_records is None:
+        _compress_records = handed("compress")
+    return _compress_records(form.codec, content, level=level, magic=form.magic)
+
+
+cdef Output _body(const Form *form, Py_ssize_t count):
+    """Where the records go: behind room for the header, but for those that are compressed."""
+    cdef Output out = Output()
+    if not form.codec or not count:
+        out.skip(KW_HEADER_V2)
+    return out
+
+
+cdef bytes _finish(Output out, const Form *form, level, Py_ssize_t count, int64_t base, int64_t base_stamp,
+                   int64_t newest, int32_t delta):
+    """The batch of these records: magic 2. delta: how far the last offset is from the base offset."""
+    cdef bytes payload
+    if form.codec and count:
+        payload = _compress(form, out.finish(), level)
+        out = Output()
+        out.skip(KW_HEADER_V2 + len(payload))
+        memcpy(out.start + KW_HEADER_V2, <const uint8_t *> payload, len(payload))
+    kw_store64(out.start, base)
+    kw_store32(out.start + 8, <uint32_t> (out.at - out.start - KW_LOG_OVERHEAD))
+    kw_store32(out.start + 12, <uint32_t> form.leader)
+    out.start[16] = 2
+    kw_store16(out.start + 21, form.attributes)
+    kw_store32(out.start + 23, <uint32_t> delta)
+    kw_store64(out.start + 27, base_stamp)
+    kw_store64(out.start + 35, newest)
+    kw_store64(out.start + 43, form.producer)
+    kw_store16(out.start + 51, <uint16_t> form.epoch)
+    kw_store32(out.start + 53, <uint32_t> form.sequence)
+    kw_store32(out.start + 57, <uint32_t> count)
+    kw_store32(out.start + 17, crc32c_update(0, out.start + 21, out.at - out.start - 21))
+    return out.finish()
+
+
+cdef bytes _build_v2(list records, Form *form, level, base_offset, max_timestamp, last_offset):
+    """One batch of magic 2."""
+    cdef int64_t base = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
+    cdef int64_t newest = -1, last = base
+    cdef int32_t delta = 0
+    cdef Py_ssize_t count = len(records)
+    cdef Rows rows = Rows(records, base)
+    cdef Output out = _body(form, count)
+    _write(rows, out, count, base, &form.base_stamp, form.takes_stamp)
+    if max_timestamp is not None:
+        newest = bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
+    elif count:
+        newest = rows.max_stamp
+    if last_offset is not None:
+        last = bounded(last_offset, "last_offset", INT64_MIN, INT64_MAX)
+    elif count:
+        last = <int64_t> (<uint64_t> rows.offset - 1)
+    if not kw_offset_fits(last, base, &delta):
+        raise EncodeError(f"{last} is too far from the base offset {base}", path="last_offset")
+    return _finish(out, form, level, count, base, form.base_stamp, newest, delta)
+
+
+cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int attributes, const uint8_t *key,
+                     Py_ssize_t key_size, const uint8_t *value, Py_ssize_t value_size) except NULL:
+    """One entry of magic 0 or 1 to p; returns one past it."""
+    cdef uint8_t *start = p
+    cdef Py_ssize_t size = (22 if magic else 14) + max(key_size, 0) + max(value_size, 0)
+    kw_store64(p, offset)
+    kw_store32(p + 8, <uint32_t> size)
+    p[16] = <uint8_t> magic
+    p[17] = <uint8_t> attributes
+    p += 18
+    if magic:
+        kw_store64(p, stamp)
+        p += 8
+    kw_store32(p, <uint32_t> key_size)
+    p += 4
+    if key_size > 0:
+        memcpy(p, key, key_size)
+        p += key_size
+    kw_store32(p, <uint32_t> value_size)
+    p += 4
+    if value_size > 0:
+        memcpy(p, value, value_size)
+        p += value_size
+    kw_store32(start + 12, zlib.crc32(PyMemoryView_FromMemory(<char *> start + 16, p - start - 16, PyBUF_READ)))
+    return p
+
+
+cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_t stamp):
+    """Entries of magic 0 or 1, compressed, in the one wrapper that has the last one's offset."""
+    cdef bytes payload = _compress(form, entries, level)
+    cdef Output out = Output()
+    out.reserve(34 + len(payload), 1, 0)
+    out.at = _entry(out.at, form.magic, last, stamp, (KW_ATTR_LOG_APPEND if form.log_append and form.magic else 0)
+                    | form.codec, NULL, -1, <const uint8_t *> payload, <int32_t> len(payload))
+    return out.finish()
+
+
+cdef int _add_entry(Output out, const Form *form, const kw_row *row, int64_t base, int64_t stamp, Py_ssize_t left,
+                    Py_ssize_t index) except -1:
+    """Writes a record of magic 0 or 1, behind which there are so many."""
+    cdef int64_t offset = row.offset
+    cdef int64_t size = (34 if form.magic else 26) + <int64_t> max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
+    if row.headers:
+        raise EncodeError(f"magic {form.magic} has no headers", path=f"records[{index}].headers")
+    out.reserve(size, left, index)
+    if form.codec and form.magic:  # entries of a wrapper count from its first (KIP-31)
+        offset = <int64_t> (<uint64_t> row.offset - <uint64_t> base)
+    out.at = _entry(out.at, form.magic, offset, stamp, KW_ATTR_LOG_APPEND if form.log_append and form.magic else 0,
+                    row.key, row.key_size, row.value, row.value_size)
+    return 0
+
+
+cdef bytes _build_legacy(list records, const Form *form, level, base_offset, max_timestamp, last_offset):
+    """Entries of magic 0 or 1, in one wrapper where there is a codec."""
+    cdef int64_t base = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
+    cdef int64_t newest, last
+    cdef bint are_appended = form.log_append and max_timestamp is not None
+    cdef Py_ssize_t i, count = len(records)
+    cdef Rows rows = Rows(records, base)
+    cdef Output out = Output()
+    cdef kw_row row
+    if not count:
+        raise EncodeError("magic 0 and 1 have no empty batches", path="records")
+    newest = 0 if max_timestamp is None else bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
+    rows.copy()  # a checksum lets other threads go on
+    for i in range(count):
+        rows.read(i, &row)
+        _add_entry(out, form, &row, base, newest if are_appended else row.stamp, count - i, i)
+    if not form.codec:
+        return out.finish()
+    last = row.offset if last_offset is None else bounded(last_offset, "last_offset", INT64_MIN, INT64_MAX)
+    return _wrapped(out.finish(), form, level, last, rows.max_stamp if max_timestamp is None else newest)
+
+
+@cython.binding(True)
+@cython.embedsignature(False)
+def build_batch(
+    records, *, magic=2, codec="none", level=None, base_offset=0, timestamp_type="create", producer_id=-1,
+    producer_epoch=-1, base_sequence=-1, transactional=False, control=False, partition_leader_epoch=-1,
+    delete_horizon=None, base_timestamp=None, max_timestamp=None, last_offset=None,
+):
+    """One record batch of these records (magic 0 and 1: entries, in one wrapper where there is a codec).
+
+    records: Record objects, or tuples (timestamp in milliseconds, key, value[, headers]) that get rising offsets from
+    base_offset on; key and value are any buffer or None, headers pairs of (str, buffer or None). base_timestamp,
+    max_timestamp and last_offset rebuild what others wrote: compacted and empty batches too. With
+    timestamp_type="log_append", max_timestamp is the append time, and Records keep the times of their own.
+    Raises EncodeError for what the format cannot carry. Source: Kafka's MemoryRecordsBuilder.
+    """
+    cdef list listed = records if type(records) is list else list(records)
+    cdef Form form
+    _read_form(&form, magic, codec, timestamp_type, producer_id, producer_epoch, base_sequence, transactional, control,
+               partition_leader_epoch, delete_horizon, base_timestamp)
+    if form.magic == 2:
+        return _build_v2(listed, &form, level, base_offset, max_timestamp, last_offset)
+    return _build_legacy(listed, &form, level, base_offset, max_timestamp, last_offset)
+
+
+cdef int64_t _next_sequence(int64_t sequence, int64_t records) noexcept:
+    """As Kafka's DefaultRecordBatch.incrementSequence: 0 comes after 2^31 - 1."""
+    return sequence if sequence < 0 else (sequence + records) & INT32_MAX
+
+
+cdef bint _keeps_much = False
+
+
+cdef void _keep_much() noexcept:
+    """Teaches glibc to keep 32 MiB of freed memory, where it gives back all but 128 KiB: a call's batches are freed
+    together, and to get their pages again would cost more than to write the next ones. (It takes the size of a freed
+    block for that of what the program works on: mallopt(3), M_MMAP_THRESHOLD.)"""
+    global _keeps_much
+    cdef void *block
+    if not _keeps_much:
+        block = PyMem_RawMalloc(16 << 20)
+        PyMem_RawFree(block)
+        _keeps_much = True
+
+
+@cython.final
+cdef class Batches:
+    """Batches in the making, of records in Arrow arrays."""
+
+    cdef ArrowRows rows
+    cdef Form form
+    cdef kw_fill fill
+    cdef object level
+    cdef Output out    # of the open batch
+    cdef list made
+    cdef int64_t first    # the open batch's first row
+    cdef int64_t written  # bytes
+
+    cdef int open(self) except -1:
+        self.out = Output() if self.form.magic != 2 else _body(&self.form, 1)
+        self.fill.head = KW_HEADER_V2 if self.form.magic == 2 and self.form.codec else 0
+        self.fill.count = 0
+        self.first = self.rows.first + self.fill.at
+        return 0
+
+    cdef int close(self) except -1:
+        """Ends the open batch, if it has records."""
+        cdef bytes batch
+        cdef int32_t delta = 0
+        if not self.fill.count:
+            return 0
+        if self.form.magic == 2:
+            kw_offset_fits(<int64_t> (<uint64_t> self.fill.next - 1), self.fill.base, &delta)
+            batch = _finish(self.out, &self.form, self.level, self.fill.count, self.fill.base, self.fill.base_stamp,
+                            self.fill.max_stamp, delta)
+            self.form.sequence = _next_sequence(self.form.sequence, <int64_t> delta + 1)
+        else:
+            batch = self.out.finish()
+            if self.form.codec:
+                batch = _wrapped(batch, &self.form, self.level, <int64_t> (<uint64_t> self.fill.next - 1),
+                                 self.fill.max_stamp)
+        self.made.append((batch, self.first, self.fill.count))
+        self.written += len(batch)
+        if self.written > 1 << 20:
+            _keep_much()
+        self.out = None
+        return PyErr_CheckSignals()
+
+    cdef int add(self) except -1:
+        """The rows of the arrays at hand."""
+        cdef kw_fill_status status = KW_FILL_ROOM
+        while status != KW_FILL_OK:
+            if self.out is None:
+                self.open()
+            self.fill.start, self.fill.out, self.fill.end = self.out.start, self.out.at, self.out.end
+            status = self.rows.fill(&self.fill)
+            self.out.at = self.fill.out
+            if status == KW_FILL_ROOM:
+                self.out.grow(self.fill.need, self.fill.most_bytes - (self.out.at - self.out.start))
+            elif status == KW_FILL_FULL:
+                self.close()
+            elif status != KW_FILL_OK:
+                raise self.rows.error(status, &self.fill)
+        return 0
+
+    cdef int add_legacy(self) except -1:
+        """The same in magic 0 and 1."""
+        cdef kw_row row
+        cdef int64_t size
+        while self.fill.at < self.rows.c.rows:
+            self.rows.read(&self.fill, &row)
+            size = (34 if self.form.magic else 26) + <int64_t> max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
+            if self.out is not None and (size > self.fill.most_bytes - (self.out.at - self.out.start)
+                                         or self.fill.count >= self.fill.most_rows):
+                self.close()
+            if self.out is None:
+                self.open()
+                self.fill.base = row.offset
+            _add_entry(self.out, &self.form, &row, self.fill.base, row.stamp, 1, self.rows.first + self.fill.at)
+            if self.fill.count == 0 or row.stamp > self.fill.max_stamp:
+                self.fill.max_stamp = row.stamp
+            self.fill.next = <int64_t> (<uint64_t> row.offset + 1)
+            self.fill.has_next = True
+            self.fill.count += 1
+            self.fill.at += 1
+        return 0
+
+
+@cython.binding(True)
+@cython.embedsignature(False)
+def build_batches(
+    columns, *, batch_bytes=16384, batch_records=None, magic=2, codec="none", level=None, base_offset=0,
+    timestamp_type="create", producer_id=-1, producer_epoch=-1, base_sequence=-1, transactional=False, control=False,
+    partition_leader_epoch=-1, delete_horizon=None,
+):
+    """Record batches of the rows of a table: a list of (bytes of the batch, its first row, rows in it).
+
+    columns: what has __arrow_c_stream__ or __arrow_c_array__ (tables of pyarrow, polars, pandas, DuckDB, what
+    kwire.columns gives). Its columns by name: value (binary or string; null is a tombstone), and as it likes key (the
+    same), timestamp (int64 milliseconds, or a timestamp; where it is null or missing, -1, which is none), headers (a
+    list of structs of key and value, or a map) and offset (int64, rising; without it offsets rise from base_offset
+    on). Other columns are not looked at, and no Python object is made of a record.
+
+    batch_bytes: a batch takes rows until it would be larger, before compression; one row always fits.
+    batch_records: the most rows in a batch. The other keywords are build_batch's; base_sequence is that of the first
+    batch. Batches go into the call's memory: pass a large table piece by piece.
+    Raises EncodeError for what the format cannot carry, TypeError for what has no Arrow interface.
+    Source: Kafka's MemoryRecordsBuilder, DefaultRecordBatch.incrementSequence.
+    """
+    cdef Batches batches = Batches.__new__(Batches)
+    _read_form(&batches.form, magic, codec, timestamp_type, producer_id, producer_epoch, base_sequence, transactional,
+               control, partition_leader_epoch, delete_horizon, None)
+    batches.fill.most_bytes = bounded(batch_bytes, "batch_bytes", 1, MOST)
+    batches.fill.most_rows = INT32_MAX
+    if batch_records is not None:
+        batches.fill.most_rows = bounded(batch_records, "batch_records", 1, INT32_MAX)
+    batches.fill.next = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
+    batches.fill.takes_stamp = batches.form.takes_stamp
+    batches.fill.base_stamp = batches.form.base_stamp
+    batches.level = level
+    batches.made = []
+    batches.rows = ArrowRows(columns)
+    while batches.rows.next():
+        batches.fill.at = 0
+        if not batches.rows.c.offset.values:
+            batches.fill.has_next = True
+        elif batches.fill.next and not batches.fill.has_next:
+            raise EncodeError("the rows have offsets: there is no base offset to give", path="base_offset")
+        if batches.form.magic == 2:
+            batches.add()
+        else:
+            batches.add_legacy()
+    batches.close()
+    return batches.made
+
+
+seal(Batches)

@@ -1,0 +1,231 @@
+"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams stand, for the libraries that unpack them."""
+
+from kwire_c.errors import CorruptBatchError, LimitError
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, _PyBytes_Resize
+from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t, uint32_t, uint8_t
+
+cimport cython
+
+from kwire_c.core cimport (
+    KW_FRAME_DECLARED, KW_FRAME_END, KW_FRAME_OK, KW_FRAME_SHORT, kw_cursor, kw_cursor_set, kw_frame_status,
+    kw_lz4_block, kw_lz4_frame, kw_lz4_next, kw_lz4_open, kw_snappy_declared, kw_xerial_is, kw_xerial_next, kw_xxh32,
+    kw_zstd_frame, kw_zstd_next,
+)
+from kwire_c.record_batch cimport Block, pin
+
+cdef tuple REASONS = (
+    "", "", "the stream ends early", "wrong magic bytes", "an unsupported version", "reserved bits are set",
+    "dependent blocks are unsupported", "a block of a forbidden size", "wrong checksum of the header",
+    "wrong checksum of a block", "a window of more than 128 MiB", "a stated size that the blocks cannot give",
+    "a declared size that the bytes cannot give",
+)
+
+# ZSTD_DStreamInSize: what ZstdInputStream reads from its source at a time
+cdef int64_t ZSTD_SOURCE = 128 * 1024 + 3
+
+
+cdef int refuse(str codec, kw_frame_status status) except -1:
+    raise CorruptBatchError(f"{codec}: {REASONS[status]}")
+
+
+@cython.final
+cdef class Lz4Blocks:
+    """Iterates over the blocks of the first lz4 frame: (start, stop, stored).
+
+    data: a buffer; magic: the batch's format, 0 takes any checksum of the header. count: how many; max_block: bytes of
+    the largest allowed; most: bytes that can come out of all. What follows the end mark is not looked at. Making one
+    raises CorruptBatchError where Kafka's Lz4BlockInputStream refuses.
+    """
+
+    cdef Block held
+    cdef kw_cursor cursor
+    cdef kw_lz4_frame frame
+    cdef readonly int64_t count, max_block, most
+
+    def __cinit__(self, data, int magic):
+        cdef kw_frame_status status
+        cdef kw_lz4_block block
+        cdef kw_cursor first
+        self.held = pin(data)
+        kw_cursor_set(&self.cursor, self.held.data, self.held.size)
+        status = kw_lz4_open(&self.cursor, magic == 0, &self.frame)
+        first = self.cursor
+        self.count = self.most = 0
+        self.max_block = self.frame.max_block
+        while status == KW_FRAME_OK:
+            status = kw_lz4_next(&self.cursor, &self.frame, &block)
+            if status == KW_FRAME_OK:
+                self.count += 1
+                self.most += block.size if block.stored else min(self.max_block, <int64_t> block.size * 255)
+        if status != KW_FRAME_END:
+            refuse("lz4", status)
+        self.cursor = first
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef kw_lz4_block block
+        if kw_lz4_next(&self.cursor, &self.frame, &block) != KW_FRAME_OK:
+            raise StopIteration
+        cdef int64_t start = block.start - self.held.data
+        return start, start + block.size, block.stored
+
+
+@cython.final
+cdef class ZstdFrames:
+    """Iterates over zstd frames but skippable ones: (start, stop, least, most, cut), least and most bytes it can give.
+
+    cut: the last frame lacks bytes, and ZstdInputStream would take that for the end, as another frame ended in the
+    same read of its source. Raises CorruptBatchError where it refuses.
+    """
+
+    cdef Block held
+    cdef kw_cursor cursor
+
+    def __cinit__(self, data):
+        self.held = pin(data)
+        kw_cursor_set(&self.cursor, self.held.data, self.held.size)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef kw_zstd_frame frame
+        cdef kw_frame_status status
+        cdef int64_t start, size = self.held.size
+        while True:
+            start = self.cursor.at - self.held.data
+            status = kw_zstd_next(&self.cursor, &frame)
+            if status == KW_FRAME_OK:
+                if not frame.skippable:
+                    return start, self.cursor.at - self.held.data, frame.least, frame.most, False
+            elif status == KW_FRAME_END:
+                raise StopIteration
+            elif status == KW_FRAME_SHORT and start > (size - 1) // ZSTD_SOURCE * ZSTD_SOURCE:
+                self.cursor.at = self.cursor.end
+                if frame.most == 0:
+                    raise StopIteration
+                return start, size, 0, frame.most, True
+            else:
+                refuse("zstd", status)
+
+
+cdef object too_large(int64_t limit, int64_t needed):
+    return LimitError("snappy: the batch decompresses to more than the limit", limit=limit, needed=needed)
+
+
+@cython.final
+cdef class SnappyBlocks:
+    """Iterates over the raw blocks of a snappy stream, in xerial's framing or a single one: (start, stop, size).
+
+    data: a buffer; limit: the most bytes that may come out. count: how many blocks, -1 for a single raw one without
+    framing, which is all of data; total: bytes that come out. Making one raises CorruptBatchError where snappy-java's
+    SnappyInputStream refuses, and for a declared size that so few bytes cannot give; LimitError.
+    """
+
+    cdef Block held
+    cdef kw_cursor cursor
+    cdef int64_t given
+    cdef readonly int64_t count, total
+
+    def __cinit__(self, data, int64_t limit):
+        cdef kw_frame_status status
+        cdef const uint8_t *block
+        cdef uint32_t size, declared
+        cdef kw_cursor first
+        self.held = pin(data)
+        self.count = self.total = self.given = 0
+        kw_cursor_set(&self.cursor, self.held.data, self.held.size)
+        if not kw_xerial_is(self.held.data, self.held.size):
+            status = kw_snappy_declared(self.held.data, self.held.size, &declared)
+            self.count, self.total = -1, declared
+            if self.total > limit:
+                raise too_large(limit, self.total)
+            if status != KW_FRAME_OK:
+                refuse("snappy", status)
+            return
+        self.cursor.at += 16
+        first = self.cursor
+        status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
+        while status == KW_FRAME_OK or status == KW_FRAME_DECLARED:
+            self.count += 1
+            self.total += declared
+            self.given = self.total
+            if self.total > limit:
+                raise too_large(limit, self.total)
+            if status != KW_FRAME_OK:
+                refuse("snappy", status)
+            status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
+        if status != KW_FRAME_END:
+            refuse("snappy", status)
+        self.cursor = first
+        self.given = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef const uint8_t *block
+        cdef uint32_t size, declared
+        if self.count < 0:
+            raise StopIteration
+        if kw_xerial_next(&self.cursor, self.given, &block, &size, &declared) != KW_FRAME_OK:
+            raise StopIteration
+        cdef int64_t start = block - self.held.data
+        self.given += declared
+        return start, start + size, declared
+
+
+@cython.final
+cdef class Room:
+    """Bytes to be filled by a library that decompresses into a buffer: not cleared first, cut to size without a copy.
+
+    part(start, stop) is a writable view. take(size) gives the first size bytes, once, when no view is left.
+    """
+
+    cdef object content
+    cdef Py_ssize_t size, views
+
+    def __cinit__(self, Py_ssize_t size):
+        if size < 0:
+            raise ValueError("a negative size")
+        self.content = PyBytes_FromStringAndSize(NULL, size)
+        self.size = size
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.content is None:
+            raise BufferError("the bytes were taken")
+        PyBuffer_FillInfo(buffer, self, PyBytes_AS_STRING(self.content), self.size, 0, flags)
+        self.views += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.views -= 1
+
+    def part(self, Py_ssize_t start, Py_ssize_t stop):
+        if self.content is None or start < 0 or stop < start or stop > self.size:
+            raise ValueError("outside of the room")
+        return memoryview(self)[start:stop]
+
+    def take(self, Py_ssize_t size):
+        if self.content is None or self.views or size < 0 or size > self.size:
+            raise ValueError("outside of the room")
+        cdef PyObject *content = <PyObject *> self.content
+        if size < self.size:
+            Py_INCREF(self.content)
+            self.content = None  # _PyBytes_Resize wants the only reference
+            _PyBytes_Resize(&content, size)
+            whole = <object> content
+            Py_DECREF(whole)
+            return whole
+        whole, self.content = self.content, None
+        return whole
+
+
+def xxh32(data):
+    """XXH32 with seed 0, the checksum in lz4's frames."""
+    cdef Block held = pin(data)
+    return kw_xxh32(held.data, held.size)

@@ -1,0 +1,68 @@
+/* Hopping over batch headers: see log_scan.h. */
+#include "log_scan.h"
+
+#include "batch.h"
+#include "cursor.h"
+
+/* Bytes of the batch whose header begins at the cursor, 0 where no sound header stands there. */
+static uint64_t header_size(const kw_cursor *c) {
+    static const uint32_t smallest[3] = {26, 34, KW_HEADER_V2};
+    if (!kw_has(c, KW_HEADER_TO_MAGIC)) return 0;
+    uint32_t length = kw_load32(c->at + 8);
+    uint8_t magic = c->at[16];
+    if (magic > 2 || length > KW_MAX_LENGTH || length + KW_LOG_OVERHEAD < smallest[magic]) return 0;
+    return (uint64_t)length + KW_LOG_OVERHEAD;
+}
+
+void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last) {
+    kw_cursor c;
+    int64_t count = 0;
+    kw_cursor_set(&c, data, size);
+    *last = 0;
+    while ((size_t)(c.at - data) < stop) {
+        uint64_t batch = header_size(&c);
+        if (batch == 0 || !kw_has(&c, (int64_t)batch)) break;
+        const uint8_t *at = c.at;
+        *last = (size_t)(at - data);
+        c.at += batch;
+        if (rows) {
+            count += at[16] == 2 ? (int64_t)kw_load32(at + 57) : at[17] & KW_ATTR_CODEC ? 100 : 1;
+            if (count >= rows) break;
+        }
+    }
+    *end = (size_t)(c.at - data);
+}
+
+size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t from, size_t stop) {
+    kw_cursor c, behind;
+    kw_cursor_set(&c, data, size);
+    for (size_t at = from; at < stop; at++) {
+        c.at = data + at;
+        uint64_t batch = header_size(&c);
+        if (batch == 0) {
+            if (!kw_has(&c, KW_HEADER_TO_MAGIC)) return stop;
+            if (kw_load64(c.at + 8) == 0) at += 4; /* no length of the next four places either */
+            continue;
+        }
+        if (c.at[0] > 0x7f || batch > left - at) continue;
+        if (kw_has(&c, (int64_t)batch + KW_HEADER_TO_MAGIC)) {
+            behind = c;
+            behind.at += batch;
+            if (header_size(&behind) == 0 && (kw_load64(behind.at) | kw_load64(behind.at + 8) | behind.at[16])) continue;
+        }
+        return at;
+    }
+    return stop;
+}
+
+size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits) {
+    kw_cursor c;
+    kw_cursor_set(&c, data, size);
+    c.at += at;
+    for (;;) {
+        uint64_t batch = header_size(&c);
+        if (batch == 0 || !kw_has(&c, (int64_t)batch)) return size;
+        if (c.at[16] == 2 && kw_load16(c.at + 21) & bits) return (size_t)(c.at - data);
+        c.at += batch;
+    }
+}

@@ -1,4 +1,0 @@
-from collections.abc import Callable
-from typing import Any
-
-def set_decompressor(function: Callable[..., Any]) -> None: ...

@@ -1,0 +1,293 @@
+"""Messages to and from the values that JSON holds, as Kafka's *JsonConverter classes write and read them."""
+
+from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
+
+from kwire_c.report import encode_error
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy
+
+from kwire_c.core cimport (
+    KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_PLACE,
+    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_new_instance, kw_op, kw_plan,
+    raw_decref, raw_type,
+)
+from kwire_c.integers cimport brief
+from kwire_c.message_class cimport (
+    Span, fallback, is_default_slot, place_number, put, read_native, tags_list, take_ints, take_uuid,
+)
+from kwire_c.plan cimport Message, find
+
+UNKNOWN = "_unknownTags"
+
+
+class Refusal(Exception):
+    """What is wrong, with the path from the inside out."""
+
+    def __init__(self, reason, *path):
+        self.reason, self.path = reason, list(path)
+
+
+cdef str uuid_text(const uint8_t *data):
+    return urlsafe_b64encode((<const char *>data)[:16])[:22].decode()
+
+
+cdef str element_text(object value):
+    cdef uint8_t data[16]
+    if not take_uuid(value, data):
+        raise Refusal(f"expected uuid.UUID, got {type(value).__name__}")
+    return uuid_text(data)
+
+
+cdef str data_text(object value):
+    return b64encode((<Span>value).view() if isinstance(value, Span) else value).decode()
+
+
+cdef object to_value(const kw_op *op, char *self):
+    """The JSON value of one field."""
+    cdef PyObject *item
+    if op.code == KW_UUID:
+        return uuid_text(KW_PLACE(self, op.at))
+    if op.code < KW_STRING:
+        return read_native(op.code, KW_PLACE(self, op.at))
+    item = KW_SLOT(self, op.at)
+    if item == NULL:
+        item = fallback(op.field)
+    value = <object>item
+    if value is None:
+        if not op.flags & KW_NULLABLE:
+            raise Refusal("null where the version allows none")
+        return None
+    if op.code == KW_STRING:
+        return value
+    if op.code == KW_BYTES or op.code == KW_RECORDS:
+        return data_text(value)
+    if op.code == KW_STRUCT:
+        return to_dict(op.sub, <char *>item)
+    if op.code == KW_ARRAY_UUID:
+        return [element_text(uuid) for uuid in value]
+    if op.code != KW_ARRAY_STRUCT:
+        return list(value)
+    return to_dicts(op, value)
+
+
+cdef list to_dicts(const kw_op *op, object items):
+    cdef list found = []
+    for item in items:
+        if <void *>raw_type(<PyObject *>item) != op.sub.cls.type:
+            raise Refusal(f"expected {<object>op.sub.cls.label}, got {type(item).__name__}", f"[{len(found)}]")
+        try:
+            found.append(to_dict(op.sub, <char *><PyObject *>item))
+        except Refusal as refusal:
+            refusal.path.append(f"[{len(found)}]")
+            raise
+    return found
+
+
+cdef dict to_dict(const kw_plan *plan, char *self):
+    cdef dict found = {}
+    cdef const kw_op *op
+    cdef int i
+    for i in range(plan.n_absent):
+        if not is_default_slot(plan.absent[i], <PyObject *>self):
+            raise Refusal(f"version {plan.version} lacks this field and it cannot be dropped",
+                          f".{<object>plan.absent[i].name}")
+    for i in range(plan.n_ops):
+        op = &plan.ops[i]
+        if op.code != KW_RUN:
+            add_value(found, op, self)
+    for i in range(plan.n_tags):
+        op = &plan.tags[i]
+        if not is_default_slot(op.field, <PyObject *>self):
+            add_value(found, op, self)
+    if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
+        tags = {str(tag): b64encode(data).decode() for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
+        if tags:
+            found[UNKNOWN] = tags
+    return found
+
+
+cdef int add_value(dict found, const kw_op *op, char *self) except -1:
+    try:
+        found[<object>op.field.json] = to_value(op, self)
+    except Refusal as refusal:
+        refusal.path.append(f".{<object>op.field.name}")
+        raise
+    return 0
+
+
+def to_json(message, version):
+    """The message as Kafka's JsonConverter writes it at a version, as Python values (dict, list, str, int, ...).
+
+    Keys in camelCase, bytes and records as base64, uuids as their 22 characters; a tagged field that holds its default
+    is left out; unknown tags stand under "_unknownTags" in the struct that holds them.
+    Raises EncodeError, UnsupportedVersionError.
+    """
+    cdef Message found = find(message)
+    if isinstance(message, (str, type)):
+        raise TypeError(f"expected a message, got {message!r:.80}")
+    cdef const kw_plan *plan = found.at(version)
+    try:
+        return to_dict(plan, <char *><PyObject *>message)
+    except Refusal as refusal:
+        raise encode_error(refusal.reason, "".join(reversed(refusal.path)), f"{found.name} v{version}") from None
+
+
+cdef object decoded(object value, object decoder, str kind):
+    if not isinstance(value, str):
+        raise Refusal(f"expected {kind}, got {type(value).__name__}")
+    try:
+        return decoder(value)
+    except ValueError:
+        raise Refusal(f"no valid {kind}") from None
+
+
+def strict_base64(text):
+    """The bytes of base64 text; padding may be left out."""
+    return b64decode(text + "=" * (-len(text) % 4), validate=True)
+
+
+def uuid_bytes(text):
+    """The 16 bytes of a uuid as Kafka writes it."""
+    data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if len(data) != 16:
+        raise ValueError("a uuid has 16 bytes")
+    return data
+
+
+cdef int whole(object value) except -1:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Refusal(f"expected a number, got {type(value).__name__}")
+    return 0
+
+
+cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
+    """Sets one field from its JSON value."""
+    if value is None:
+        if not op.flags & KW_NULLABLE:
+            raise Refusal("null where the version allows none")
+        put(self, op.at, None)
+        return 0
+    if op.code == KW_UUID:
+        data = decoded(value, uuid_bytes, "uuid")
+        memcpy(KW_PLACE(self, op.at), <const char *>data, 16)
+        return 0
+    if op.code < KW_STRING:
+        if op.code == KW_FLOAT64 and isinstance(value, str):
+            value = decoded(value, float, "number")
+        elif op.code == KW_INT8 and type(value) is int and 128 <= value <= 256:
+            value -= 256  # as Kafka: bytes may be written unsigned
+        elif op.code != KW_BOOL and op.code != KW_FLOAT64:
+            whole(value)
+        return place_number(op.field, op.code, value, KW_PLACE(self, op.at))
+    if op.code == KW_STRING:
+        if not isinstance(value, str):
+            raise Refusal(f"expected a string, got {type(value).__name__}")
+    elif op.code == KW_BYTES or op.code == KW_RECORDS:
+        value = decoded(value, strict_base64, "base64")
+    elif op.code == KW_STRUCT:
+        value = from_dict(op.sub, value)
+    elif not isinstance(value, list):
+        raise Refusal(f"expected a list, got {type(value).__name__}")
+    else:
+        value = from_list(op, value)
+    put(self, op.at, value)
+    return 0
+
+
+cdef object from_list(const kw_op *op, list items):
+    if op.code == KW_ARRAY_INT:
+        for item in items:
+            whole(item)
+        return take_ints(op.field, items)
+    cdef list found = []
+    for item in items:
+        try:
+            if op.code == KW_ARRAY_STRUCT:
+                found.append(from_dict(op.sub, item))
+            elif op.code == KW_ARRAY_UUID:
+                from uuid import UUID
+                found.append(UUID(bytes=decoded(item, uuid_bytes, "uuid")))
+            elif not isinstance(item, str):
+                raise Refusal(f"expected a string, got {type(item).__name__}")
+            else:
+                found.append(item)
+        except Refusal as refusal:
+            refusal.path.append(f"[{len(found)}]")
+            raise
+    return found
+
+
+cdef object from_dict(const kw_plan *plan, object value):
+    cdef PyObject *made
+    cdef int i
+    if not isinstance(value, dict):
+        raise Refusal(f"expected an object, got {type(value).__name__}")
+    made = kw_new_instance(plan.cls)
+    if made == NULL:
+        raise MemoryError
+    result = <object>made
+    raw_decref(made)
+    for i in range(plan.n_ops):
+        if plan.ops[i].code != KW_RUN:
+            from_key(plan, &plan.ops[i], made, <dict>value, True)
+    for i in range(plan.n_tags):
+        from_key(plan, &plan.tags[i], made, <dict>value, False)
+    tags = (<dict>value).get(UNKNOWN)
+    if tags is not None:
+        put(made, KW_UNKNOWN_AT, unknown_tags(tags))
+    return result
+
+
+cdef dict unknown_tags(object tags):
+    if not isinstance(tags, dict):
+        raise Refusal(f"expected an object, got {type(tags).__name__}", f".{UNKNOWN}")
+    found = {}
+    for tag, data in tags.items():
+        if not (isinstance(tag, str) and tag.isascii() and tag.isdigit() and len(tag) <= 10 and int(tag) <= 0x7fffffff):
+            raise Refusal(f"{brief(tag)} is no tag number", f".{UNKNOWN}")
+        try:
+            found[int(tag)] = decoded(data, strict_base64, "base64")
+        except Refusal as refusal:
+            refusal.path.append(f".{UNKNOWN}.{tag}")
+            raise
+    return found
+
+
+cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict value, bint mandatory) except -1:
+    """Sets the field whose key stands in the object, under its newest name or one that the version once had."""
+    name = <object>op.field.json
+    if name not in value:
+        message = <Message>plan.cls.message
+        for old, versions in message.renamed.get((<object>plan.cls.label, name), ()):
+            if plan.version in versions and old in value:
+                name = old
+                break
+        else:
+            if mandatory:
+                raise Refusal(f"version {plan.version} needs the key {name!r}", f".{<object>op.field.name}")
+            return 0
+    try:
+        from_value(op, self, value[name])
+    except Refusal as refusal:
+        refusal.path.append(f".{<object>op.field.name}")
+        raise
+    except TypeError as error:
+        raise Refusal(str(error), f".{<object>op.field.name}") from None
+    return 0
+
+
+def from_json(message, version, value):
+    """The message that Kafka's JsonConverter reads from a value of JSON at a version: the reverse of to_json.
+
+    message: its name or class. Fields that the version lacks are ignored, tagged ones may be left out.
+    A key is the newest release's name, or one that the field had at that version in 3.9 or later.
+    Raises EncodeError (path, reason) for values that do not fit, UnsupportedVersionError.
+    """
+    cdef Message found = find(message)
+    cdef const kw_plan *plan = found.at(version)
+    try:
+        return from_dict(plan, value)
+    except Refusal as refusal:
+        raise encode_error(refusal.reason, "".join(reversed(refusal.path)), f"{found.name} v{version}") from None

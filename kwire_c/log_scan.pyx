@@ -1,0 +1,103 @@
+"""Hops over the headers of record batches in a buffer, for readers of whole log segments."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport int64_t, uint16_t, uint8_t
+from libc.string cimport memcpy
+from posix.unistd cimport pread
+
+from kwire_c.columns cimport PooledBytes, pooled_bytes
+from kwire_c.core cimport kw_find_header, kw_hop, kw_next_marked
+from kwire_c.integers cimport clipped
+
+
+def read_piece(int file, int64_t start, int64_t end, before=b""):
+    """The bytes of before, then bytes [start, end) of the file with that descriptor, fewer where it ends; OSError.
+
+    They are a copy: what happens to the file afterwards does not matter.
+    """
+    cdef PooledBytes piece
+    cdef Py_buffer front
+    cdef size_t size = end - start if end > start else 0
+    cdef ssize_t got = 1
+    PyObject_GetBuffer(before, &front, PyBUF_SIMPLE)
+    try:
+        start -= front.len
+        size += front.len
+        piece = pooled_bytes(size)
+        if front.len:
+            memcpy(piece.buffer.data, front.buf, front.len)
+            piece.buffer.size = front.len
+    finally:
+        PyBuffer_Release(&front)
+    while piece.buffer.size < size and got:
+        with nogil:
+            got = pread(file, piece.buffer.data + piece.buffer.size, min(size - piece.buffer.size, <size_t> (1 << 30)),
+                        start + <int64_t> piece.buffer.size)
+        if got >= 0:  # 0: the end
+            piece.buffer.size += got
+        elif errno == EINTR:
+            PyErr_CheckSignals()
+        else:
+            PyErr_SetFromErrno(OSError)
+    return memoryview(piece)
+
+
+def hop(data, stop, rows=0):
+    """(bytes of whole batches from the start of data on, first byte of the last of them).
+
+    Ends before a batch that is not all there or whose header is unsound, at or behind stop, or when about `rows` rows
+    are reached (0: no limit).
+    """
+    cdef Py_buffer view
+    cdef size_t end = 0, last = 0
+    cdef int64_t until = clipped(stop), enough = clipped(rows)
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        with nogil:
+            kw_hop(<const uint8_t *> view.buf, view.len, until if until > 0 else 0, enough, &end, &last)
+    finally:
+        PyBuffer_Release(&view)
+    return end, last
+
+
+def find_header(data, start, stop, left):
+    """The first byte in [start, stop) at which a sound header may stand, -1 where there is none.
+
+    left: bytes from the start of data to the end of the file, which no batch may pass.
+    """
+    cdef Py_buffer view
+    cdef size_t found
+    cdef int64_t first = clipped(start), until = clipped(stop), room = clipped(left)
+    if first < 0 or until <= first:
+        return -1
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if until > view.len:
+            until = view.len
+        if until <= first:
+            return -1
+        if room < view.len:
+            room = view.len
+        with nogil:
+            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until)
+        return found if found < <size_t> until else -1
+    finally:
+        PyBuffer_Release(&view)
+
+
+def next_marked(data, at, uint16_t bits):
+    """From the batch at byte `at` on, the first of magic 2 with one of the attribute bits; -1 where there is none."""
+    cdef Py_buffer view
+    cdef size_t found
+    cdef int64_t start = clipped(at)
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if not 0 <= start < view.len:
+            return -1
+        with nogil:
+            found = kw_next_marked(<const uint8_t *> view.buf, view.len, start, bits)
+        return found if found < <size_t> view.len else -1
+    finally:
+        PyBuffer_Release(&view)

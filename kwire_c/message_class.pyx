@@ -1,0 +1,660 @@
+"""Message classes: heap types whose instances hold their fields at fixed offsets as native C types.
+
+An object slot that is NULL holds the field's default; an empty list is () until somebody looks at it.
+"""
+
+from kwire_c.errors import EncodeError
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.mem cimport PyMem_Calloc
+from cpython.number cimport PyNumber_Index
+from cpython.object cimport PyObject, PyObject_RichCompareBool, PyTypeObject, Py_EQ, Py_NE
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
+from libc.string cimport memcmp, memcpy
+
+from kwire_c.core cimport (
+    KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
+    KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UNKNOWN_AT, KW_UUID, PyGetSetDef, PyObject_GC_IsTracked,
+    PyObject_GC_Track, PyObject_GC_UnTrack, PyObject_HashNotImplemented, PyObject_TypeCheck, PyType_FromSpecWithBases,
+    PyType_Slot, PyType_Spec, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC, Py_tp_clear, Py_tp_dealloc, Py_tp_doc,
+    Py_tp_getset, Py_tp_hash, Py_tp_init, Py_tp_new, Py_tp_repr, Py_tp_richcompare, Py_tp_traverse, kw_class,
+    kw_closure, kw_cursor, kw_cursor_set, kw_failure, kw_field, kw_free_instance, kw_has, kw_head_model,
+    kw_new_instance, kw_take_uvarint, kw_width, raw_incref, raw_type, seal, visitproc,
+)
+from kwire_c.integers cimport brief
+
+
+cdef int64_t[9] LOWEST = [0, -0x80, -0x8000, 0, -0x80000000, 0, INT64_MIN, 0, 0]
+cdef int64_t[9] HIGHEST = [1, 0x7f, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0, 0]
+KINDS = ("bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid")
+
+
+cdef int wrong(const kw_field *field, str wanted, object value) except -1:
+    raise TypeError(f"{<object>field.owner.label} {<object>field.name}: expected {wanted}, "
+                    f"got {type(value).__name__}")
+
+
+cdef int refuse(const kw_field *field, str reason) except -1:
+    raise EncodeError(reason, path=f".{<object>field.name}", what=<object>field.owner.label)
+
+
+cdef int64_t integer(const kw_field *field, int kind, object value) except? -1:
+    """A whole number within the range of its kind."""
+    cdef int overflow = 0
+    cdef long long number
+    if not isinstance(value, int):
+        if isinstance(value, (float, str, bytes)) or not hasattr(value, "__index__"):
+            wrong(field, "int", value)
+        value = PyNumber_Index(value)
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or number < LOWEST[kind] or number > HIGHEST[kind]:
+        refuse(field, f"{brief(value)} is out of range of {KINDS[kind]}")
+    return number
+
+
+cdef int place_number(const kw_field *field, int kind, object value, uint8_t *place) except -1:
+    """Stores a number, bool or uuid in its native form."""
+    cdef int64_t number
+    cdef unsigned long long bits
+    cdef int width = kw_width[kind]
+    if kind == KW_FLOAT64:
+        if not isinstance(value, (float, int)):
+            wrong(field, "float", value)
+        try:
+            (<double *>place)[0] = value
+        except OverflowError:
+            refuse(field, f"{brief(value)} is out of range of float64")
+        return 0
+    if kind == KW_UUID:
+        if not take_uuid(value, place):
+            wrong(field, "uuid.UUID", value)
+        return 0
+    if kind == KW_BOOL:
+        if value is not True and value is not False:
+            wrong(field, "bool", value)
+        place[0] = value is True
+        return 0
+    number = integer(field, kind, value)
+    bits = <unsigned long long>number
+    if LITTLE:
+        memcpy(place, &bits, width)
+    else:
+        memcpy(place, <uint8_t *>&bits + 8 - width, width)
+    return 0
+
+
+cdef bint LITTLE = __import__("sys").byteorder == "little"
+
+
+cdef object take_bytes(const kw_field *field, object value):
+    """bytes as they are, memoryviews of bytes too, any other buffer copied."""
+    if type(value) is bytes:
+        return value
+    if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
+        return value
+    if isinstance(value, (str, int, list, tuple)):
+        wrong(field, "bytes", value)
+    try:
+        return memoryview(value).tobytes()
+    except TypeError:
+        wrong(field, "bytes", value)
+
+
+cdef object take_ints(const kw_field *field, object value):
+    """A tuple of whole numbers in range, which the garbage collector need not know."""
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        wrong(field, "a sequence of int", value)
+    cdef tuple numbers = tuple([integer(field, field.elem, item) for item in value])
+    if numbers:
+        PyObject_GC_UnTrack(<void *>numbers)
+    return numbers
+
+
+cdef object take_list(const kw_field *field, object value):
+    """The list itself (other sequences become one), each element of the right class."""
+    cdef list items
+    if type(value) is list:
+        items = value
+    elif isinstance(value, (list, tuple)):
+        items = list(value)
+    else:
+        wrong(field, "a list", value)
+    if field.elem == KW_STRUCT:
+        for item in items:
+            if raw_type(<PyObject *>item) != field.cls.type:
+                wrong(field, f"a list of {<object>field.cls.label}", item)
+    elif field.elem == KW_STRING:
+        for item in items:
+            if not isinstance(item, str):
+                wrong(field, "a list of str", item)
+    else:
+        for item in items:
+            if not is_uuid(item):
+                wrong(field, "a list of uuid.UUID", item)
+    return items
+
+
+cdef dict take_tags(str label, object value):
+    """Unknown tags: a dict of tag number to bytes."""
+    if value is None:
+        raise EncodeError("no version allows null", path=".unknown_tags", what=label)
+    if not isinstance(value, dict):
+        raise TypeError(f"{label} unknown_tags: expected dict, got {type(value).__name__}")
+    for tag, data in value.items():
+        if not isinstance(tag, int) or not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{label} unknown_tags: expected int and bytes, got "
+                            f"{type(tag).__name__} and {type(data).__name__}")
+        if not 0 <= tag <= 0xffffffff:
+            raise EncodeError(f"{brief(tag)} is out of range of a tag", path=".unknown_tags", what=label)
+    return value if type(value) is dict else dict(value)
+
+
+cdef list tags_list(PyObject *item):
+    """The unknown tags of a slot: none yet, the bytes that were read (tag, size, data, ...), or a dict."""
+    cdef kw_cursor c
+    cdef kw_failure f
+    cdef uint32_t tag = 0, size = 0
+    if item == NULL:
+        return []
+    if isinstance(<object>item, dict):
+        return list((<dict>item).items())
+    cdef bytes raw = <bytes>item
+    cdef list found = []
+    kw_cursor_set(&c, <const uint8_t *><const char *>raw, len(raw))
+    while kw_has(&c, 1):
+        if kw_take_uvarint(&c, 1, &f, &tag) < 0 or kw_take_uvarint(&c, 1, &f, &size) < 0 or not kw_has(&c, size):
+            break  # cannot be: decoding checked it
+        found.append((tag, (<const char *>c.at)[:size]))
+        c.at += size
+    return found
+
+
+cdef dict tags_dict(PyObject *item):
+    """The same as a dict: the slot's own, or a new one."""
+    return <dict>item if item != NULL and isinstance(<object>item, dict) else dict(tags_list(item))
+
+
+cdef int unknown_equal(PyObject *a, PyObject *b) except -1:
+    """Whether two slots hold the same unknown tags."""
+    if a == b:
+        return 1
+    _one = None if a == NULL else <object>a  # held: see slot_equal
+    _other = None if b == NULL else <object>b
+    return tags_dict(a) == tags_dict(b)
+
+
+# uuid.UUID and its slots, by which objects are read and made without any code of Python's or of a subclass
+cdef object _uuid_type = None
+cdef object _uuid_set_int, _uuid_get_int, _uuid_set_safe, _uuid_unknown
+cdef object _to_bytes = int.to_bytes
+
+
+cdef int know_uuid() except -1:
+    global _uuid_type, _uuid_set_int, _uuid_get_int, _uuid_set_safe, _uuid_unknown
+    import uuid
+    _uuid_set_int, _uuid_get_int = uuid.UUID.int.__set__, uuid.UUID.int.__get__
+    _uuid_set_safe, _uuid_unknown = uuid.UUID.is_safe.__set__, uuid.SafeUUID.unknown
+    _uuid_type = uuid.UUID  # last: it says that the others are there
+    return 0
+
+
+cdef object make_uuid(const uint8_t *data):
+    """A uuid.UUID of 16 bytes; half the time that its constructor takes."""
+    if _uuid_type is None:
+        know_uuid()
+    value = _uuid_type.__new__(_uuid_type)
+    _uuid_set_int(value, int.from_bytes((<const char *>data)[:16], "big"))
+    _uuid_set_safe(value, _uuid_unknown)
+    return value
+
+
+cdef bint is_uuid(object value) except? True:
+    """Whether a value is a uuid.UUID, or of a subclass; what it says of its class does not count."""
+    if _uuid_type is None:
+        know_uuid()
+    return type(value) is _uuid_type or PyObject_TypeCheck(value, <PyTypeObject *>_uuid_type)
+
+
+cdef int take_uuid(object value, uint8_t *to) except -1:
+    """The 16 bytes of a uuid.UUID; 0 where the value is none, or one that nobody filled."""
+    if not is_uuid(value):
+        return 0
+    try:
+        data = _to_bytes(_uuid_get_int(value), 16, "big")
+    except (AttributeError, TypeError, OverflowError):
+        return 0
+    memcpy(to, <const char *>data, 16)
+    return 1
+
+
+cdef kw_class *class_of(object value) except? NULL:
+    """The class of a message instance; NULL without an error for anything else."""
+    if not isinstance(value, Struct):
+        return NULL
+    return <kw_class *>kw_closure(raw_type(<PyObject *>value))
+
+
+cdef PyObject *made_instance(const kw_class *cls) except NULL:
+    cdef PyObject *self = kw_new_instance(cls)
+    if self == NULL:
+        raise MemoryError
+    return self
+
+
+cdef PyObject *blank(const kw_class *cls) except NULL:
+    """The instance with every default that is only ever compared with and written; borrowed."""
+    if cls.blank == NULL:
+        (<kw_class *>cls).blank = made_instance(cls)
+    return <PyObject *>cls.blank
+
+
+cdef PyObject *fallback(const kw_field *field) except NULL:
+    """What an empty slot stands for; borrowed."""
+    if field.fallback != NULL:
+        return <PyObject *>field.fallback
+    return blank(field.cls)
+
+
+cdef class Span:
+    """A part of a buffer that stays alive, not yet looked at: what views=True leaves in bytes fields."""
+
+    def seen(self):
+        """What its user sees: a memoryview, or bytes."""
+        return self.view() if self.viewed else (<const char *>self.data)[:self.size]
+
+    def view(self):
+        """A memoryview of it."""
+        return memoryview(self.owner).cast("B")[self.position:self.position + self.size]
+
+
+cdef void track(PyObject *self) noexcept:
+    """A container that somebody gets a hold of may become part of a cycle from now on."""
+    if not PyObject_GC_IsTracked(self):
+        PyObject_GC_Track(self)
+
+
+cdef void dealloc(PyObject *self) noexcept:
+    cdef PyTypeObject *type = raw_type(self)
+    cdef kw_class *cls = <kw_class *>kw_closure(type)
+    cdef uint32_t i
+    if cls.collected:
+        PyObject_GC_UnTrack(self)
+    for i in range(cls.n_slots):
+        Py_XDECREF(KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *)))
+    kw_free_instance(self, cls)
+
+
+cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    cdef uint32_t i
+    cdef int status
+    cdef PyObject *item
+    for i in range(cls.n_slots):
+        item = KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *))
+        if item != NULL:
+            status = visit(item, arg)
+            if status:
+                return status
+    return visit(<PyObject *>raw_type(self), arg)  # only collected classes come here, and those count their type
+
+
+cdef int clear(PyObject *self) noexcept:
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    cdef uint32_t i
+    cdef PyObject *item
+    for i in range(cls.n_slots):
+        item = KW_SLOT(self, KW_UNKNOWN_AT + i * sizeof(void *))
+        (<PyObject **>KW_PLACE(self, KW_UNKNOWN_AT))[i] = NULL
+        Py_XDECREF(item)
+    return 0
+
+
+cdef void put(PyObject *self, size_t at, object value) noexcept:
+    """Stores a new reference and drops the old one last."""
+    cdef PyObject *old = KW_SLOT(self, at)
+    Py_INCREF(value)
+    (<PyObject **>KW_PLACE(self, at))[0] = <PyObject *>value
+    Py_XDECREF(old)
+
+
+cdef PyObject *get_field(PyObject *self, void *closure) except NULL:
+    """The value of a field, as its user sees it."""
+    value = read_field(self, <const kw_field *>closure)
+    Py_INCREF(value)
+    return <PyObject *>value
+
+
+cdef object read_native(int kind, const uint8_t *place):
+    """The Python value of a number, bool or uuid."""
+    if kind == KW_INT32:
+        return (<int32_t *>place)[0]
+    if kind == KW_INT16:
+        return (<int16_t *>place)[0]
+    if kind == KW_INT64:
+        return (<int64_t *>place)[0]
+    if kind == KW_INT8:
+        return (<int8_t *>place)[0]
+    if kind == KW_BOOL:
+        return True if place[0] else False
+    if kind == KW_UINT16:
+        return (<uint16_t *>place)[0]
+    if kind == KW_UINT32:
+        return (<uint32_t *>place)[0]
+    if kind == KW_FLOAT64:
+        return (<double *>place)[0]
+    return make_uuid(place)
+
+
+cdef object read_field(PyObject *self, const kw_field *field):
+    cdef uint8_t *place = KW_PLACE(self, field.at)
+    cdef PyObject *item
+    cdef int kind = field.kind
+    if kind < KW_STRING:
+        return read_native(kind, place)
+    item = (<PyObject **>place)[0]
+    if kind == KW_STRUCT:
+        if item == NULL:
+            if field.fallback != NULL:
+                return <object>field.fallback
+            made = <object>made_instance(field.cls)
+            Py_DECREF(made)  # the variable's own is left
+            settle(self, place, NULL, made)
+            item = (<PyObject **>place)[0]
+        if field.owner.collected:
+            track(self)
+        return <object>item
+    if item == NULL:
+        item = <PyObject *>field.fallback
+    if kind == KW_ARRAY and (field.elem >= KW_STRING or field.elem == KW_UUID):
+        if isinstance(<object>item, tuple):
+            settle(self, place, (<PyObject **>place)[0], [])
+            item = (<PyObject **>place)[0]
+        if isinstance(<object>item, list):
+            track(item)
+            track(self)
+        return <object>item
+    if (kind == KW_BYTES or kind == KW_RECORDS) and isinstance(<object>item, Span):
+        span = <object>item
+        settle(self, place, item, (<Span>span).seen())
+        item = (<PyObject **>place)[0]
+    return <object>item
+
+
+cdef void settle(PyObject *self, uint8_t *place, PyObject *before, object made) noexcept:
+    """Stores what was made for a slot, unless it no longer holds what it held before: then another thread was quicker.
+
+    (Making an object may run finalizers, and those let other threads go on.)
+    """
+    cdef PyObject *held = (<PyObject **>place)[0]
+    if held != before:
+        return
+    Py_INCREF(made)
+    (<PyObject **>place)[0] = <PyObject *>made
+    Py_XDECREF(held)
+
+
+cdef int set_field(PyObject *self, PyObject *value, void *closure) except -1:
+    """Checks a value and stores it."""
+    cdef const kw_field *field = <const kw_field *>closure
+    if value == NULL:
+        raise TypeError(f"{<object>field.owner.label} {<object>field.name} cannot be deleted")
+    write_field(self, field, <object>value)
+    return 0
+
+
+cdef int write_field(PyObject *self, const kw_field *field, object value) except -1:
+    cdef int kind = field.kind
+    cdef kw_class *cls
+    if value is None:
+        if not field.nullable and kind != KW_RECORDS:
+            refuse(field, "no version allows null")
+    elif kind == KW_STRING:
+        if not isinstance(value, str):
+            wrong(field, "str", value)
+        if type(value) is not str:
+            value = str.__str__(value)
+    elif kind == KW_BYTES or kind == KW_RECORDS:
+        value = take_bytes(field, value)
+    elif kind == KW_STRUCT:
+        cls = class_of(value)
+        if cls != field.cls:
+            wrong(field, str(<object>field.cls.label), value)
+        if field.owner.collected:
+            track(self)
+    elif kind == KW_ARRAY:
+        if field.elem >= KW_STRING or field.elem == KW_UUID:
+            value = take_list(field, value)
+            track(self)
+        else:
+            value = take_ints(field, value)
+    else:
+        return place_number(field, kind, value, KW_PLACE(self, field.at))
+    put(self, field.at, value)
+    return 0
+
+
+cdef PyObject *get_unknown(PyObject *self, void *closure) except NULL:
+    """The dict of unknown tags, made when first looked at."""
+    cdef PyObject *item = KW_SLOT(self, KW_UNKNOWN_AT)
+    if item == NULL or not isinstance(<object>item, dict):
+        _held = None if item == NULL else <object>item
+        settle(self, KW_PLACE(self, KW_UNKNOWN_AT), item, tags_dict(item))
+        item = KW_SLOT(self, KW_UNKNOWN_AT)
+    raw_incref(item)
+    return item
+
+
+cdef int set_unknown(PyObject *self, PyObject *value, void *closure) except -1:
+    if value == NULL:
+        raise TypeError(f"{<object>(<kw_class *>closure).label} unknown_tags cannot be deleted")
+    put(self, KW_UNKNOWN_AT, take_tags(str(<object>(<kw_class *>closure).label), <object>value))
+    return 0
+
+
+cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
+    """Whether two slots of one field hold the same content."""
+    if a == b:
+        return 1
+    if a == NULL:
+        a = fallback(field)
+    if b == NULL:
+        b = fallback(field)
+    if a == b:
+        return 1
+    if a == <PyObject *>None or b == <PyObject *>None:
+        return 0
+    one, other = <object>a, <object>b  # held: comparing may run anybody's code, and that may set the fields
+    if field.kind == KW_STRUCT:
+        return is_equal(a, b, field.cls)
+    if field.kind == KW_ARRAY and type(one) is not type(other):
+        return len(one) == len(other) == 0
+    if field.kind == KW_BYTES or field.kind == KW_RECORDS:
+        return plain(one) == plain(other)
+    return PyObject_RichCompareBool(one, other, Py_EQ)
+
+
+cdef bint is_default_slot(const kw_field *field, PyObject *self) except? True:
+    """Whether a field of an instance holds its default."""
+    cdef PyObject *item
+    if field.kind < KW_STRING:
+        return memcmp(KW_PLACE(self, field.at), field.owner.model + field.at, kw_width[field.kind]) == 0
+    item = KW_SLOT(self, field.at)
+    return item == NULL or slot_equal(field, item, NULL)
+
+
+cdef object plain(object value):
+    return (<Span>value).view() if isinstance(value, Span) else value
+
+
+cdef int is_equal(PyObject *a, PyObject *b, const kw_class *cls) except -1:
+    """Whether two instances of one class hold the same content."""
+    cdef uint32_t fixed = KW_UNKNOWN_AT + cls.n_slots * sizeof(void *)
+    cdef int i
+    cdef const kw_field *field
+    if a == b:
+        return 1
+    if memcmp(KW_PLACE(a, fixed), KW_PLACE(b, fixed), cls.size - fixed) != 0:
+        return 0
+    for i in range(cls.n_fields):
+        field = &cls.fields[i]
+        if field.kind >= KW_STRING:
+            if not slot_equal(field, KW_SLOT(a, field.at), KW_SLOT(b, field.at)):
+                return 0
+    return unknown_equal(KW_SLOT(a, KW_UNKNOWN_AT), KW_SLOT(b, KW_UNKNOWN_AT))
+
+
+cdef PyObject *compare(PyObject *a, PyObject *b, int op) except NULL:
+    result = NotImplemented
+    if (op == Py_EQ or op == Py_NE) and raw_type(a) == raw_type(b):
+        same = is_equal(a, b, <kw_class *>kw_closure(raw_type(a)))
+        result = bool(same) if op == Py_EQ else not same
+    Py_INCREF(result)
+    return <PyObject *>result
+
+
+cdef list contents(PyObject *self):
+    """(name, value) of every field that is not its default, unknown tags last."""
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    cdef kw_field *field
+    cdef PyObject *item
+    cdef int i
+    cdef list found = []
+    for i in range(cls.n_fields):
+        field = &cls.fields[i]
+        if is_default_slot(field, self):
+            continue
+        found.append((<object>field.name, read_field(self, field)))
+    item = KW_SLOT(self, KW_UNKNOWN_AT)
+    if item != NULL:
+        tags = tags_dict(item)
+        if tags:
+            found.append(("unknown_tags", tags))
+    return found
+
+
+cdef PyObject *represent(PyObject *self) except NULL:
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    parts = []
+    for name, value in contents(self):
+        if isinstance(value, memoryview):
+            value = bytes(value)
+        elif isinstance(value, float) and value - value != 0:
+            parts.append(f"{name}=float('{value}')")
+            continue
+        parts.append(f"{name}={value!r}")
+    text = f"{<object>cls.label}({', '.join(parts)})"
+    Py_INCREF(text)
+    return <PyObject *>text
+
+
+cdef PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) except NULL:
+    return made_instance(<kw_class *>kw_closure(type))
+
+
+cdef int assign(PyObject *self, kw_class *cls, object name, object value) except -1:
+    where = (<dict>cls.names).get(name)
+    if where is None:
+        if name == "unknown_tags":
+            return set_unknown(self, <PyObject *>value, cls)
+        raise TypeError(f"{<object>cls.label} has no field {name!r}")
+    return write_field(self, &cls.fields[<int>where], value)
+
+
+cdef int initialise(PyObject *self, PyObject *args, PyObject *named) except -1:
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    if args != NULL and len(<tuple>args):
+        raise TypeError(f"{<object>cls.label} takes its fields by keyword")
+    if named != NULL:
+        for name, value in (<dict>named).items():
+            assign(self, cls, name, value)
+    return 0
+
+
+def restore(cls, fields):
+    """An instance of a message class with these fields: what pickles call."""
+    return cls(**fields)
+
+
+cdef class Struct:
+    """What all message classes have in common."""
+
+    def __cinit__(self):
+        raise TypeError("messages are made from the classes in kwire.messages")
+
+    def __reduce__(self):
+        return restore, (type(self), {
+            name: bytes(value) if isinstance(value, memoryview) else value
+            for name, value in contents(<PyObject *>self)
+        })
+
+    def __copy__(self):
+        return restore(type(self), dict(contents(<PyObject *>self)))
+
+    def __deepcopy__(self, memo):
+        from copy import deepcopy
+        made = type(self)()
+        memo[id(self)] = made
+        for name, value in contents(<PyObject *>self):
+            value = bytes(value) if isinstance(value, memoryview) else deepcopy(value, memo)
+            assign(<PyObject *>made, class_of(made), name, value)
+        return made
+
+    def __replace__(self, /, **changes):
+        """A copy with some fields changed (copy.replace)."""
+        made = self.__copy__()
+        for name, value in changes.items():
+            assign(<PyObject *>made, class_of(made), name, value)
+        return made
+
+
+cdef list _kept = []  # what the types point to lives as long as the process
+
+
+cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs):
+    """The heap type of a class whose fields are laid out."""
+    cdef PyGetSetDef *members = <PyGetSetDef *>PyMem_Calloc(cls.n_fields + 2, sizeof(PyGetSetDef))
+    cdef PyType_Slot[12] slots
+    cdef PyType_Spec spec
+    cdef int i, n = 0
+    if members == NULL:
+        raise MemoryError
+    texts = [b"Tags that no release knows: dict of tag to bytes."]
+    texts.extend(text.encode() for text in docs)
+    encoded = [name.encode() for name in names]
+    heading, path = doc.encode(), ("kwire.messages." + label).encode()
+    _kept.append((texts, encoded, heading, path))
+    members[0].name, members[0].doc = b"unknown_tags", <const char *>texts[0]
+    members[0].get, members[0].set, members[0].closure = <void *>get_unknown, <void *>set_unknown, cls
+    for i in range(cls.n_fields):
+        members[i + 1].name, members[i + 1].doc = <const char *>encoded[i], <const char *>texts[i + 1]
+        members[i + 1].get, members[i + 1].set = <void *>get_field, <void *>set_field
+        members[i + 1].closure = &cls.fields[i]
+    for slot, function in ((Py_tp_dealloc, <size_t>dealloc), (Py_tp_new, <size_t>create),
+                           (Py_tp_init, <size_t>initialise), (Py_tp_repr, <size_t>represent),
+                           (Py_tp_richcompare, <size_t>compare), (Py_tp_getset, <size_t>members),
+                           (Py_tp_hash, <size_t>PyObject_HashNotImplemented),
+                           (Py_tp_doc, <size_t><const char *>heading)):
+        slots[n].slot, slots[n].pfunc = slot, <void *><size_t>function
+        n += 1
+    if cls.collected:
+        slots[n].slot, slots[n].pfunc = Py_tp_traverse, <void *>traverse
+        slots[n + 1].slot, slots[n + 1].pfunc = Py_tp_clear, <void *>clear
+        n += 2
+    slots[n].slot, slots[n].pfunc = 0, NULL
+    spec.name, spec.basicsize, spec.itemsize, spec.slots = <const char *>path, cls.size, 0, slots
+    spec.flags = Py_TPFLAGS_DEFAULT | (Py_TPFLAGS_HAVE_GC if cls.collected else 0)
+    made = PyType_FromSpecWithBases(&spec, (Struct,))
+    made.__module__, made.__qualname__ = "kwire.messages", label
+    made.__match_args__ = names
+    cls.type = <void *>made
+    kw_head_model(cls)
+    return made
+
+
+cdef Span new_span():
+    """One to be filled before anybody sees it."""
+    return Span.__new__(Span)
+
+
+seal(Span)

@@ -1,1 +1,0 @@
-"""The walker that reads: nothing of it is for Python."""

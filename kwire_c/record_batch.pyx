@@ -1,0 +1,788 @@
+"""Record batches of magic 0, 1 and 2: their headers, their records as objects, and bytes that are no batch."""
+
+import sys
+import zlib
+
+from kwire_c.codecs import codec_name
+from kwire_c.errors import CorruptBatchError, DecodeError, EncodeError, KwireError, LimitError, MissingCodecError
+from kwire_c.hooks import handed
+from kwire_c.varint import write_varint
+
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.object cimport PyObject_GenericGetAttr
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, int8_t, uint32_t, uint8_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memset
+
+cimport cython
+
+from kwire_c.core cimport (
+    KWIRE_COMPILER, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC,
+    KW_BATCH_LEGACY_CODEC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BATCH_WRAPPER_NULL, KW_PORTION, kw_batch, kw_batch_count,
+    kw_batch_read, kw_batch_reason, kw_batch_status, kw_batch_trusted_size, kw_header_read, kw_heads, kw_heads_check,
+    kw_heads_next, kw_legacy_entry, kw_record, kw_sequence, kw_timestamp, seal,
+)
+from kwire_c.crc32c cimport crc32c_update
+from kwire_c.integers cimport bounded, clipped
+from kwire_c.utf8 cimport java_text
+
+COMPILER = KWIRE_COMPILER.decode()
+
+
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
+cdef class Block:
+    """Keeps one contiguous buffer exported for as long as records or columns point into it."""
+
+    def __cinit__(self, data):
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.data = <const uint8_t *> self.view.buf
+        self.size = self.view.len
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, <void *> self.data, self.size, 1, flags)
+
+
+cdef Block pin(object data):
+    """A Block over any buffer; TypeError (BufferError where it is not contiguous) for what is none."""
+    return Block.__new__(Block, data)
+
+
+cdef object _decompress = None  # kwire's, once it was needed
+
+
+cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=None):
+    reason = kw_batch_reason(status).decode()
+    if where is not None:
+        reason = f"{reason}, at byte {where} of the {'records' if head.codec else 'batch'}"
+    return CorruptBatchError(reason, position=position, offset=head.base_offset if head != NULL else -1)
+
+
+cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position):
+    """The error of an input that ends inside its last batch, of which left bytes are there."""
+    cdef kw_batch head
+    head.size = 0
+    head.base_offset = -1
+    kw_batch_read(data, left, &head)
+    reason = kw_batch_reason(KW_BATCH_TAIL).decode()
+    return CorruptBatchError(f"{reason}: {left} bytes left, {head.size or 'more'} needed",
+                             position=position, offset=head.base_offset)
+
+
+cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
+    """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
+    if head.magic == 2:
+        return crc32c_update(0, data + 21, head.size - 21) == head.crc
+    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + 16, head.size - 16, PyBUF_READ)) == head.crc
+
+
+cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
+    """The decompressed payload of the compressed batch at data, which is in block: at most limit bytes."""
+    global _decompress
+    cdef kw_record wrapper
+    cdef kw_batch_status status
+    cdef const uint8_t *start = data + head.payload
+    cdef Py_ssize_t at, size = <Py_ssize_t> head.size - head.payload
+    limit = min(limit, INT32_MAX)  # positions in a block are of 32 bits, as in Kafka
+    if head.codec > 4:
+        raise corrupt(KW_BATCH_CODEC, position, head)
+    if head.magic < 2:
+        if head.codec == 4:
+            raise corrupt(KW_BATCH_LEGACY_CODEC, position, head)
+        status = kw_legacy_entry(data, head.size, &wrapper)
+        if status != KW_BATCH_OK:
+            raise corrupt(status, position, head)
+        if wrapper.value_size < 0:
+            raise corrupt(KW_BATCH_WRAPPER_NULL, position, head)
+        start = data + wrapper.value_at
+        size = wrapper.value_size
+    at = start - block.data
+    if _decompress is None:
+        _decompress = handed("decompress")
+    try:
+        return pin(_decompress(head.codec, memoryview(block)[at:at + size], limit=limit, magic=head.magic))
+    except CorruptBatchError as error:
+        raise CorruptBatchError(error.reason, position=position, offset=head.base_offset) from None
+    except LimitError as error:
+        raise LimitError(error.reason, limit=error.limit, needed=error.needed, offset=position) from None
+
+
+cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,
+                     uint32_t room, Py_ssize_t position) except -1:
+    """Check every record of a batch. heads: then at the first of them; the first room heads stand in first.
+
+    data: the batch; payload: what a compressed one unpacked to; position: of the batch, for errors.
+    """
+    cdef kw_batch_status status
+    heads.batch = head
+    if payload is None:
+        heads.block = data
+        heads.at = head.payload
+        heads.size = head.size
+    else:
+        heads.block = payload.data
+        heads.at = 0
+        heads.size = <uint32_t> payload.size
+    if head.magic == 2:
+        status = kw_batch_count(head, heads.size - heads.at)
+        if status != KW_BATCH_OK:
+            raise corrupt(status, position, head)
+    with nogil:
+        status = kw_heads_check(heads, first, room)
+    if status != KW_BATCH_OK:
+        raise corrupt(status, position, head, heads.at)
+    return 0
+
+
+cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payload, kw_record **records,
+                           Py_ssize_t *room, Py_ssize_t position) except -1:
+    """The heads of all records at once into records (grown as needed); returns how many."""
+    cdef kw_heads heads
+    cdef kw_batch_status status
+    cdef uint32_t count = 0
+    cdef void *grown
+    check_heads(&heads, data, head, payload, NULL, 0, position)
+    if heads.left > room[0]:
+        grown = realloc(records[0], heads.left * sizeof(kw_record))
+        if grown == NULL:
+            raise MemoryError
+        records[0] = <kw_record *> grown
+        room[0] = heads.left
+    with nogil:
+        status = kw_heads_next(&heads, records[0], heads.left, &count)
+    if status != KW_BATCH_OK:
+        raise corrupt(status, position, head, heads.at)
+    return count
+
+
+TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
+
+cdef object _OFFSET = sys.intern("offset"), _TIMESTAMP = sys.intern("timestamp")
+cdef object _KEY = sys.intern("key"), _VALUE = sys.intern("value")
+cdef object _decode_control = None  # kwire's, once it was needed
+
+
+cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
+    """The headers of a record: (str, bytes or None) pairs. Checked anew: the input may be mutable."""
+    cdef uint32_t at = head.headers_at, key_at = 0, value_at = 0
+    cdef int32_t key_size = 0, value_size = 0
+    cdef kw_batch_status status
+    if head.headers <= 0:
+        return ()
+    found = []
+    for _ in range(head.headers):
+        status = kw_header_read(data, size, &at, &key_at, &key_size, &value_at, &value_size)
+        if status != KW_BATCH_OK:
+            raise corrupt(status, 0, NULL)
+        try:
+            key = PyUnicode_DecodeUTF8(<const char *> data + key_at, key_size, NULL)
+        except UnicodeDecodeError:
+            key = java_text(data + key_at, key_size)
+        value = None
+        if value_size >= 0:
+            value = PyBytes_FromStringAndSize(<const char *> data + value_at, value_size)
+        found.append((key, value))
+    return tuple(found)
+
+
+cdef inline object _part(Record record, uint32_t at, int32_t size):
+    """A key or value: bytes or None."""
+    if size < 0:
+        return None
+    return PyBytes_FromStringAndSize(<const char *> record.batch.heads.block + at, size)
+
+
+cdef int64_t _last_stamp = -1
+cdef object _last_timestamp = -1  # the same as an object: records that follow each other often share it
+
+
+cdef inline object _timestamp(Record record):
+    """The timestamp reported."""
+    global _last_stamp, _last_timestamp
+    cdef int64_t stamp = kw_timestamp(&record.batch.head, &record.head)
+    if stamp != _last_stamp:
+        _last_timestamp = stamp
+        _last_stamp = stamp
+    return _last_timestamp
+
+
+cdef object _control(Record record):
+    """(control type, message or None)"""
+    global _decode_control
+    if _decode_control is None:
+        _decode_control = handed("decode_control")
+    return _decode_control(record.key, record.value)
+
+
+cdef tuple _content(Record record):
+    return (record.offset, record.timestamp, record.key, record.value, record.headers)
+
+
+@cython.final
+@cython.freelist(512)
+@cython.no_gc
+cdef class Record:
+    """One record. Key, value and headers are made when they are read; the input stays alive until then.
+
+    offset: int; timestamp: int, milliseconds since 1970 (-1: none); timestamp_type: "none", "create" or "log_append";
+    key, value: bytes or None; headers: tuple of (str, bytes or None); sequence: int (-1: none); attributes: int.
+    Raises EncodeError for a number that no record can carry. Source: Kafka's DefaultRecord and LegacyRecord.
+    """
+
+    def __cinit__(self):
+        self.batch = NOWHERE
+
+    def __init__(self, offset=-1, timestamp=-1, key=None, value=None, headers=(), *, timestamp_type="create",
+                 sequence=-1, attributes=0):
+        cdef RecordBatch batch = RecordBatch.__new__(RecordBatch), _before
+        cdef kw_record head
+        packed = bytearray()
+        memset(&head, 0, sizeof(head))
+        head.offset = bounded(offset, "offset", INT64_MIN, INT64_MAX)
+        head.stamp = bounded(timestamp, "timestamp", INT64_MIN, INT64_MAX)
+        head.attributes = <int8_t> bounded(attributes, "attributes", -128, 127)
+        head.timestamp_type = _timestamp_type(timestamp_type)
+        head.key_size = head.value_size = -1
+        if key is not None:
+            packed += _bytes_of(key, "key")
+            head.key_size = <int32_t> len(packed)
+        if value is not None:
+            head.value_at = <uint32_t> len(packed)
+            packed += _bytes_of(value, "value")
+            head.value_size = <int32_t> (len(packed) - head.value_at)
+        head.headers_at = <uint32_t> len(packed)
+        for name, content in headers:
+            name = _encoded(name)
+            packed += write_varint(len(name)) + name
+            if content is None:
+                packed += write_varint(-1)
+            else:
+                content = _bytes_of(content, "header value")
+                packed += write_varint(len(content)) + content
+            head.headers += 1
+        if len(packed) > INT32_MAX:
+            raise EncodeError("key, value and headers are over 2 GiB", path="value")
+        # a batch of its own, taken with its head at once: what raises above leaves the record as it was
+        batch.head.magic = 2
+        batch.head.base_offset = head.offset
+        batch.head.base_sequence = <int32_t> bounded(sequence, "sequence", -INT32_MAX - 1, INT32_MAX)
+        batch.head.max_timestamp = head.stamp
+        batch.block = pin(bytes(packed))
+        batch.heads.block = batch.block.data
+        batch.heads.size = <uint32_t> len(packed)
+        batch.is_loaded = True
+        _before = self.batch  # freeing it may run Python code, which must not see it: the new one comes first
+        self.head = head
+        self.batch = batch
+
+    @property
+    def offset(self):
+        """Absolute offset in the partition."""
+        return self.head.offset
+
+    @property
+    def timestamp(self):
+        """Milliseconds since 1970; the batch's where the broker set it; -1 where there is none."""
+        return _timestamp(self)
+
+    @property
+    def timestamp_type(self):
+        """"none", "create" or "log_append"."""
+        return TIMESTAMP_TYPES[self.head.timestamp_type + 1]
+
+    @property
+    def key(self):
+        """The key: bytes or None."""
+        return _part(self, self.head.key_at, self.head.key_size)
+
+    @property
+    def value(self):
+        """The value: bytes or None (a tombstone)."""
+        return _part(self, self.head.value_at, self.head.value_size)
+
+    @property
+    def headers(self):
+        """Tuple of (str, bytes or None); bad UTF-8 in a key reads as U+FFFD, as in Kafka."""
+        if self.head.headers == 0:
+            return ()
+        return _headers(self.batch.heads.block, self.batch.heads.size, &self.head)
+
+    @property
+    def sequence(self):
+        """Sequence number of an idempotent producer, -1 without one."""
+        return kw_sequence(&self.batch.head, self.head.offset)
+
+    @property
+    def attributes(self):
+        """The record's own attributes byte, unused by Kafka so far."""
+        return self.head.attributes
+
+    @property
+    def own_timestamp(self):
+        """The timestamp that stands in the record, also where the broker's append time is reported instead."""
+        return self.head.stamp
+
+    @property
+    def control_type(self):
+        """Type of a control record: "COMMIT", "ABORT", ... or the number of an unknown one; None for data."""
+        return _control(self)[0] if self.batch.is_control else None
+
+    @property
+    def control(self):
+        """The message in a control record, None if its type is unknown, and for data."""
+        return _control(self)[1] if self.batch.is_control else None
+
+    def __getattribute__(self, name):
+        # what loops read, told by the interned name: going by the properties takes twice as long
+        if name is _VALUE:
+            return _part(self, self.head.value_at, self.head.value_size)
+        if name is _KEY:
+            return _part(self, self.head.key_at, self.head.key_size)
+        if name is _OFFSET:
+            return self.head.offset
+        if name is _TIMESTAMP:
+            return _timestamp(self)
+        return PyObject_GenericGetAttr(self, name)
+
+    def __eq__(self, other):
+        if not isinstance(other, Record):
+            return NotImplemented
+        return _content(self) == _content(other) and self.head.timestamp_type == (
+            <Record> other).head.timestamp_type and self.sequence == other.sequence
+
+    def __hash__(self):
+        return hash(_content(self))
+
+    def __repr__(self):
+        rest = "".join(
+            f", {name}={value!r}" for name, value, default in (
+                ("headers", self.headers, ()), ("timestamp_type", self.timestamp_type, "create"),
+                ("sequence", self.sequence, -1), ("attributes", self.attributes, 0),
+            ) if value != default
+        )
+        return (f"Record(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, "
+                f"value={self.value!r}{rest})")
+
+    def __reduce__(self):
+        return _rebuild_record, (self.offset, self.timestamp, self.key, self.value, self.headers, self.timestamp_type,
+                                 self.sequence, self.attributes, self.own_timestamp, self.batch.is_control)
+
+
+def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequence, attributes, own, is_control):
+    cdef Record record = Record(offset, timestamp, key, value, headers, timestamp_type=timestamp_type,
+                                sequence=sequence, attributes=attributes)
+    record.head.stamp = own
+    if is_control:
+        record.batch.head.attributes = KW_ATTR_CONTROL
+    return record
+
+
+cdef bytes _bytes_of(object data, str what):
+    """The bytes of a buffer, of which no part is over 2 GiB."""
+    cdef bytes content
+    if type(data) is bytes:
+        content = data
+    else:
+        try:
+            content = memoryview(data).tobytes()
+        except TypeError:
+            raise TypeError(f"{what} must be bytes, not {type(data).__name__}") from None
+    if len(content) > INT32_MAX:
+        raise EncodeError(f"{what} is over 2 GiB", path=what)
+    return content
+
+
+cdef bytes _encoded(object name):
+    """A header key as UTF-8."""
+    if not isinstance(name, str):
+        raise TypeError(f"a header key must be str, not {type(name).__name__}")
+    try:
+        return str.encode(name)
+    except UnicodeEncodeError:
+        raise EncodeError("a lone surrogate has no UTF-8", path="headers") from None
+
+
+cdef int _timestamp_type(object name) except -2:
+    if name == "create":
+        return 0
+    if name == "log_append":
+        return 1
+    if name == "none":
+        return -1
+    raise ValueError(f"timestamp_type is 'none', 'create' or 'log_append', not {name!r}")
+
+
+@cython.final
+@cython.freelist(64)
+@cython.no_gc
+cdef class RecordBatch:
+    """One record batch (magic 2), or one entry, plain or a compressed wrapper (magic 0 and 1).
+
+    Iteration gives Records; len() their number. A damaged record raises CorruptBatchError when records are first
+    read. position: byte of the input; size: bytes, the 12 in front included; times in milliseconds.
+    Source: Kafka's DefaultRecordBatch and AbstractLegacyRecordBatch.
+    """
+
+    cdef int load(self, kw_record *first=NULL, uint32_t room=0) except -1:
+        """Decompress and check all records, once. 1: the first room heads are in first; 0: it was done before."""
+        cdef Block payload = None
+        cdef kw_heads heads
+        if self.is_loaded:
+            return 0
+        if self.head.codec and self.head.count != 0:
+            payload = unpack(self.block, self.data, &self.head, self.limit, self.at)
+        check_heads(&heads, self.data, &self.head, payload, first, room, self.at)
+        if self.is_loaded:  # another thread was quicker, as the check runs without the lock: its payload counts
+            return 0
+        self.heads, self.payload, self.is_loaded = heads, payload, True
+        return 1
+
+    def __len__(self):
+        if self.head.count >= 0:
+            return self.head.count
+        self.load()
+        return self.heads.left
+
+    def __iter__(self):
+        cdef RecordIterator iterator = RecordIterator.__new__(RecordIterator)
+        iterator.batch = self
+        iterator.begin()
+        return iterator
+
+    def extent(self):
+        """(smallest timestamp, largest, first misplaced record), over the records; -1 where there is none.
+
+        Misplaced: its offset does not rise, or lies outside of the batch's base and last offset.
+        """
+        cdef Py_ssize_t i = 0, misplaced = -1
+        cdef int64_t stamp, smallest = -1, largest = -1, before = 0
+        cdef RecordIterator iterator = iter(self)
+        cdef kw_record *head = iterator.step()
+        while head != NULL:
+            stamp = kw_timestamp(&self.head, head)
+            if i == 0 or stamp < smallest:
+                smallest = stamp
+            if i == 0 or stamp > largest:
+                largest = stamp
+            if misplaced < 0 and ((i and head.offset <= before) or head.offset > self.head.last_offset
+                                  or (self.head.magic == 2 and head.offset < self.head.base_offset)):
+                misplaced = i
+            before = head.offset
+            i += 1
+            head = iterator.step()
+        return smallest, largest, misplaced
+
+    @property
+    def plain_size(self):
+        """Bytes that the batch would have without compression; decompresses it."""
+        self.load()
+        if self.payload is None:
+            return self.head.size
+        return self.payload.size + (61 if self.head.magic == 2 else 0)
+
+    def is_valid(self):
+        """Does the checksum hold? (RecordBatch.isValid)"""
+        return checksum_holds(self.data, &self.head)
+
+    @property
+    def raw(self):
+        """The batch's bytes, a copy."""
+        return PyBytes_FromStringAndSize(<const char *> self.data, self.head.size)
+
+    @property
+    def position(self):
+        """Byte of the input at which the batch begins."""
+        return self.at
+
+    @property
+    def size(self):
+        """Bytes of the batch, base offset and length included."""
+        return self.head.size
+
+    @property
+    def magic(self):
+        """Format: 0, 1 or 2."""
+        return self.head.magic
+
+    @property
+    def codec(self):
+        """"none", "gzip", "snappy", "lz4" or "zstd"; the number of an unknown codec as text."""
+        return codec_name(self.head.codec)
+
+    @property
+    def base_offset(self):
+        """Offset of the first record, whether or not compaction left it (magic 0, 1: of the first entry)."""
+        if self.head.count >= 0:
+            return self.head.base_offset
+        cdef RecordIterator iterator = iter(self)
+        return iterator.step().offset
+
+    @property
+    def last_offset(self):
+        """Offset of the last record, whether or not compaction left it."""
+        return self.head.last_offset
+
+    @property
+    def partition_leader_epoch(self):
+        """Epoch of the leader that appended the batch, -1 before magic 2."""
+        return self.head.partition_leader_epoch
+
+    @property
+    def crc(self):
+        """The stored checksum, unsigned: CRC-32C in magic 2, CRC-32 before."""
+        return self.head.crc
+
+    @property
+    def attributes(self):
+        """The attributes as they stand in the batch, unsigned."""
+        return self.head.attributes
+
+    @property
+    def timestamp_type(self):
+        """"none", "create" or "log_append"."""
+        return TIMESTAMP_TYPES[self.head.timestamp_type + 1]
+
+    @property
+    def base_timestamp(self):
+        """Milliseconds, as it stands in the batch: the delete horizon where there is one."""
+        return self.head.base_timestamp
+
+    @property
+    def max_timestamp(self):
+        """Milliseconds: the largest timestamp, or the append time."""
+        return self.head.max_timestamp
+
+    @property
+    def is_transactional(self):
+        """Does the batch belong to a transaction?"""
+        return self.head.magic == 2 and (self.head.attributes & KW_ATTR_TRANSACTIONAL) != 0
+
+    @property
+    def is_control(self):
+        """Does the batch hold control records?"""
+        return self.head.magic == 2 and (self.head.attributes & KW_ATTR_CONTROL) != 0
+
+    @property
+    def delete_horizon(self):
+        """Milliseconds at which tombstones of a compacted batch may go (KIP-534), None without one."""
+        if self.head.magic == 2 and self.head.attributes & KW_ATTR_DELETE_HORIZON:
+            return self.head.base_timestamp
+        return None
+
+    @property
+    def producer_id(self):
+        """Producer id, -1 without one."""
+        return self.head.producer_id
+
+    @property
+    def producer_epoch(self):
+        """Producer epoch, -1 without one."""
+        return self.head.producer_epoch
+
+    @property
+    def base_sequence(self):
+        """Sequence number of the first record, -1 without one."""
+        return self.head.base_sequence
+
+    @property
+    def count(self):
+        """Number of records."""
+        return len(self)
+
+    def __repr__(self):
+        count = self.head.count if self.head.count >= 0 else "?"
+        return (f"<RecordBatch magic={self.head.magic} codec={self.codec!r} offset={self.head.base_offset}"
+                f"..{self.head.last_offset} count={count} position={self.at} size={self.head.size}>")
+
+
+@cython.final
+@cython.freelist(16)
+@cython.no_gc
+cdef class RecordIterator:
+    """The records of one batch in order; the heads of a portion of them are held at a time."""
+
+    cdef RecordBatch batch
+    cdef kw_heads heads       # of what comes behind the portion
+    cdef kw_record *portion
+    cdef uint32_t room, next, end
+
+    def __dealloc__(self):
+        free(self.portion)
+
+    cdef int begin(self) except -1:
+        """Stand before the first record of the batch."""
+        cdef RecordBatch batch = self.batch
+        cdef bint filled
+        self.room = KW_PORTION if batch.head.count < 0 else min(batch.head.count, KW_PORTION)
+        self.portion = <kw_record *> malloc((self.room or 1) * sizeof(kw_record))
+        if self.portion == NULL:
+            raise MemoryError
+        filled = batch.load(self.portion, self.room)
+        self.heads = batch.heads
+        if filled and self.heads.left <= self.room:  # the check left all heads there
+            self.end = self.heads.left
+            self.heads.left = 0
+        return 0
+
+    cdef kw_record *step(self) except? NULL:
+        """The next record's head, NULL behind the last."""
+        cdef kw_batch_status status
+        if self.next == self.end:
+            if not self.heads.left:
+                return NULL
+            self.next = self.end = 0
+            status = kw_heads_next(&self.heads, self.portion, self.room, &self.end)
+            if status != KW_BATCH_OK:
+                raise corrupt(status, self.batch.at, &self.batch.head, self.heads.at)
+        self.next += 1
+        return self.portion + (self.next - 1)
+
+    def __iter__(self):
+        return self
+
+    def __length_hint__(self):
+        return self.end - self.next + self.heads.left
+
+    def __next__(self):
+        cdef Record record = Record.__new__(Record)
+        cdef const kw_record *head = self.step()
+        if head == NULL:
+            raise StopIteration
+        record.batch = self.batch
+        record.head = head[0]
+        return record
+
+
+cdef RecordBatch new_batch():
+    """One to be filled before anybody sees it."""
+    return RecordBatch.__new__(RecordBatch)
+
+
+cdef RecordBatch NOWHERE = new_batch()  # of a Record that nobody filled
+
+seal(RecordBatch)
+seal(RecordIterator)
+
+
+@cython.final
+cdef class BadBatch:
+    """Bytes that are no sound batch, found with errors="keep".
+
+    position: byte of the input; raw: the bytes; error: the KwireError that says what is wrong; source: number of the
+    input, where there are several.
+    """
+
+    cdef readonly Py_ssize_t position
+    cdef readonly bytes raw
+    cdef readonly object error
+    cdef readonly int source
+
+    def __cinit__(self, position, bytes raw not None, error, source=0):
+        self.position = position
+        self.raw = raw
+        self.error = error
+        self.source = source
+
+    def __repr__(self):
+        return f"<BadBatch position={self.position} size={len(self.raw)}: {self.error}>"
+
+    def __reduce__(self):
+        return BadBatch, (self.position, self.raw, self.error, self.source)
+
+
+@cython.final
+cdef class BatchIterator:
+    """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch.
+
+    Threads may share it: each batch is given once. Checksums and decompression run without the interpreter's lock, so a
+    batch is looked at first and counts as given only if no other thread was quicker.
+    """
+
+    cdef Block block
+    cdef Py_ssize_t at, limit, origin
+    cdef bint verify_crc, keep, strict_tail, ended
+    cdef readonly object tail
+
+    def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
+        if errors not in ("raise", "keep"):
+            raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+        self.block = pin(data)
+        self.verify_crc = verify_crc
+        self.keep = errors == "keep"
+        self.limit = clipped(limit)
+        self.origin = clipped(position)
+        if not 0 <= self.origin <= INT64_MAX - self.block.size:
+            raise DecodeError(f"position {self.origin} is no byte of a file", offset=self.origin)
+        self.strict_tail = strict_tail
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Py_ssize_t at, end
+        while True:
+            at = end = self.at
+            if self.ended or at >= self.block.size:
+                raise StopIteration
+            found = self.look(at, &end)
+            if self.ended or self.at != at:
+                continue  # meanwhile another thread took what begins here
+            if type(found) is RecordBatch:
+                self.at = end
+                return found
+            return self.strange(at, end, found)
+
+    cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
+        """What begins at byte at, and where it ends: a RecordBatch, the error of what is none, None for a partial one.
+
+        The iterator itself stays as it is.
+        """
+        cdef const uint8_t *data = self.block.data + at
+        cdef Py_ssize_t left = self.block.size - at, position = self.origin + at, trusted
+        cdef RecordBatch batch = new_batch()
+        cdef kw_batch_status status = kw_batch_read(data, left, &batch.head)
+        trusted = kw_batch_trusted_size(data, left)
+        end[0] = at + (trusted or left)
+        if status == KW_BATCH_TAIL:
+            end[0] = self.block.size
+            return None
+        if status != KW_BATCH_OK:
+            return corrupt(status, position, &batch.head)
+        batch.block = self.block
+        batch.data = data
+        batch.at = position
+        batch.limit = self.limit
+        if self.verify_crc and not checksum_holds(data, &batch.head):
+            return corrupt(KW_BATCH_CRC, position, &batch.head)
+        if self.keep:
+            try:
+                batch.load()
+            except MissingCodecError:
+                raise
+            except KwireError as error:
+                if self.verify_crc:  # the checksum is of the length too
+                    end[0] = at + batch.head.size
+                return error
+        end[0] = at + batch.head.size
+        return batch
+
+    cdef object strange(self, Py_ssize_t at, Py_ssize_t end, object error):
+        """The bytes from at to end as a BadBatch, or their error raised; None: they are a partial last batch."""
+        cdef Py_ssize_t position = self.origin + at
+        self.at = end
+        if error is None:
+            self.tail = (position, end - at)
+            if not self.strict_tail:
+                raise StopIteration
+            error = partial_batch(self.block.data + at, end - at, position)
+        if not self.keep:
+            self.ended = True
+            raise error
+        return BadBatch(position, PyBytes_FromStringAndSize(<const char *> self.block.data + at, end - at), error)

@@ -1,1 +1,0 @@
-"""The walker that writes: nothing of it is for Python."""
