@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 
 import kwire
+from tests.codec import wire
 from tests.fuzz import targets
 from tests.hostile import inputs
 from tests.hostile.samples import pairs, samples
-from tests.messages import wire
 
 
 def face() -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import kwire
-from tests.records.rebuild import rebuilt
+from tests.codec.rebuild import rebuilt
 
 LIMIT = 1 << 20  # most bytes that a batch may decompress to here
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import kwire
 from kwire import messages, schema
-from tests.messages import vectors
+from tests.codec import vectors
 
 Pair = tuple[str, int]
 LONGEST = 2000  # bytes of a sample: longer ones take long and are damaged in few places

@@ -7,15 +7,15 @@ import pytest
 from tests.hostile import sanitized
 
 TESTS = {
-    "tests/records": 1300,
-    "tests/codecs/test_vectors.py": 2,
+    "tests/codec": 1300,
+    "tests/compression/test_vectors.py": 2,
     "tests/primitives": 20,
-    "tests/messages/test_vectors.py": 3,
-    "tests/messages/test_malformed.py": 5,
-    "tests/messages/test_stored.py": 1,
-    "tests/messages/test_frames.py": 1,
-    "tests/messages/test_columns_of.py": 1,
-    "tests/messages/test_classes.py": 1,
+    "tests/codec/test_messages_vectors.py": 3,
+    "tests/codec/test_messages_malformed.py": 5,
+    "tests/codec/test_record_serdes.py": 1,
+    "tests/codec/test_frames.py": 1,
+    "tests/codec/test_message_columns.py": 1,
+    "tests/codec/test_message_classes.py": 1,
     "tests/hostile/test_threads.py": 7,
 }  # at least so many tests each
 

@@ -14,9 +14,9 @@ from kwire import messages, schema
 from kwire.net import Cluster, connect
 from kwire.net.api_versions import NodeApiVersions
 from kwire.net.compatibility import match_release
+from tests.cli.test_versions import KIP97
 from tests.net.fake import of_release
 from tests.net.plan import whole_plan
-from tests.net.test_versions import KIP97
 from tests.net.texts import texts, without_port
 from tests.upstream import broker, maven, tool
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import kwire
+from tests.codec import as_kafka
+from tests.codec.rebuild import rebuilt
 from tests.oracle import shapes
 from tests.oracle.kafka import Oracle
-from tests.records import as_kafka
-from tests.records.rebuild import rebuilt
 
 pytestmark = pytest.mark.java
 

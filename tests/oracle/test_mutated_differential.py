@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import kwire
+from tests.codec import verdicts
+from tests.codec.test_messages_malformed import check_lenient, check_strict
 from tests.hostile import mutate, mutate_messages
 from tests.hostile.samples import Pair, pairs
-from tests.messages.test_malformed import check_lenient, check_strict
 from tests.oracle import test_messages_differential as sound
 from tests.oracle.kafka import Oracle
-from tests.records import verdicts
 
 pytestmark = pytest.mark.java
 

@@ -10,7 +10,7 @@ import pytest
 
 import kwire
 from kwire import schema
-from tests.messages import vectors
+from tests.codec import vectors
 
 
 def test_all_vectors_are_there() -> None:

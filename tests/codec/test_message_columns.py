@@ -13,7 +13,7 @@ import kwire
 from kwire import messages, schema
 from kwire.codec import message_columns
 from kwire_c import columns as engine
-from tests.messages import vectors
+from tests.codec import vectors
 
 pytestmark = pytest.mark.quick
 

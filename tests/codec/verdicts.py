@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import kwire
-from tests.records import as_kafka
+from tests.codec import as_kafka
 
 
 def agree(data: bytes, told: dict[str, Any]) -> bool:

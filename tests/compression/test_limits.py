@@ -12,7 +12,7 @@ import pytest
 
 import kwire
 from kwire.compression import compress, decompress
-from tests.codecs.bombs import BOMBS, MIB, batch
+from tests.compression.bombs import BOMBS, MIB, batch
 
 ROOT = Path(__file__).parents[2]
 

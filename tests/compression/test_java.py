@@ -11,7 +11,7 @@ import pytest
 
 from kwire import KwireError, compression
 from kwire_c.codecs import CODECS
-from tests.codecs.payloads import damaged
+from tests.compression.payloads import damaged
 from tests.oracle.kafka import HERE as ORACLE
 from tests.oracle.kafka import NEWEST
 from tests.upstream import maven

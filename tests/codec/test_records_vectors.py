@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import kwire
-from tests.records import as_kafka, verdicts
-from tests.records.rebuild import rebuilt
+from tests.codec import as_kafka, verdicts
+from tests.codec.rebuild import rebuilt
 from tests.upstream.places import VECTORS
 
 pytestmark = pytest.mark.quick

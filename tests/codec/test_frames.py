@@ -11,7 +11,7 @@ import pytest
 
 import kwire
 from kwire import messages
-from tests.messages import vectors, wire
+from tests.codec import vectors, wire
 
 pytestmark = pytest.mark.quick
 

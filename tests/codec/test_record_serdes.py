@@ -6,7 +6,7 @@ import pytest
 
 import kwire
 from kwire import messages
-from tests.messages import vectors
+from tests.codec import vectors
 
 pytestmark = pytest.mark.quick
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kwire
-from tests.messages import vectors
+from tests.codec import vectors
 
 pytestmark = pytest.mark.quick
 

@@ -1,1 +1,0 @@
-"""Record batches against the vectors and the golden segments."""
