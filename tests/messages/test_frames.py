@@ -45,7 +45,7 @@ def test_every_real_frame_comes_back() -> None:
 
 @pytest.mark.parametrize("name", vectors.KINDS)
 def test_frames_of_the_vectors(name: str) -> None:
-    for vector in vectors.lines(name):
+    for vector in vectors.with_this_layout(name):
         if "framedHex" not in vector:
             continue
         frame, version = bytes.fromhex(vector["framedHex"]), vector["version"]
