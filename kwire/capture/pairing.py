@@ -231,7 +231,8 @@ def decode_first(data: bytes) -> kwire.Request:
     except kwire.DecodeError:
         request = kwire.decode_request(data, lenient=True)
     if len(request.trailing) > _MOST_TRAILING or not (request.client_id or "").isprintable():
-        raise kwire.DecodeError(f"{len(request.trailing)} bytes left over", what=f"{request.name} v{request.version}")
+        what = f"{request.name} v{request.version}"
+        raise kwire.DecodeError(f"{len(request.trailing)} bytes remaining after the message", what=what)
     return request
 
 

@@ -26,7 +26,7 @@ def test_every_real_frame_comes_back() -> None:
                 try:
                     request = kwire.decode_request(frame)
                 except kwire.DecodeError as error:
-                    assert "librdkafka" in capture and error.reason == "3 bytes left over"
+                    assert "librdkafka" in capture and error.reason == "3 bytes remaining after the message"
                     request = kwire.decode_request(frame, lenient=True)
                     assert request.name == "Metadata" and len(request.trailing) == 3
                     left_over += 1
