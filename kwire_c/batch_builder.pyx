@@ -22,16 +22,14 @@ from libc.string cimport memcpy, memset, strcmp
 cimport cython
 
 from kwire_c.core cimport (
-    KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND, KW_ATTR_TRANSACTIONAL, KW_BATCH_OK, KW_FILL_BAD_SPAN,
-    KW_FILL_CHANGED, KW_FILL_FALLING_OFFSET, KW_FILL_FULL, KW_FILL_LONG, KW_FILL_LONG_BATCH, KW_FILL_NO_OFFSET,
-    KW_FILL_NULL_HEADER_KEY, KW_FILL_NULL_OFFSET, KW_FILL_NULL_PAIR, KW_FILL_NULL_ROW, KW_FILL_OK, KW_FILL_ROOM,
-    KW_FILL_TIME, KW_HEADER_V2, KW_LAYOUT_32, KW_LAYOUT_64, KW_LAYOUT_FIXED, KW_LAYOUT_NULL, KW_LAYOUT_VIEW,
+    KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND, KW_ATTR_TRANSACTIONAL, KW_BATCH_OK, KW_FILL_FULL,
+    KW_FILL_OK, KW_FILL_ROOM, KW_HEADER_V2, KW_LAYOUT_32, KW_LAYOUT_64, KW_LAYOUT_FIXED, KW_LAYOUT_NULL, KW_LAYOUT_VIEW,
     KW_LOG_OVERHEAD, ArrowArray, ArrowArrayStream, ArrowSchema, kw_arrow_bytes, kw_arrow_headers, kw_arrow_numbers,
-    kw_arrow_offset, kw_arrow_row, kw_arrow_rows, kw_body_size, kw_copy, kw_fill, kw_fill_batch, kw_fill_status,
-    kw_header_read, kw_heads, kw_offset_fits, kw_plain_row, kw_row, kw_store16, kw_store32, kw_store64, kw_uvarint_size,
-    kw_write_plain_rows, kw_write_record, kw_write_uvarint, kw_zigzag32, kw_zigzag64, raise_set, raw_bytes_check,
-    raw_bytes_data, raw_bytes_new, raw_bytes_size, raw_int_check, raw_list_check, raw_list_item, raw_list_size,
-    raw_none, raw_str_utf8, raw_tuple_check, raw_tuple_item, raw_tuple_size, raw_xdecref, seal,
+    kw_arrow_offset, kw_arrow_row, kw_arrow_rows, kw_body_size, kw_copy, kw_fill, kw_fill_batch, kw_fill_reason,
+    kw_fill_status, kw_header_read, kw_heads, kw_offset_fits, kw_plain_row, kw_row, kw_store16, kw_store32, kw_store64,
+    kw_uvarint_size, kw_write_plain_rows, kw_write_record, kw_write_uvarint, kw_zigzag32, kw_zigzag64, raise_set,
+    raw_bytes_check, raw_bytes_data, raw_bytes_new, raw_bytes_size, raw_int_check, raw_list_check, raw_list_item,
+    raw_list_size, raw_none, raw_str_utf8, raw_tuple_check, raw_tuple_item, raw_tuple_size, raw_xdecref, seal,
 )
 from kwire_c.crc32c cimport crc32c_update
 from kwire_c.integers cimport bounded, brief
@@ -71,7 +69,7 @@ cdef class Rows:
             self.kept.clear()
         self.current = item = raw_list_item(<PyObject *> self.records, index)
         if index and self.offset == INT64_MIN:
-            raise EncodeError("no offset is left behind 2^63 - 1", path=f"records[{index}].offset")
+            raise EncodeError("no offset is left after 2^63 - 1", path=f"records[{index}].offset")
         row.offset = self.offset
         if kw_plain_row(item, row, self.scratch, self.room):
             self.offset = <int64_t> (<uint64_t> row.offset + 1)
@@ -87,7 +85,7 @@ cdef class Rows:
             if row.offset == -1:  # made without one
                 row.offset = self.offset
             if index and row.offset < self.offset:
-                raise EncodeError(f"offset {row.offset} does not rise above {self.offset - 1}",
+                raise EncodeError(f"offset {row.offset} is not above {self.offset - 1}",
                                   path=f"records[{index}].offset")
         else:
             self.copy()
@@ -167,7 +165,7 @@ cdef class Rows:
             text = raw_str_utf8(<PyObject *> name, &text_size)
             if text == NULL:
                 PyErr_Clear()
-                raise EncodeError("header key is no valid text", path=f"records[{index}].headers")
+                raise EncodeError("header key has a lone surrogate: not valid text", path=f"records[{index}].headers")
             size = self.span(<PyObject *> value, &content, index)
             if used + text_size + max(size, 0) > INT32_MAX - 10:
                 raise EncodeError("headers are over 2 GiB", path=f"records[{index}].headers")
@@ -221,20 +219,6 @@ cdef dict _BYTES = {b"n": (KW_LAYOUT_NULL, 0), b"z": (KW_LAYOUT_32, 3), b"u": (K
                     b"vu": (KW_LAYOUT_VIEW, 3)}
 # units of Arrow's timestamps -> (times, divided by) to milliseconds
 cdef dict _UNITS = {b"s": (1000, 1), b"m": (1, 1), b"u": (1, 1000), b"n": (1, 1_000_000)}
-
-cdef dict _REASONS = {
-    KW_FILL_NULL_ROW: ("", "the row is null"),
-    KW_FILL_BAD_SPAN: ("", "the Arrow array's offsets fall or lie outside of it"),
-    KW_FILL_LONG: ("", "key, value or headers are over 2 GiB"),
-    KW_FILL_LONG_BATCH: ("", "the record is over 2 GiB"),
-    KW_FILL_TIME: ("timestamp", "the timestamp in milliseconds does not fit 64 bits"),
-    KW_FILL_NULL_OFFSET: ("offset", "the offset is null"),
-    KW_FILL_FALLING_OFFSET: ("offset", "the offset does not rise"),
-    KW_FILL_NO_OFFSET: ("offset", "no offset is left behind 2^63 - 1"),
-    KW_FILL_NULL_PAIR: ("headers", "a header is null"),
-    KW_FILL_NULL_HEADER_KEY: ("headers", "a header key is null"),
-    KW_FILL_CHANGED: ("headers", "the headers changed while they were read"),
-}
 
 
 cdef object _refuse(str name, const ArrowSchema *schema, str wanted):
@@ -472,7 +456,7 @@ cdef class ArrowRows:
                 continue
             seen.add(name)
         if b"value" not in seen:
-            raise EncodeError("there is no column of this name", path="value")
+            raise EncodeError("column is missing", path="value")
         self.c.rows = rows
         self.c.first = first
         self.c.valid = _valid(array)
@@ -498,8 +482,9 @@ cdef class ArrowRows:
         return 0
 
     cdef object error(self, kw_fill_status status, kw_fill *fill):
-        name, reason = _REASONS[status]
-        return EncodeError(reason, path=f"{name or 'columns'}[{self.first + fill.at}]")
+        cdef const char *column = NULL
+        reason = kw_fill_reason(status, &column).decode()
+        return EncodeError(reason, path=f"{column.decode() or 'columns'}[{self.first + fill.at}]")
 
 
 cdef enum:
@@ -642,7 +627,7 @@ cdef bytes _compress(const Form *form, bytes content, level):
 
 
 cdef Output _body(const Form *form, Py_ssize_t count):
-    """Where the records go: behind room for the header, but for those that are compressed."""
+    """Where the records go: after room for the header, but for those that are compressed."""
     cdef Output out = Output()
     if not form.codec or not count:
         out.skip(KW_HEADER_V2)
@@ -735,7 +720,7 @@ cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_
 
 cdef int _add_entry(Output out, const Form *form, const kw_row *row, int64_t base, int64_t stamp, Py_ssize_t left,
                     Py_ssize_t index) except -1:
-    """Writes a record of magic 0 or 1, behind which there are so many."""
+    """Writes a record of magic 0 or 1, after which there are so many."""
     cdef int64_t offset = row.offset
     cdef int64_t size = (34 if form.magic else 26) + <int64_t> max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
     if row.headers:
@@ -779,8 +764,8 @@ def build_batch(
 ):
     """One record batch of these records (magic 0 and 1: entries, in one wrapper where there is a codec).
 
-    records: Record objects, or tuples (timestamp in milliseconds, key, value[, headers]) that get rising offsets from
-    base_offset on; key and value are any buffer or None, headers pairs of (str, buffer or None). base_timestamp,
+    records: Record objects, or tuples (timestamp in milliseconds, key, value[, headers]) that get ascending offsets
+    from base_offset on; key and value are any buffer or None, headers pairs of (str, buffer or None). base_timestamp,
     max_timestamp and last_offset rebuild what others wrote: compacted and empty batches too. With
     timestamp_type="log_append", max_timestamp is the append time, and Records keep the times of their own.
     Raises EncodeError for what the format cannot carry. Source: Kafka's MemoryRecordsBuilder.
@@ -909,7 +894,7 @@ def build_batches(
     columns: what has __arrow_c_stream__ or __arrow_c_array__ (tables of pyarrow, polars, pandas, DuckDB, what
     kwire.columns gives). Its columns by name: value (binary or string; null is a tombstone), and as it likes key (the
     same), timestamp (int64 milliseconds, or a timestamp; where it is null or missing, -1, which is none), headers (a
-    list of structs of key and value, or a map) and offset (int64, rising; without it offsets rise from base_offset
+    list of structs of key and value, or a map) and offset (int64, ascending; without it offsets go up from base_offset
     on). Other columns are not looked at, and no Python object is made of a record.
 
     batch_bytes: a batch takes rows until it would be larger, before compression; one row always fits.

@@ -272,7 +272,7 @@ cdef class Column:
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         cdef Chunk chunk
         if self.struct_format is None or len(self.chunks) != 1:
-            raise BufferError(f"column {self.name!r} is no single fixed-width buffer")
+            raise BufferError(f"column {self.name!r} is not a single fixed-width buffer")
         chunk = self.chunks[0]
         self.shape[0] = chunk.c.rows
         self.shape[1] = self.width
@@ -513,7 +513,7 @@ cdef class RecordGatherer:
         return 0
 
     cdef int read_one(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
-        """All batches of one input, whose number an error tells."""
+        """All batches of one input, whose number an error gives."""
         try:
             return self.read(block, source, number, origin)
         except KwireError as error:
@@ -640,7 +640,7 @@ cdef class RecordGatherer:
         return 0
 
     cdef int spoil(self, object error, bint sound_length) except -1:
-        """Raise, or keep the bad bytes and go on behind them where their length can be trusted."""
+        """Raise, or keep the bad bytes and go on after them where their length can be trusted."""
         cdef kw_run *run = &self.run
         cdef const uint8_t *data = run.data + run.at
         cdef Py_ssize_t left = run.size - run.at, size
@@ -661,7 +661,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     decide(producer id, base offset, source, position) -> keep?: asked of every batch of a transaction, in order,
     in place of the markers in the data; offsets, timestamps: (from, to) that records must lie in, the end exclusive,
     None for open; places: for each input its number (the column source) and the position of its first byte, which
-    batch_position, .bad and errors report. An error has .source, the number of its input. budget: reading ends behind
+    batch_position, .bad and errors report. An error has .source, the number of its input. budget: reading ends after
     the batch with which more bytes than that were decompressed; the .stopped of what is returned is its end. total:
     inputs is an iterator of (buffer, number, position of its first byte), of about so many bytes in all, each of which
     goes when it is read; decide is given the number then.
@@ -945,7 +945,7 @@ cdef class MessageGatherer:
         longest = max([chain[0] for chain in chains], key=len)
         for path, (arrays, _) in zip(paths, chains):
             if longest[:len(arrays)] != arrays:
-                raise ValueError(f"{path} stands beside, not above, the rows of the other paths")
+                raise ValueError(f"{path} is beside, not above, the rows of the other paths")
         cdef int64_t room = self.room
         try:
             return [flat_part(self, paths, chains, longest, first, last)]

@@ -1,4 +1,4 @@
-"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams stand, for the libraries that unpack them."""
+"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams are, for the libraries that unpack them."""
 
 from typing import Self, final
 

@@ -1,4 +1,4 @@
-"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams stand, for the libraries that unpack them."""
+"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams are, for the libraries that unpack them."""
 
 from kwire_c.errors import CorruptBatchError, LimitError
 
@@ -10,25 +10,18 @@ from libc.stdint cimport int64_t, uint32_t, uint8_t
 cimport cython
 
 from kwire_c.core cimport (
-    KW_FRAME_DECLARED, KW_FRAME_END, KW_FRAME_OK, KW_FRAME_SHORT, kw_cursor, kw_cursor_set, kw_frame_status,
-    kw_lz4_block, kw_lz4_frame, kw_lz4_next, kw_lz4_open, kw_snappy_declared, kw_xerial_is, kw_xerial_next, kw_xxh32,
-    kw_zstd_frame, kw_zstd_next,
+    KW_CONTAINER_DECLARED, KW_CONTAINER_END, KW_CONTAINER_OK, KW_CONTAINER_SHORT, kw_container_reason,
+    kw_container_status, kw_cursor, kw_cursor_set, kw_lz4_block, kw_lz4_frame, kw_lz4_next, kw_lz4_open,
+    kw_snappy_declared, kw_xerial_is, kw_xerial_next, kw_xxh32, kw_zstd_frame, kw_zstd_next,
 )
 from kwire_c.record_batch cimport Block, pin
-
-cdef tuple REASONS = (
-    "", "", "the stream ends early", "wrong magic bytes", "an unsupported version", "reserved bits are set",
-    "dependent blocks are unsupported", "a block of a forbidden size", "wrong checksum of the header",
-    "wrong checksum of a block", "a window of more than 128 MiB", "a stated size that the blocks cannot give",
-    "a declared size that the bytes cannot give",
-)
 
 # ZSTD_DStreamInSize: what ZstdInputStream reads from its source at a time
 cdef int64_t ZSTD_SOURCE = 128 * 1024 + 3
 
 
-cdef int refuse(str codec, kw_frame_status status) except -1:
-    raise CorruptBatchError(f"{codec}: {REASONS[status]}")
+cdef int refuse(str codec, kw_container_status status) except -1:
+    raise CorruptBatchError(f"{codec}: {kw_container_reason(status).decode()}")
 
 
 @cython.final
@@ -46,7 +39,7 @@ cdef class Lz4Blocks:
     cdef readonly int64_t count, max_block, most
 
     def __cinit__(self, data, int magic):
-        cdef kw_frame_status status
+        cdef kw_container_status status
         cdef kw_lz4_block block
         cdef kw_cursor first
         self.held = pin(data)
@@ -55,12 +48,12 @@ cdef class Lz4Blocks:
         first = self.cursor
         self.count = self.most = 0
         self.max_block = self.frame.max_block
-        while status == KW_FRAME_OK:
+        while status == KW_CONTAINER_OK:
             status = kw_lz4_next(&self.cursor, &self.frame, &block)
-            if status == KW_FRAME_OK:
+            if status == KW_CONTAINER_OK:
                 self.count += 1
                 self.most += block.size if block.stored else min(self.max_block, <int64_t> block.size * 255)
-        if status != KW_FRAME_END:
+        if status != KW_CONTAINER_END:
             refuse("lz4", status)
         self.cursor = first
 
@@ -69,7 +62,7 @@ cdef class Lz4Blocks:
 
     def __next__(self):
         cdef kw_lz4_block block
-        if kw_lz4_next(&self.cursor, &self.frame, &block) != KW_FRAME_OK:
+        if kw_lz4_next(&self.cursor, &self.frame, &block) != KW_CONTAINER_OK:
             raise StopIteration
         cdef int64_t start = block.start - self.held.data
         return start, start + block.size, block.stored
@@ -95,17 +88,17 @@ cdef class ZstdFrames:
 
     def __next__(self):
         cdef kw_zstd_frame frame
-        cdef kw_frame_status status
+        cdef kw_container_status status
         cdef int64_t start, size = self.held.size
         while True:
             start = self.cursor.at - self.held.data
             status = kw_zstd_next(&self.cursor, &frame)
-            if status == KW_FRAME_OK:
+            if status == KW_CONTAINER_OK:
                 if not frame.skippable:
                     return start, self.cursor.at - self.held.data, frame.least, frame.most, False
-            elif status == KW_FRAME_END:
+            elif status == KW_CONTAINER_END:
                 raise StopIteration
-            elif status == KW_FRAME_SHORT and start > (size - 1) // ZSTD_SOURCE * ZSTD_SOURCE:
+            elif status == KW_CONTAINER_SHORT and start > (size - 1) // ZSTD_SOURCE * ZSTD_SOURCE:
                 self.cursor.at = self.cursor.end
                 if frame.most == 0:
                     raise StopIteration
@@ -133,7 +126,7 @@ cdef class SnappyBlocks:
     cdef readonly int64_t count, total
 
     def __cinit__(self, data, int64_t limit):
-        cdef kw_frame_status status
+        cdef kw_container_status status
         cdef const uint8_t *block
         cdef uint32_t size, declared
         cdef kw_cursor first
@@ -145,22 +138,22 @@ cdef class SnappyBlocks:
             self.count, self.total = -1, declared
             if self.total > limit:
                 raise too_large(limit, self.total)
-            if status != KW_FRAME_OK:
+            if status != KW_CONTAINER_OK:
                 refuse("snappy", status)
             return
         self.cursor.at += 16
         first = self.cursor
         status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
-        while status == KW_FRAME_OK or status == KW_FRAME_DECLARED:
+        while status == KW_CONTAINER_OK or status == KW_CONTAINER_DECLARED:
             self.count += 1
             self.total += declared
             self.given = self.total
             if self.total > limit:
                 raise too_large(limit, self.total)
-            if status != KW_FRAME_OK:
+            if status != KW_CONTAINER_OK:
                 refuse("snappy", status)
             status = kw_xerial_next(&self.cursor, self.given, &block, &size, &declared)
-        if status != KW_FRAME_END:
+        if status != KW_CONTAINER_END:
             refuse("snappy", status)
         self.cursor = first
         self.given = 0
@@ -173,7 +166,7 @@ cdef class SnappyBlocks:
         cdef uint32_t size, declared
         if self.count < 0:
             raise StopIteration
-        if kw_xerial_next(&self.cursor, self.given, &block, &size, &declared) != KW_FRAME_OK:
+        if kw_xerial_next(&self.cursor, self.given, &block, &size, &declared) != KW_CONTAINER_OK:
             raise StopIteration
         cdef int64_t start = block - self.held.data
         self.given += declared

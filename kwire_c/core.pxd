@@ -167,11 +167,11 @@ cdef extern from "plain_rows.h":
 
 
 cdef extern from "containers.h" nogil:
-    ctypedef enum kw_frame_status:
-        KW_FRAME_OK
-        KW_FRAME_END
-        KW_FRAME_SHORT
-        KW_FRAME_DECLARED
+    ctypedef enum kw_container_status:
+        KW_CONTAINER_OK
+        KW_CONTAINER_END
+        KW_CONTAINER_SHORT
+        KW_CONTAINER_DECLARED
 
     ctypedef struct kw_lz4_frame:
         uint32_t max_block
@@ -186,12 +186,13 @@ cdef extern from "containers.h" nogil:
         uint64_t least
         uint64_t most
 
-    kw_frame_status kw_lz4_open(kw_cursor *c, bint any_checksum, kw_lz4_frame *frame)
-    kw_frame_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block)
-    kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
-    kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
+    const char *kw_container_reason(kw_container_status status)
+    kw_container_status kw_lz4_open(kw_cursor *c, bint any_checksum, kw_lz4_frame *frame)
+    kw_container_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block)
+    kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame)
+    kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared)
     bint kw_xerial_is(const uint8_t *data, size_t size)
-    kw_frame_status kw_xerial_next(
+    kw_container_status kw_xerial_next(
         kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared)
     uint32_t kw_xxh32(const uint8_t *data, size_t size)
 
@@ -281,17 +282,8 @@ cdef extern from "arrow_rows.h" nogil:
         KW_FILL_OK
         KW_FILL_FULL
         KW_FILL_ROOM
-        KW_FILL_NULL_ROW
-        KW_FILL_BAD_SPAN
-        KW_FILL_LONG
-        KW_FILL_LONG_BATCH
-        KW_FILL_TIME
-        KW_FILL_NULL_OFFSET
-        KW_FILL_FALLING_OFFSET
-        KW_FILL_NO_OFFSET
-        KW_FILL_NULL_PAIR
-        KW_FILL_NULL_HEADER_KEY
-        KW_FILL_CHANGED
+
+    const char *kw_fill_reason(kw_fill_status status, const char **column)
 
     ctypedef struct kw_fill:
         int64_t at
@@ -430,6 +422,9 @@ cdef extern from "plan.h" nogil:
         KW_NEGATIVE, KW_NULL, KW_STRING_LONG, KW_BAD_BOOL, KW_BAD_UTF8, KW_BAD_MARK, KW_COUNT
         KW_TAG_ORDER, KW_TAG_TWICE, KW_TAG_SIZE, KW_TAG_DEFAULT, KW_TAG_FOREIGN, KW_TAG_COUNT, KW_TRAILING
         KW_TAG_VALUE, KW_PYTHON
+
+    const char *kw_why_reason(int why)
+
     enum:
         KW_COMPACT, KW_NULLABLE, KW_MAX_STRING, KW_MAX_TAG, KW_MAX_DEPTH
 

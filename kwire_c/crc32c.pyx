@@ -19,7 +19,7 @@ def crc32c(data, value=0):
     """CRC-32C of data, continued from value.
 
     data: any C-contiguous buffer, whatever its format, read-only or not. value: the checksum of what came before
-    (0 to begin). Returns an int of 0 to 2**32 - 1. Raises TypeError if data is no buffer (a str) or value no int,
+    (0 to begin). Returns an int of 0 to 2**32 - 1. Raises TypeError if data is not a buffer (a str) or value no int,
     OverflowError if value is not in 0 to 2**32 - 1, BufferError or ValueError if the buffer is not contiguous.
     """
     cdef uint32_t result = value

@@ -1,7 +1,6 @@
 """decode and decode_from: bytes to messages, by the ops of a plan."""
 
 from kwire_c.errors import DecodeError
-from kwire_c.report import decode_error
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -17,8 +16,9 @@ from kwire_c.core cimport (
     KW_TAG_DEFAULT, KW_TAG_FOREIGN, KW_TAG_ORDER, KW_TAG_SIZE, KW_TAG_TWICE, KW_TAG_VALUE, KW_TRAILING, KW_UINT16,
     KW_UNKNOWN_AT, PyObject_GC_UnTrack, kw_cursor, kw_cursor_set, kw_fail, kw_failure, kw_field, kw_has, kw_in,
     kw_is_ascii, kw_load16, kw_load32, kw_load64, kw_load_fixed, kw_new_instance, kw_op, kw_plan, kw_take_length,
-    kw_take_uvarint, kw_width, raise_set, raw_bytes_new, raw_bytes_resize, raw_decref, raw_incref, raw_int64_new,
-    raw_int_new, raw_list_new, raw_list_set, raw_str_data, raw_str_decode, raw_str_new, raw_tuple_new, raw_tuple_set,
+    kw_take_uvarint, kw_why_reason, kw_width, raise_set, raw_bytes_new, raw_bytes_resize, raw_decref, raw_incref,
+    raw_int64_new, raw_int_new, raw_list_new, raw_list_set, raw_str_data, raw_str_decode, raw_str_new, raw_tuple_new,
+    raw_tuple_set,
 )
 from kwire_c.integers cimport clipped
 from kwire_c.message_class cimport Span, make_uuid, new_span, slot_equal
@@ -414,7 +414,7 @@ cdef struct Tail:
 
 
 cdef int read_tags(Walk *w, const kw_plan *plan, char *self) noexcept:
-    """The tagged fields behind a struct. Unknown ones are kept as they stand."""
+    """The tagged fields after a struct. Unknown ones are kept as they are."""
     cdef Tail tail
     cdef int status
     tail.raw, tail.used = NULL, 0
@@ -468,7 +468,7 @@ cdef int read_each_tag(Walk *w, const kw_plan *plan, char *self, Tail *tail) noe
 
 
 cdef int add_unknown(Tail *tail, const uint8_t *entry, Py_ssize_t size) noexcept:
-    """Appends one unknown tag as it stands. Room doubles, so that millions of them take linear time."""
+    """Appends one unknown tag as it is. Room doubles, so that millions of them take linear time."""
     cdef Py_ssize_t room = 0 if tail.raw == NULL else PyBytes_GET_SIZE(<object>tail.raw)
     if tail.used + size > room:
         room = tail.used + size + tail.used
@@ -563,7 +563,8 @@ cdef object failed(Walk *w, Message message, const kw_plan *plan):
         piece = w.f.path[i]
         pieces.append(f"[{piece.index}]" if piece.field == NULL else f".{<object>piece.field.name}")
     path = "".join(reversed(pieces))
-    return decode_error(w.f.why, w.f.number, w.f.left, w.f.offset, path, f"{message.name} v{plan.version}")
+    reason = kw_why_reason(w.f.why).decode().format(number=w.f.number, left=w.f.left)
+    return DecodeError(reason, offset=w.f.offset, path=path, what=f"{message.name} v{plan.version}")
 
 
 def decode(message, version, data, *, bint lenient=False, bint views=False):
@@ -580,7 +581,7 @@ def decode(message, version, data, *, bint lenient=False, bint views=False):
 
 
 def decode_from(message, version, data, position=0, *, bint lenient=False, bint views=False):
-    """Decodes the message that starts at a position: (message, position behind it). Else as decode."""
+    """Decodes the message that starts at a position: (message, position after it). Else as decode."""
     cdef Message found = find(message)
     cdef Py_ssize_t end = 0
     made = over(found, found.at(version), data, position, lenient, views, &end)

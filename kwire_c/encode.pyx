@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from kwire_c.report import encode_error
+from kwire_c.errors import EncodeError
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -128,7 +128,7 @@ cdef inline void put_length(Out *o, const kw_op *op, int64_t size, int width) no
 
 cdef int put_null(Out *o, const kw_op *op, int width) noexcept:
     if not op.flags & KW_NULLABLE:
-        return refuse(o, "null where the version allows none")
+        return refuse(o, "null in a field that is not nullable in this version")
     put_length(o, op, -1, width)
     return 0
 
@@ -147,7 +147,7 @@ cdef const char *other_text(Out *o, PyObject *text, Py_ssize_t *size) noexcept:
 
 
 cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept:
-    """A string and its length; room stays free behind it."""
+    """A string and its length; room stays free after it."""
     cdef Py_ssize_t size = 0
     cdef const char *data
     if raw_str_check_exact(text) and raw_str_is_ascii(text):
@@ -157,7 +157,7 @@ cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept
         if data == NULL:
             return -1
     if size > KW_MAX_STRING:
-        return refuse_number(o, "a string of %d bytes, more than 32767", size)
+        return refuse_number(o, "string of %d bytes exceeds 32767", size)
     if ensure(o, size + 5 + room) < 0:
         return -1
     put_length(o, op, size, 2)
@@ -170,7 +170,7 @@ cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, si
     """Bytes and their length. owner: keeps them where they are; NULL: they stay there no longer than this call."""
     cdef Piece *piece
     if size > 0x7ffffffe:
-        return refuse_number(o, "%d bytes are more than a field can hold", size)
+        return refuse_number(o, "%d bytes exceed what a field can hold", size)
     if owner != NULL and size >= LONG and not o.inside_tag and o.n_pieces < PIECES:
         put_length(o, op, size, 4)
         piece = &o.pieces[o.n_pieces]
@@ -199,7 +199,7 @@ cdef int put_bytes(Out *o, const kw_op *op, PyObject *data, size_t room) noexcep
         if not PyErr_ExceptionMatches(ValueError):
             return -1
         PyErr_Clear()
-        return refuse(o, "a view whose bytes cannot be had any more")
+        return refuse(o, "the buffer of this view was released")
     status = put_data(o, op, buffer.buf, buffer.len, room, NULL)
     PyBuffer_Release(&buffer)
     return status
@@ -245,7 +245,7 @@ cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexce
         return 0
     count = raw_list_size(items)
     if count > 0x7ffffffe:
-        return refuse_number(o, "%d elements are more than an array can hold", count)
+        return refuse_number(o, "%d elements exceed what an array can hold", count)
     put_length(o, op, count, 4)
     for i in range(count):
         if i >= raw_list_size(items):
@@ -286,7 +286,7 @@ cdef int put_uuid(Out *o, PyObject *value) noexcept:
 cdef int put_struct_field(Out *o, const kw_op *op, PyObject *item, size_t room) noexcept:
     if item == <PyObject *>None:
         if not op.flags & KW_NULLABLE:
-            return refuse(o, "null where the version allows none")
+            return refuse(o, "null in a field that is not nullable in this version")
         o.at[0] = 0 if op.inside_tag else 0xff
         o.at += 1
         return 0
@@ -307,7 +307,7 @@ cdef PyObject *default_of(Out *o, const kw_field *field) noexcept:
 
 
 cdef int put_field(Out *o, const kw_op *op, char *self, size_t room) noexcept:
-    """Any field but a fixed-width one; room bytes stay free behind it."""
+    """Any field but a fixed-width one; room bytes stay free after it."""
     cdef PyObject *item = KW_SLOT(self, op.at)
     cdef int status
     if item == NULL:
@@ -453,11 +453,11 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
     if not ordered:
         for i in range(1, len(entries)):
             if entries[i][0] <= entries[i - 1][0]:
-                return refuse(o, f"unknown tag {entries[i][0]} was read behind {entries[i - 1][0]}")
+                return refuse(o, f"tags out of order: {entries[i][0]} was read after {entries[i - 1][0]}")
     for i in range(len(entries)):
         tag, data = entries[i]
         if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= KW_MAX_TAG:
-            return refuse(o, f"unknown tag {brief(tag)} is no tag number")
+            return refuse(o, f"invalid tag number {brief(tag)}")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
         entries[i] = tag, bytes(data)
@@ -498,7 +498,7 @@ cdef int put_unknown(Out *o, uint32_t tag, bytes data) noexcept:
 
 
 cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
-    """A known tag: its body is written behind one byte for its size, and moved where that is too small."""
+    """A known tag: its body is written after one byte for its size, and moved where that is too small."""
     cdef size_t start, size
     cdef uint8_t[5] length
     cdef int width
@@ -533,7 +533,7 @@ cdef size_t KEEP = 1 << 20
 
 
 cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes before):
-    """The bytes of a message, behind those of `before`."""
+    """The bytes of a message, after those of `before`."""
     global _spare, _spare_size
     cdef Out o
     cdef size_t size = _spare_size
@@ -593,7 +593,7 @@ cdef object failed(Out *o, Message message, const kw_plan *plan):
     for i in range(o.f.depth):
         piece = o.f.path[i]
         pieces.append(f"[{piece.index}]" if piece.field == NULL else f".{<object>piece.field.name}")
-    return encode_error(reason, "".join(reversed(pieces)), f"{message.name} v{plan.version}")
+    return EncodeError(reason, path="".join(reversed(pieces)), what=f"{message.name} v{plan.version}")
 
 
 def encode(message, version):
@@ -608,8 +608,8 @@ def encode(message, version):
     return written(found, found.at(version), <PyObject *>message, None)
 
 
-def encode_behind(bytes before not None, message, version):
-    """The bytes of a message behind those of its header."""
+def encode_after(bytes before not None, message, version):
+    """The bytes of a message after those of its header."""
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
         raise TypeError(f"expected a message, got {message!r:.80}")

@@ -71,7 +71,7 @@ class LimitError(KwireError):
 
 
 class UnsupportedVersionError(KwireError):
-    """A message, version or release that the facts, or the broker, lack.
+    """A message, version or release that the schema, or the broker, lacks.
 
     api: its name or key; needed: (min, max) or version asked for; offered: (min, max) there is, or None;
     header: what could be read of a frame's header, or None. KIP-97 calls it ObsoleteBrokerVersion.

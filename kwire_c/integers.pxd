@@ -4,7 +4,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 
 
 cdef inline int64_t clipped(object number) except? -1:
-    """The number, or what comes nearest in 64 bits; TypeError for what is no integer."""
+    """The number, or what comes nearest in 64 bits; TypeError for anything but an integer."""
     cdef int overflow = 0
     cdef int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow)
     return value if overflow == 0 else INT64_MAX if overflow > 0 else INT64_MIN

@@ -2,7 +2,7 @@
 
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 
-from kwire_c.report import encode_error
+from kwire_c.errors import EncodeError
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
@@ -27,6 +27,10 @@ class Refusal(Exception):
 
     def __init__(self, reason, *path):
         self.reason, self.path = reason, list(path)
+
+    def error(self, what):
+        """The error that a user sees."""
+        return EncodeError(self.reason, path="".join(reversed(self.path)), what=what)
 
 
 cdef str uuid_text(const uint8_t *data):
@@ -57,7 +61,7 @@ cdef object to_value(const kw_op *op, char *self):
     value = <object>item
     if value is None:
         if not op.flags & KW_NULLABLE:
-            raise Refusal("null where the version allows none")
+            raise Refusal("null in a field that is not nullable in this version")
         return None
     if op.code == KW_STRING:
         return value
@@ -121,7 +125,7 @@ def to_json(message, version):
     """The message as Kafka's JsonConverter writes it at a version, as Python values (dict, list, str, int, ...).
 
     Keys in camelCase, bytes and records as base64, uuids as their 22 characters; a tagged field that holds its default
-    is left out; unknown tags stand under "_unknownTags" in the struct that holds them.
+    is left out; unknown tags are under "_unknownTags" in the struct that holds them.
     Raises EncodeError, UnsupportedVersionError.
     """
     cdef Message found = find(message)
@@ -131,7 +135,7 @@ def to_json(message, version):
     try:
         return to_dict(plan, <char *><PyObject *>message)
     except Refusal as refusal:
-        raise encode_error(refusal.reason, "".join(reversed(refusal.path)), f"{found.name} v{version}") from None
+        raise refusal.error(f"{found.name} v{version}") from None
 
 
 cdef object decoded(object value, object decoder, str kind):
@@ -140,7 +144,7 @@ cdef object decoded(object value, object decoder, str kind):
     try:
         return decoder(value)
     except ValueError:
-        raise Refusal(f"no valid {kind}") from None
+        raise Refusal(f"invalid {kind}") from None
 
 
 def strict_base64(text):
@@ -166,7 +170,7 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
     """Sets one field from its JSON value."""
     if value is None:
         if not op.flags & KW_NULLABLE:
-            raise Refusal("null where the version allows none")
+            raise Refusal("null in a field that is not nullable in this version")
         put(self, op.at, None)
         return 0
     if op.code == KW_UUID:
@@ -246,7 +250,7 @@ cdef dict unknown_tags(object tags):
     found = {}
     for tag, data in tags.items():
         if not (isinstance(tag, str) and tag.isascii() and tag.isdigit() and len(tag) <= 10 and int(tag) <= 0x7fffffff):
-            raise Refusal(f"{brief(tag)} is no tag number", f".{UNKNOWN}")
+            raise Refusal(f"invalid tag number {brief(tag)}", f".{UNKNOWN}")
         try:
             found[int(tag)] = decoded(data, strict_base64, "base64")
         except Refusal as refusal:
@@ -256,7 +260,7 @@ cdef dict unknown_tags(object tags):
 
 
 cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict value, bint mandatory) except -1:
-    """Sets the field whose key stands in the object, under its newest name or one that the version once had."""
+    """Sets the field whose key is in the object, under its newest name or one that the version once had."""
     name = <object>op.field.json
     if name not in value:
         message = <Message>plan.cls.message
@@ -290,4 +294,4 @@ def from_json(message, version, value):
     try:
         return from_dict(plan, value)
     except Refusal as refusal:
-        raise encode_error(refusal.reason, "".join(reversed(refusal.path)), f"{found.name} v{version}") from None
+        raise refusal.error(f"{found.name} v{version}") from None

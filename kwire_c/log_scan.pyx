@@ -47,7 +47,7 @@ def read_piece(int file, int64_t start, int64_t end, before=b""):
 def hop(data, stop, rows=0):
     """(bytes of whole batches from the start of data on, first byte of the last of them).
 
-    Ends before a batch that is not all there or whose header is unsound, at or behind stop, or when about `rows` rows
+    Ends before a batch that is not all there or whose header is invalid, at or after stop, or when about `rows` rows
     are reached (0: no limit).
     """
     cdef Py_buffer view
@@ -63,7 +63,7 @@ def hop(data, stop, rows=0):
 
 
 def find_header(data, start, stop, left):
-    """The first byte in [start, stop) at which a sound header may stand, -1 where there is none.
+    """The first byte in [start, stop) at which a valid header may begin, -1 where there is none.
 
     left: bytes from the start of data to the end of the file, which no batch may pass.
     """

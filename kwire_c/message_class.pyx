@@ -250,7 +250,7 @@ cdef PyObject *blank(const kw_class *cls) except NULL:
 
 
 cdef PyObject *fallback(const kw_field *field) except NULL:
-    """What an empty slot stands for; borrowed."""
+    """What an empty slot means; borrowed."""
     if field.fallback != NULL:
         return <PyObject *>field.fallback
     return blank(field.cls)
@@ -382,7 +382,7 @@ cdef object read_field(PyObject *self, const kw_field *field):
 
 
 cdef void settle(PyObject *self, uint8_t *place, PyObject *before, object made) noexcept:
-    """Stores what was made for a slot, unless it no longer holds what it held before: then another thread was quicker.
+    """Stores what was made for a slot, unless it no longer holds what it held before: then another thread was first.
 
     (Making an object may run finalizers, and those let other threads go on.)
     """
@@ -464,7 +464,7 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
         return 1
     if a == <PyObject *>None or b == <PyObject *>None:
         return 0
-    one, other = <object>a, <object>b  # held: comparing may run anybody's code, and that may set the fields
+    one, other = <object>a, <object>b  # held: comparing may run other code, and that may set the fields
     if field.kind == KW_STRUCT:
         return is_equal(a, b, field.cls)
     if field.kind == KW_ARRAY and type(one) is not type(other):
@@ -653,7 +653,7 @@ cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
 
 
 cdef Span new_span():
-    """One to be filled before anybody sees it."""
+    """One to be filled before it is seen."""
     return Span.__new__(Span)
 
 

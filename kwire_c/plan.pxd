@@ -4,9 +4,9 @@ from kwire_c.core cimport kw_class, kw_plan
 
 
 cdef class Message:
-    """One message: its facts, its classes, and a plan for each version as it is first used."""
+    """One message: its schema, its classes, and a plan for each version as it is first used."""
     cdef readonly str name
-    cdef readonly object facts
+    cdef readonly object schema
     cdef readonly object root
     cdef readonly int first, last
     cdef kw_class *top
@@ -14,7 +14,7 @@ cdef class Message:
     cdef dict renamed  # (label, JSON name) -> ((old JSON name, versions), ...)
     cdef const kw_plan **plans
 
-    cdef int make(self, facts) except -1
+    cdef int make(self, schema) except -1
     cdef kw_class *declare(self, int count) except NULL
     cdef int lay_out(self, kw_class *cls, tuple fields) except -1
     cdef bint spread(self, kw_class *cls) except? True

@@ -4,7 +4,7 @@ KINDS: dict[str, int]
 
 class Message:
     name: str
-    facts: Any
+    schema: Any
     root: Any
     first: int
     last: int

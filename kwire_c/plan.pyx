@@ -1,4 +1,4 @@
-"""Compiles the facts of a message into classes (one for all versions) and plans (one a version), at first use."""
+"""Compiles the schema of a message into classes (one for all versions) and plans (one a version), at first use."""
 
 from kwire_c.errors import UnsupportedVersionError
 from kwire_c.hooks import handed
@@ -48,10 +48,10 @@ cdef Message find(object message):
         if found is None:
             if _schema is None:
                 _schema = handed("message_schema")
-            facts = _schema(message)
-            found = _messages.get(facts.name)
+            schema = _schema(message)
+            found = _messages.get(schema.name)
             if found is None:
-                found = _messages.setdefault(facts.name, made_message(facts))
+                found = _messages.setdefault(schema.name, made_message(schema))
             _messages[message] = found
         return <Message>found
     if isinstance(message, str):  # of a subclass, such as a member of a StrEnum
@@ -76,15 +76,15 @@ def message_of(message):
 
 
 cdef class Message:
-    """One message: its facts, its classes, and a plan for each version as it is first used."""
+    """One message: its schema, its classes, and a plan for each version as it is first used."""
 
-    cdef int make(self, facts) except -1:
-        self.facts, self.name, self.classes, self.renamed = facts, facts.name, {}, {}
-        self.first, self.last = facts.valid_versions
+    cdef int make(self, schema) except -1:
+        self.schema, self.name, self.classes, self.renamed = schema, schema.name, {}, {}
+        self.first, self.last = schema.valid_versions
         self.plans = <const kw_plan **>room_for(self.last - self.first + 1, sizeof(void *))
         _kept.append(self)
-        structs = facts.structs()
-        structs[self.name] = facts.fields
+        structs = schema.structs()
+        structs[self.name] = schema.fields
         made = {name: <size_t>self.declare(len(fields)) for name, fields in structs.items()}
         self.classes = made
         for name, fields in structs.items():
@@ -118,19 +118,19 @@ cdef class Message:
         cdef int i, width
         cls.n_slots = 1
         for i in range(cls.n_fields):
-            field, facts = &cls.fields[i], fields[i]
+            field, schema = &cls.fields[i], fields[i]
             field.owner = cls
-            field.first, field.last = facts.versions
-            field.null_first, field.null_last = facts.nullable_versions
-            field.nullable, field.ignorable = bool(facts.nullable_versions), facts.ignorable
-            field.name, field.json = keep(facts.snake_name), keep(facts.json_name)
-            element = KINDS.get(facts.element, KW_STRUCT)
-            field.kind, field.elem = KW_ARRAY if facts.is_array else element, element
+            field.first, field.last = schema.versions
+            field.null_first, field.null_last = schema.nullable_versions
+            field.nullable, field.ignorable = bool(schema.nullable_versions), schema.ignorable
+            field.name, field.json = keep(schema.snake_name), keep(schema.json_name)
+            element = KINDS.get(schema.element, KW_STRUCT)
+            field.kind, field.elem = KW_ARRAY if schema.is_array else element, element
             if element == KW_STRUCT:
-                field.cls = <kw_class *><size_t>self.classes[facts.element] if self.classes else NULL
-            default = facts.default_value
+                field.cls = <kw_class *><size_t>self.classes[schema.element] if self.classes else NULL
+            default = schema.default_value
             if field.kind >= KW_STRING:
-                if field.kind != KW_STRUCT or facts.default == "null":
+                if field.kind != KW_STRUCT or schema.default == "null":
                     field.fallback = keep(default)
                 field.at = at
                 at += sizeof(void *)
@@ -166,32 +166,32 @@ cdef class Message:
         return False
 
     cdef object name_type(self, kw_class *cls, str label, tuple fields):
-        names = tuple([facts.snake_name for facts in fields])
+        names = tuple([schema.snake_name for schema in fields])
         self.renamed.update({(label, item.json_name): item.old_names for item in fields if item.old_names})
         cls.label, cls.names = keep(label), keep({name: index for index, name in enumerate(names)})
-        facts = self.facts
+        schema = self.schema
         heading = ", ".join(["*", *[f"{item.snake_name}={shown(item)}" for item in fields], "unknown_tags={}"])
         lines = [f"{item.snake_name}: {described(item)}" for item in fields]
-        doc = (f"{label.rpartition('.')[2]}({heading})\n--\n\n{label}, versions {facts.valid_versions}, "
-               f"flexible {facts.flexible_versions}.\n\n" + "\n".join(lines))
+        doc = (f"{label.rpartition('.')[2]}({heading})\n--\n\n{label}, versions {schema.valid_versions}, "
+               f"flexible {schema.flexible_versions}.\n\n" + "\n".join(lines))
         made = make_type(cls, label, names, doc, [described(item) for item in fields])
         cls.type = keep(made)
         return made
 
     cdef const kw_plan *at(self, object version) except NULL:
-        """The plan of a version; UnsupportedVersionError where the facts lack it."""
+        """The plan of a version; UnsupportedVersionError where the schema lacks it."""
         cdef int overflow = 0
         cdef long long number
         if not isinstance(version, int):
             raise TypeError(f"a version is an int, not {type(version).__name__}")
         number = PyLong_AsLongLongAndOverflow(version, &overflow)
         if overflow or number < self.first or number > self.last:
-            self.facts.check(version)
+            self.schema.check(version)
             raise UnsupportedVersionError(f"{self.name} has no version {brief(version)}", api=self.name)
         if self.plans[number - self.first] == NULL:
-            flexible = number in self.facts.flexible_versions
+            flexible = number in self.schema.flexible_versions
             self.plans[number - self.first] = compile_struct(
-                self, self.top, self.facts.fields, number, flexible)
+                self, self.top, self.schema.fields, number, flexible)
         return self.plans[number - self.first]
 
     def flexible(self, version):
@@ -203,10 +203,10 @@ cdef class Message:
         return sizes(self.at(version))
 
 
-cdef Message made_message(object facts):
-    """The Message of these facts."""
+cdef Message made_message(object schema):
+    """The Message of this schema."""
     cdef Message made = Message.__new__(Message)
-    made.make(facts)
+    made.make(schema)
     return made
 
 
@@ -234,24 +234,24 @@ cdef int place_model(const kw_field *field, uint8_t *place) except -1:
 cdef bint LITTLE = __import__("sys").byteorder == "little"
 
 
-cdef str shown(object facts):
+cdef str shown(object schema):
     """A default as a signature shows it."""
-    if facts.is_array and facts.default != "null":
-        return "()" if facts.struct is None else "[]"
-    if facts.type == "uuid":
+    if schema.is_array and schema.default != "null":
+        return "()" if schema.struct is None else "[]"
+    if schema.type == "uuid":
         return "UUID(int=0)"
-    if facts.struct and facts.default != "null":
+    if schema.struct and schema.default != "null":
         return "..."
-    return repr(facts.default_value)
+    return repr(schema.default_value)
 
 
-cdef str described(object facts):
-    text = f"{facts.type}, versions {facts.versions}"
-    if facts.nullable_versions:
-        text += f", null allowed {facts.nullable_versions}"
-    if facts.tag is not None:
-        text += f", tag {facts.tag} {facts.tagged_versions}"
-    return f"{text}. {facts.about}" if facts.about else text
+cdef str described(object schema):
+    text = f"{schema.type}, versions {schema.versions}"
+    if schema.nullable_versions:
+        text += f", null allowed {schema.nullable_versions}"
+    if schema.tag is not None:
+        text += f", tag {schema.tag} {schema.tagged_versions}"
+    return f"{text}. {schema.about}" if schema.about else text
 
 
 cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, int version, bint flexible) except NULL:
@@ -271,18 +271,18 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
     if flexible:
         plan.least, plan.room = 1, 5
     tagged = []
-    for facts in fields:
-        if version in facts.tagged_versions:
-            tagged.append(facts)
-            present.add(facts.snake_name)
+    for schema in fields:
+        if version in schema.tagged_versions:
+            tagged.append(schema)
+            present.add(schema.snake_name)
             continue
-        if facts.tag is not None and flexible:
-            foreign[plan.n_foreign] = facts.tag
+        if schema.tag is not None and flexible:
+            foreign[plan.n_foreign] = schema.tag
             plan.n_foreign += 1
-        if version not in facts.versions:
+        if version not in schema.versions:
             continue
-        present.add(facts.snake_name)
-        field = &cls.fields[names[facts.snake_name]]
+        present.add(schema.snake_name)
+        field = &cls.fields[names[schema.snake_name]]
         if field.kind < KW_STRING:
             if run == NULL:
                 run = &ops[plan.n_ops]
@@ -294,15 +294,15 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
             run = NULL
         op = &ops[plan.n_ops]
         plan.n_ops += 1
-        compile_field(owner, op, field, facts, version, flexible, False)
+        compile_field(owner, op, field, schema, version, flexible, False)
         add_sizes(plan, op)
     if len(tagged) > 64:
         raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # writer.pyx: a bit each
-    for facts in sorted(tagged, key=lambda item: item.tag):
+    for schema in sorted(tagged, key=lambda item: item.tag):
         op = &tags[plan.n_tags]
         plan.n_tags += 1
-        compile_field(owner, op, &cls.fields[names[facts.snake_name]], facts, version, flexible, True)
-        op.tag = facts.tag
+        compile_field(owner, op, &cls.fields[names[schema.snake_name]], schema, version, flexible, True)
+        op.tag = schema.tag
     for name, index in names.items():
         if name not in present and not cls.fields[<int>index].ignorable:
             absent[plan.n_absent] = &cls.fields[<int>index]
@@ -310,15 +310,15 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
     return plan
 
 
-cdef int compile_field(Message owner, kw_op *op, kw_field *field, object facts, int version, bint flexible,
+cdef int compile_field(Message owner, kw_op *op, kw_field *field, object schema, int version, bint flexible,
                        bint inside_tag) except -1:
     op.field, op.at, op.code, op.inside_tag = field, field.at, field.kind, inside_tag
-    if flexible and (facts.flexible_versions is None or version in facts.flexible_versions):
+    if flexible and (schema.flexible_versions is None or version in schema.flexible_versions):
         op.flags |= KW_COMPACT
-    if version in facts.nullable_versions:
+    if version in schema.nullable_versions:
         op.flags |= KW_NULLABLE
-    if facts.struct is not None:
-        op.sub = compile_struct(owner, field.cls, facts.fields, version, flexible)
+    if schema.struct is not None:
+        op.sub = compile_struct(owner, field.cls, schema.fields, version, flexible)
     if field.kind == KW_ARRAY:
         op.elem = field.elem
         if field.elem == KW_STRUCT:
@@ -330,7 +330,7 @@ cdef int compile_field(Message owner, kw_op *op, kw_field *field, object facts, 
         elif field.elem < KW_STRING and field.elem != KW_BOOL and field.elem != KW_FLOAT64:
             op.code, op.need = KW_ARRAY_INT, kw_width[field.elem]
         else:
-            raise NotImplementedError(f"{owner.name}: arrays of {facts.element}")
+            raise NotImplementedError(f"{owner.name}: arrays of {schema.element}")
         if op.need == 0:
             op.need = 1
     return 0

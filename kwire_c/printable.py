@@ -1,10 +1,10 @@
-"""Text of others that is safe to show: terminals obey control characters, and hide or turn round what stands there."""
+"""Text of others that is safe to show: terminals obey control characters, and hide or turn round what is there."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""The text with what is no printable character written as \x1b, \u202e or \U000e0001.
+    r"""The text with what is not a printable character written as \x1b, \u202e or \U000e0001.
 
     Printable is what str.isprintable says: neither control nor format characters, nor line ends, nor lone surrogates.
     """

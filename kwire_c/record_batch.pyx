@@ -51,7 +51,7 @@ cdef class Block:
 
 
 cdef Block pin(object data):
-    """A Block over any buffer; TypeError (BufferError where it is not contiguous) for what is none."""
+    """A Block over any buffer; TypeError (BufferError where it is not contiguous) for anything else."""
     return Block.__new__(Block, data)
 
 
@@ -116,7 +116,7 @@ cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssi
 
 cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,
                      uint32_t room, Py_ssize_t position) except -1:
-    """Check every record of a batch. heads: then at the first of them; the first room heads stand in first.
+    """Check every record of a batch. heads: then at the first of them; the first room heads are in first.
 
     data: the batch; payload: what a compressed one unpacked to; position: of the batch, for errors.
     """
@@ -170,7 +170,7 @@ cdef object _decode_control = None  # kwire's, once it was needed
 
 
 cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
-    """The headers of a record: (str, bytes or None) pairs. Checked anew: the input may be mutable."""
+    """The headers of a record: (str, bytes or None) pairs. Checked again: the input may be mutable."""
     cdef uint32_t at = head.headers_at, key_at = 0, value_at = 0
     cdef int32_t key_size = 0, value_size = 0
     cdef kw_batch_status status
@@ -326,7 +326,7 @@ cdef class Record:
 
     @property
     def own_timestamp(self):
-        """The timestamp that stands in the record, also where the broker's append time is reported instead."""
+        """The timestamp in the record, also where the broker's append time is reported instead."""
         return self.head.stamp
 
     @property
@@ -340,7 +340,7 @@ cdef class Record:
         return _control(self)[1] if self.batch.is_control else None
 
     def __getattribute__(self, name):
-        # what loops read, told by the interned name: going by the properties takes twice as long
+        # what loops read, by the interned name: going by the properties takes twice as long
         if name is _VALUE:
             return _part(self, self.head.value_at, self.head.value_size)
         if name is _KEY:
@@ -439,7 +439,7 @@ cdef class RecordBatch:
         if self.head.codec and self.head.count != 0:
             payload = unpack(self.block, self.data, &self.head, self.limit, self.at)
         check_heads(&heads, self.data, &self.head, payload, first, room, self.at)
-        if self.is_loaded:  # another thread was quicker, as the check runs without the lock: its payload counts
+        if self.is_loaded:  # another thread was first, as the check runs without the lock: its payload counts
             return 0
         self.heads, self.payload, self.is_loaded = heads, payload, True
         return 1
@@ -459,7 +459,7 @@ cdef class RecordBatch:
     def extent(self):
         """(smallest timestamp, largest, first misplaced record), over the records; -1 where there is none.
 
-        Misplaced: its offset does not rise, or lies outside of the batch's base and last offset.
+        Misplaced: its offset is not above the one before, or lies outside of the batch's base and last offset.
         """
         cdef Py_ssize_t i = 0, misplaced = -1
         cdef int64_t stamp, smallest = -1, largest = -1, before = 0
@@ -541,7 +541,7 @@ cdef class RecordBatch:
 
     @property
     def attributes(self):
-        """The attributes as they stand in the batch, unsigned."""
+        """The attributes as they are in the batch, unsigned."""
         return self.head.attributes
 
     @property
@@ -551,7 +551,7 @@ cdef class RecordBatch:
 
     @property
     def base_timestamp(self):
-        """Milliseconds, as it stands in the batch: the delete horizon where there is one."""
+        """Milliseconds, as it is in the batch: the delete horizon where there is one."""
         return self.head.base_timestamp
 
     @property
@@ -609,7 +609,7 @@ cdef class RecordIterator:
     """The records of one batch in order; the heads of a portion of them are held at a time."""
 
     cdef RecordBatch batch
-    cdef kw_heads heads       # of what comes behind the portion
+    cdef kw_heads heads       # of what comes after the portion
     cdef kw_record *portion
     cdef uint32_t room, next, end
 
@@ -632,7 +632,7 @@ cdef class RecordIterator:
         return 0
 
     cdef kw_record *step(self) except? NULL:
-        """The next record's head, NULL behind the last."""
+        """The next record's head, NULL after the last."""
         cdef kw_batch_status status
         if self.next == self.end:
             if not self.heads.left:
@@ -661,7 +661,7 @@ cdef class RecordIterator:
 
 
 cdef RecordBatch new_batch():
-    """One to be filled before anybody sees it."""
+    """One to be filled before it is seen."""
     return RecordBatch.__new__(RecordBatch)
 
 
@@ -673,7 +673,7 @@ seal(RecordIterator)
 
 @cython.final
 cdef class BadBatch:
-    """Bytes that are no sound batch, found with errors="keep".
+    """Bytes that are not a valid batch, found with errors="keep".
 
     position: byte of the input; raw: the bytes; error: the KwireError that says what is wrong; source: number of the
     input, where there are several.
@@ -702,7 +702,7 @@ cdef class BatchIterator:
     """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch.
 
     Threads may share it: each batch is given once. Checksums and decompression run without the interpreter's lock, so a
-    batch is looked at first and counts as given only if no other thread was quicker.
+    batch is looked at first and counts as given only if no other thread was first.
     """
 
     cdef Block block
@@ -719,7 +719,7 @@ cdef class BatchIterator:
         self.limit = clipped(limit)
         self.origin = clipped(position)
         if not 0 <= self.origin <= INT64_MAX - self.block.size:
-            raise DecodeError(f"position {self.origin} is no byte of a file", offset=self.origin)
+            raise DecodeError(f"invalid file position {self.origin}", offset=self.origin)
         self.strict_tail = strict_tail
 
     def __iter__(self):
@@ -740,7 +740,7 @@ cdef class BatchIterator:
             return self.strange(at, end, found)
 
     cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
-        """What begins at byte at, and where it ends: a RecordBatch, the error of what is none, None for a partial one.
+        """What begins at byte at, and where it ends: a RecordBatch, an error for a bad one, None for a partial one.
 
         The iterator itself stays as it is.
         """

@@ -14,8 +14,8 @@ from kwire_c.integers cimport clipped
 
 cdef dict REASONS = {
     KW_SHORT: "the input ends inside a varint",
-    KW_VARINT_LONG: "a varint with too many bytes",
-    KW_OVERLONG: "an overlong varint",
+    KW_VARINT_LONG: "varint with too many bytes",
+    KW_OVERLONG: "overlong varint",
 }
 
 

@@ -232,7 +232,8 @@ def decode_first(data: bytes) -> Request:
     except DecodeError:
         request = decode_request(data, lenient=True)
     if len(request.trailing) > _MOST_TRAILING or not (request.client_id or "").isprintable():
-        raise DecodeError(f"{len(request.trailing)} bytes left over", what=f"{request.name} v{request.version}")
+        what = f"{request.name} v{request.version}"
+        raise DecodeError(f"{len(request.trailing)} bytes remaining after the message", what=what)
     return request
 
 

@@ -12,7 +12,7 @@ from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
 from kwire_c.decode import decode_from
-from kwire_c.encode import encode, encode_behind
+from kwire_c.encode import encode, encode_after
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
@@ -69,7 +69,7 @@ class Request:
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
-        return encode_behind(encode(self.header, self.header_version), self.message, self.version) + self.trailing
+        return encode_after(encode(self.header, self.header_version), self.message, self.version) + self.trailing
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Response:
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
-        return encode_behind(encode(self.header, self.header_version), self.message, self.version) + self.trailing
+        return encode_after(encode(self.header, self.header_version), self.message, self.version) + self.trailing
 
 
 @lru_cache(None)
@@ -145,7 +145,7 @@ def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
     """(header, position behind it, name of the request, version of the header)."""
     head = bytes(memoryview(data).cast("B")[:4])
     if len(head) < 4:
-        raise DecodeError(f"need 4 bytes, {len(head)} left", what="RequestHeader")
+        raise DecodeError(f"4 bytes needed, {len(head)} remaining", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
     try:
         name, header_version = _request_facts(key, version)
@@ -172,7 +172,7 @@ def _guess_header(frame: Buffer) -> Any:
 def _left_over(frame: Buffer, end: int, lenient: bool, what: str) -> bytes:
     rest = bytes(memoryview(frame).cast("B")[end:])
     if rest and not lenient:
-        raise DecodeError(f"{len(rest)} bytes left over", offset=end, what=what)
+        raise DecodeError(f"{len(rest)} bytes remaining after the message", offset=end, what=what)
     return rest
 
 
@@ -265,14 +265,14 @@ def encode_request(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    facts = message_of(message).facts
+    facts = message_of(message).schema
     if facts.type != "request":
         raise TypeError(f"{facts.name} is no request")
     header = messages.RequestHeader(
         request_api_key=facts.api_key, request_api_version=facts.check(version), correlation_id=correlation_id,
         client_id=client_id, unknown_tags=dict(header_tags or {}),
     )
-    return encode_behind(encode(header, facts.header_version(version)), message, version)
+    return encode_after(encode(header, facts.header_version(version)), message, version)
 
 
 def encode_response(
@@ -282,11 +282,11 @@ def encode_response(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    facts = message_of(message).facts
+    facts = message_of(message).schema
     if facts.type != "response":
         raise TypeError(f"{facts.name} is no response")
     header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=dict(header_tags or {}))
-    return encode_behind(encode(header, facts.header_version(facts.check(version))), message, version)
+    return encode_after(encode(header, facts.header_version(facts.check(version))), message, version)
 
 
 def pack_frame(frame: Buffer) -> bytes:

@@ -80,7 +80,7 @@ def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Any, int]:
 
 
 def _encode_framed(kind: str, message: Any, version: int) -> bytes:
-    facts = message_of(message).facts
+    facts = message_of(message).schema
     if facts.api_key is None or facts.type != "metadata" or facts.folder != _FOLDERS[kind]:
         raise TypeError(f"{facts.name} is no {kind} record")
     body = encode(message, version)
@@ -91,7 +91,7 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
     start, value = at, 0
     while True:
         if at >= len(data):
-            raise DecodeError("need 1 bytes, 0 left", offset=at)
+            raise DecodeError("1 bytes needed, 0 remaining", offset=at)
         byte = data[at]
         value |= (byte & 0x7F) << 7 * (at - start)
         at += 1
@@ -121,7 +121,7 @@ def decode_coordinator_record(
     known = record_types(_kind(kind))
     view = memoryview(key).cast("B")
     if len(view) < 2:
-        raise DecodeError(f"need 2 bytes, {len(view)} left", what=f"key of a {kind} record")
+        raise DecodeError(f"2 bytes needed, {len(view)} remaining", what=f"key of a {kind} record")
     number = int.from_bytes(view[:2], "big", signed=True)
     found = known.get(number)
     if found is None or found.key is None:
@@ -131,7 +131,7 @@ def decode_coordinator_record(
         return CoordinatorRecord(number, found.name, key_message, None, None)
     body = memoryview(value).cast("B")
     if len(body) < 2:
-        raise DecodeError(f"need 2 bytes, {len(body)} left", what=found.value)
+        raise DecodeError(f"2 bytes needed, {len(body)} remaining", what=found.value)
     version = int.from_bytes(body[:2], "big", signed=True)
     value_message = _behind_version(found.value, version, body, lenient)
     return CoordinatorRecord(number, found.name, key_message, value_message, version)

@@ -100,7 +100,7 @@ class Channel:
         number = self._correlation_id
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
         self._writer.write(pack_frame(frame))
-        facts = message_of(message).facts
+        facts = message_of(message).schema
         if facts.api_key == api_keys.PRODUCE and message.acks == 0:
             return None
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -114,7 +114,7 @@ class Chooser:
         """
         if isinstance(message, (str, type)):
             raise TypeError(f"a request is sent, not {message!r}")
-        facts = message_of(message).facts
+        facts = message_of(message).schema
         if facts.type != "request" or facts.api_key is None:
             raise TypeError(f"{facts.name} is no request")
         key = facts.api_key

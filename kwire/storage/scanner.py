@@ -93,7 +93,7 @@ class Scanner:
         read_bytes: int = WINDOW_BYTES,
     ) -> None:
         if start < 0:
-            raise located(DecodeError(f"position {start} is no byte of a file", offset=start), source.path)
+            raise located(DecodeError(f"invalid file position {start}", offset=start), source.path)
         self.tail: tuple[int, int] | None = None
         self.window_bytes, self.rows = window_bytes, rows
         self._source, self._search, self._read_bytes = source.held(), search, read_bytes

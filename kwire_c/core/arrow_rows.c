@@ -119,7 +119,7 @@ kw_fill_status kw_arrow_offset(const kw_arrow_rows *rows, kw_fill *fill, int64_t
         *offset = column->values[at];
     }
     if (!fill->has_next) return KW_FILL_OK;
-    if (fill->next == INT64_MIN) return KW_FILL_NO_OFFSET; /* behind 2^63 - 1 */
+    if (fill->next == INT64_MIN) return KW_FILL_NO_OFFSET; /* after 2^63 - 1 */
     return *offset < fill->next ? KW_FILL_FALLING_OFFSET : KW_FILL_OK;
 }
 

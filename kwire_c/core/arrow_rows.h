@@ -1,4 +1,4 @@
-/* Records that stand in Arrow arrays: read row by row, and written into record batches of magic 2. Pure C. */
+/* Records in Arrow arrays: read row by row, and written into record batches of magic 2. Pure C. */
 #ifndef KWIRE_ARROW_ROWS_H
 #define KWIRE_ARROW_ROWS_H
 
@@ -20,7 +20,7 @@ typedef struct {
     const uint8_t *data;
     const uint8_t *const *buffers; /* of views */
     int64_t n_buffers, width;
-    int64_t first; /* where in the array row 0 stands */
+    int64_t first; /* where in the array row 0 is */
 } kw_arrow_bytes;
 
 typedef struct {
@@ -48,22 +48,37 @@ typedef struct {
     kw_arrow_headers headers;
 } kw_arrow_rows;
 
+/* How filling a batch ended: which column an error is of ("": the whole row), and why. */
+#define KW_FILL_ERRORS(X)                                                                      \
+    X(KW_FILL_NULL_ROW, "", "the row is null")                                                 \
+    X(KW_FILL_BAD_SPAN, "", "the Arrow array's offsets decrease or point outside of it")       \
+    X(KW_FILL_LONG, "", "key, value or headers exceed 2 GiB")                                  \
+    X(KW_FILL_LONG_BATCH, "", "the record exceeds 2 GiB")                                      \
+    X(KW_FILL_TIME, "timestamp", "the timestamp in milliseconds does not fit 64 bits")         \
+    X(KW_FILL_NULL_OFFSET, "offset", "the offset is null")                                     \
+    X(KW_FILL_FALLING_OFFSET, "offset", "offsets are not ascending")                           \
+    X(KW_FILL_NO_OFFSET, "offset", "no offset is left after 2^63 - 1")                         \
+    X(KW_FILL_NULL_PAIR, "headers", "a header is null")                                        \
+    X(KW_FILL_NULL_HEADER_KEY, "headers", "a header key is null")                              \
+    X(KW_FILL_CHANGED, "headers", "the headers changed while they were read")
+
 typedef enum {
     KW_FILL_OK = 0,  /* all rows of the arrays are written */
     KW_FILL_FULL,    /* the next row begins another batch */
     KW_FILL_ROOM,    /* the next row needs more room */
-    KW_FILL_NULL_ROW,
-    KW_FILL_BAD_SPAN,
-    KW_FILL_LONG, /* a key, a value or the headers are over 2 GiB */
-    KW_FILL_LONG_BATCH,
-    KW_FILL_TIME,
-    KW_FILL_NULL_OFFSET,
-    KW_FILL_FALLING_OFFSET,
-    KW_FILL_NO_OFFSET,
-    KW_FILL_NULL_PAIR,
-    KW_FILL_NULL_HEADER_KEY,
-    KW_FILL_CHANGED
+#define KW_CODE(code, column, reason) code,
+    KW_FILL_ERRORS(KW_CODE)
+#undef KW_CODE
 } kw_fill_status;
+
+static inline const char *kw_fill_reason(kw_fill_status status, const char **of) {
+    switch (status) {
+#define KW_CASE(code, column, reason) case code: return *of = column, reason;
+        KW_FILL_ERRORS(KW_CASE)
+#undef KW_CASE
+    default: return *of = "", "unknown error";
+    }
+}
 
 /* A batch in the making. at: the next row; next: the offset that it gets, or that it must not be below. */
 typedef struct {

@@ -3,33 +3,6 @@
 
 #include "cursor.h"
 
-const char *kw_batch_reason(kw_batch_status status) {
-    switch (status) {
-    case KW_BATCH_OK: return "sound";
-    case KW_BATCH_TAIL: return "the input ends inside the batch";
-    case KW_BATCH_LENGTH: return "length is not that of a batch";
-    case KW_BATCH_MAGIC: return "magic is not 0, 1 or 2";
-    case KW_BATCH_TOO_SMALL: return "shorter than its own header";
-    case KW_BATCH_CRC: return "checksum does not match";
-    case KW_BATCH_COUNT_NEGATIVE: return "negative number of records";
-    case KW_BATCH_COUNT_HIGH: return "more records declared than the bytes can hold";
-    case KW_BATCH_TRAILING: return "bytes left behind the last record";
-    case KW_BATCH_RECORD_LENGTH: return "a record's length goes past the end";
-    case KW_BATCH_RECORD: return "a record's fields do not fill its length";
-    case KW_BATCH_HEADERS: return "a record's headers do not fit";
-    case KW_BATCH_HEADER_KEY: return "a header key has a negative length";
-    case KW_BATCH_LEGACY_FIELD: return "key or value goes past the end of its entry";
-    case KW_BATCH_CODEC: return "unknown compression codec";
-    case KW_BATCH_LEGACY_CODEC: return "zstd is not a codec of magic 0 and 1";
-    case KW_BATCH_WRAPPER_NULL: return "compressed wrapper without a value";
-    case KW_BATCH_WRAPPER_EMPTY: return "compressed wrapper without an entry";
-    case KW_BATCH_NESTED: return "compressed entry in a compressed wrapper";
-    case KW_BATCH_WRAPPER_OFFSET: return "wrapper offset is below that of its last entry";
-    case KW_BATCH_INNER: return "an inner entry is damaged";
-    }
-    return "unknown";
-}
-
 kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch) {
     if (left < KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
     batch->base_offset = batch->last_offset = (int64_t)kw_load64(data);
@@ -172,7 +145,7 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t siz
     const int8_t type = batch->timestamp_type;
     const uint64_t base_stamp = (uint64_t)batch->base_timestamp, base_offset = (uint64_t)batch->base_offset;
     if (count == 0) return KW_BATCH_OK; /* there may be no array then */
-    /* While 64 bytes are left behind a record, its head's varints (under 40 bytes) are read without a check: each part
+    /* While 64 bytes are left after a record, its head's varints (under 40 bytes) are read without a check: each part
        is checked against the record's end, and no varint reaches 64 bytes past it. */
     const int64_t last_safe = (int64_t)size - 64;
     for (kw_record *record = records, *stop = records + count; record != stop; record++) {
@@ -302,7 +275,7 @@ kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *
     return KW_BATCH_OK;
 }
 
-/* The entry of a wrapper at block[*at..size), *at moved behind it; KW_BATCH_TAIL at the end, and where the last entry is
+/* The entry of a wrapper at block[*at..size), *at moved after it; KW_BATCH_TAIL at the end, and where the last entry is
    torn: as Kafka, that is not an error. */
 static kw_batch_status inner_entry(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *wrapper,
                                    kw_record *record) {
@@ -319,7 +292,7 @@ static kw_batch_status inner_entry(const uint8_t *block, uint32_t *at, uint32_t 
     record->key_at += *at;
     record->value_at += *at;
     record->headers_at = size;
-    /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer tells it */
+    /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer gives it */
     if (magic == 1 || wrapper->timestamp_type == KW_TIME_CREATE) record->timestamp_type = wrapper->timestamp_type;
     *at += (uint32_t)length + KW_LOG_OVERHEAD;
     return KW_BATCH_OK;
@@ -342,7 +315,7 @@ static kw_batch_status check_inner(kw_heads *heads, kw_record *first, uint32_t r
     }
     if (heads->left == 0) return KW_BATCH_WRAPPER_EMPTY;
     if (nested) return KW_BATCH_NESTED;
-    /* librdkafka once wrote wrappers with offset 0: then the inner offsets stand as they are */
+    /* librdkafka once wrote wrappers with offset 0: then the inner offsets are absolute */
     if (wrapper->magic == 1 && wrapper->last_offset != 0) {
         if (wrapper->last_offset < last) return KW_BATCH_WRAPPER_OFFSET;
         heads->shift = (uint64_t)wrapper->last_offset - (uint64_t)last;

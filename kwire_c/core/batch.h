@@ -23,32 +23,44 @@ enum {
     KW_ATTR_DELETE_HORIZON = 0x40
 };
 
-/* What is wrong with a batch; kw_batch_reason gives the words. 0 is sound. */
+/* What is wrong with a batch, and the words for it. */
+#define KW_BATCH_STATUSES(X)                                                                                          \
+    X(KW_BATCH_OK, "valid")                                                                                           \
+    X(KW_BATCH_TAIL, "the input ends inside the batch") /* the partial last batch of a fetch or a log */              \
+    X(KW_BATCH_LENGTH, "invalid batch length") /* below 14, or so large that the batch passes 2 GiB */                \
+    X(KW_BATCH_MAGIC, "magic is not 0, 1 or 2")                                                                       \
+    X(KW_BATCH_TOO_SMALL, "batch is smaller than its header") /* that of its magic */                                 \
+    X(KW_BATCH_CRC, "checksum does not match")                                                                        \
+    X(KW_BATCH_COUNT_NEGATIVE, "negative number of records")                                                          \
+    X(KW_BATCH_COUNT_HIGH, "number of records exceeds what the bytes can hold")                                       \
+    X(KW_BATCH_TRAILING, "bytes remaining after the last record")                                                     \
+    X(KW_BATCH_RECORD_LENGTH, "record length is negative or past the end of the batch")                               \
+    X(KW_BATCH_RECORD, "record fields do not fill the record's length")                                               \
+    X(KW_BATCH_HEADERS, "record headers do not fit into the record")                                                  \
+    X(KW_BATCH_HEADER_KEY, "negative length of a header key")                                                         \
+    X(KW_BATCH_LEGACY_FIELD, "key or value goes past the end of its entry") /* magic 0 and 1 */                       \
+    X(KW_BATCH_CODEC, "unknown compression codec")                                                                    \
+    X(KW_BATCH_LEGACY_CODEC, "zstd is not a codec of magic 0 and 1")                                                  \
+    X(KW_BATCH_WRAPPER_NULL, "compressed wrapper without a value")                                                    \
+    X(KW_BATCH_WRAPPER_EMPTY, "compressed wrapper without an entry")                                                  \
+    X(KW_BATCH_NESTED, "compressed entry in a compressed wrapper")                                                    \
+    X(KW_BATCH_WRAPPER_OFFSET, "wrapper offset is below that of its last entry")                                      \
+    X(KW_BATCH_INNER, "invalid entry in a compressed wrapper") /* its length, its magic, or too small for it */
+
 typedef enum {
-    KW_BATCH_OK = 0,
-    KW_BATCH_TAIL,            /* the input ends inside the batch: the partial last batch of a fetch or a log */
-    KW_BATCH_LENGTH,          /* length below 14 or beyond any batch */
-    KW_BATCH_MAGIC,           /* magic not 0, 1 or 2 */
-    KW_BATCH_TOO_SMALL,       /* shorter than the header of its magic */
-    KW_BATCH_CRC,
-    KW_BATCH_COUNT_NEGATIVE,
-    KW_BATCH_COUNT_HIGH,      /* more records declared than the bytes can hold */
-    KW_BATCH_TRAILING,        /* bytes left behind the last record */
-    KW_BATCH_RECORD_LENGTH,   /* a record's length is negative or past the end of the batch */
-    KW_BATCH_RECORD,          /* a record's fields do not fill its length exactly */
-    KW_BATCH_HEADERS,         /* negative or impossible number of headers, or a header that does not fit */
-    KW_BATCH_HEADER_KEY,      /* header key with a negative length */
-    KW_BATCH_LEGACY_FIELD,    /* key or value of a magic 0 or 1 entry past its end */
-    KW_BATCH_CODEC,           /* unknown compression codec */
-    KW_BATCH_LEGACY_CODEC,    /* zstd in magic 0 or 1 */
-    KW_BATCH_WRAPPER_NULL,    /* compressed wrapper without a value */
-    KW_BATCH_WRAPPER_EMPTY,   /* compressed wrapper without an entry in it */
-    KW_BATCH_NESTED,          /* compressed entry in a compressed wrapper */
-    KW_BATCH_WRAPPER_OFFSET,  /* wrapper offset below that of its last entry */
-    KW_BATCH_INNER            /* an inner entry with a length below 14, a wrong magic, or too small for it */
+#define KW_CODE(code, reason) code,
+    KW_BATCH_STATUSES(KW_CODE)
+#undef KW_CODE
 } kw_batch_status;
 
-const char *kw_batch_reason(kw_batch_status status);
+static inline const char *kw_batch_reason(kw_batch_status status) {
+    switch (status) {
+#define KW_CASE(code, reason) case code: return reason;
+        KW_BATCH_STATUSES(KW_CASE)
+#undef KW_CASE
+    }
+    return "unknown error";
+}
 
 /* The header of one batch. Positions inside it count from its first byte. */
 typedef struct {
@@ -66,7 +78,7 @@ typedef struct {
     uint16_t attributes;
     int16_t producer_epoch;
     int8_t magic;
-    int8_t codec;             /* 0..7, as it stands in the attributes */
+    int8_t codec;             /* 0..7, as it is in the attributes */
     int8_t timestamp_type;
 } kw_batch;
 
@@ -89,12 +101,12 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
    after it; else 0. The length is read once: the input may be mutable. */
 uint32_t kw_batch_trusted_size(const uint8_t *data, size_t left);
 
-/* Magic 2: the heads of the next count records from block[*at..size). *at: moved behind them; on failure the byte of
+/* Magic 2: the heads of the next count records from block[*at..size). *at: moved after them; on failure the byte of
    the record that is bad. The last record of a batch must end at size: the caller checks it. */
 kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *batch,
                                 kw_record *records, uint32_t count);
 
-/* Magic 2: may count records stand in size bytes? */
+/* Magic 2: do count records fit into size bytes? */
 kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size);
 
 /* Magic 0, 1: the one entry of an uncompressed batch, or a wrapper's own key and value. */
@@ -117,7 +129,7 @@ typedef struct {
    on failure heads->at is the byte of what is bad. */
 kw_batch_status kw_heads_check(kw_heads *heads, kw_record *first, uint32_t room);
 
-/* The next heads, at most room; *count is 0 behind the last. Checked anew: the input may be mutable. */
+/* The next heads, at most room; *count is 0 after the last. Checked again: the input may be mutable. */
 kw_batch_status kw_heads_next(kw_heads *heads, kw_record *records, uint32_t room, uint32_t *count);
 
 /* One header of a record from block[*at..size): key and value spans, moves *at. Checked. */

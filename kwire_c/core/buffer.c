@@ -45,7 +45,8 @@ static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) { return (v
 static void unmap_pages(uint8_t *data, size_t room) { (void)room, free(data); }
 #endif
 
-/* Memory of *room bytes, rounded up there, that begins with the size bytes of data, which goes; NULL when it is short. */
+/* Memory of *room bytes, rounded up there, that begins with the size bytes of data, which is freed; NULL when it is
+   short. */
 static uint8_t *resize(uint8_t *data, size_t size, size_t from, size_t *room) {
     if (*room < LARGE) return realloc(data, *room);
     *room = (*room + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);

@@ -17,7 +17,7 @@ typedef struct {
 /* Room for need bytes in all, for wish bytes where memory allows; 0 when it is short. */
 int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish);
 
-/* Room for more bytes behind size; 0 when memory is short. */
+/* Room for more bytes after size; 0 when memory is short. */
 int kw_buffer_reserve(kw_buffer *buffer, size_t more);
 void kw_buffer_free(kw_buffer *buffer);
 

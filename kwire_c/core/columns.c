@@ -5,7 +5,7 @@
 #include "utf8.h"
 
 /* A batch is read in portions of about so many bytes, and at most so many records: read, copied and added to the
-   checksum by turns, so that fetching what comes next and writing back what is done go on behind the work. */
+   checksum by turns, so that fetching what comes next and writing back what is done go on after the work. */
 #define PORTION_BYTES 3072
 #define PORTION 256
 #define PORTION_LEAST 16
@@ -24,7 +24,7 @@ static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     return kw_buffer_grow(buffer, buffer->size + more, foreseen(columns, buffer->size + more, columns->done));
 }
 
-/* The same where more is a generous guess: what stands in the buffer tells the rate. */
+/* The same where more is a generous guess: what is in the buffer gives the rate. */
 static int reserve_at_rate(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
     size_t wish = buffer->size ? foreseen(columns, buffer->size, columns->done_before) : 0;
@@ -49,7 +49,7 @@ void kw_columns_free(kw_columns *columns) {
 #define WIDEST 32
 #define AHEAD 512 /* bytes between what is written and what the cache is asked for */
 
-/* Copies size bytes in blocks of width (a constant): both sides must have width bytes to spare behind. */
+/* Copies size bytes in blocks of width (a constant): both sides must have width bytes to spare after. */
 static inline __attribute__((always_inline)) void copy_wide(uint8_t *to, const uint8_t *from, int64_t size,
                                                             int64_t width) {
     do {
@@ -137,7 +137,7 @@ static copy_function *best_copy(void) { return copy_parts_16; }
 static kw_append_status append_copies(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                       uint32_t count, int value, const kw_place *place) {
     int64_t rows = columns->rows, bytes = place->block_size - records->key_at; /* no more are left in it */
-    /* rows are added only when all columns have room: what stands behind rows is written over */
+    /* rows are added only when all columns have room: what is after rows is written over */
     int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
     if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
     binary->data.size = (size_t)used;
@@ -225,7 +225,7 @@ static int append_header_part(kw_binary *binary, int64_t rows, const uint8_t *fr
 static kw_append_status append_headers(kw_columns *columns, const kw_record *records, uint32_t count,
                                        const kw_place *place) {
     int64_t rows = columns->header_rows;
-    /* a batch that failed behind its headers left them here: they go */
+    /* a batch that failed after its headers left them here: they go */
     if (!kw_buffer_reserve(&columns->header_lists, ((size_t)count + 2) * 4)) return KW_APPEND_MEMORY;
     columns->header_key.data.size = rows ? (size_t)((int32_t *)columns->header_key.spans.data)[rows] : 0;
     columns->header_value.data.size = rows ? (size_t)((int32_t *)columns->header_value.spans.data)[rows] : 0;
@@ -425,7 +425,7 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
         const int is_control = (batch->attributes & KW_ATTR_CONTROL) != 0;
         kw_checksum *crc32c = run->verify_crc && run->keep_at != run->at ? run->crc32c : NULL;
         if (crc32c && (batch->codec || is_control || run->window || run->ask)) {
-            /* what the header decides below, a sound one decides; of other batches it is checked as they are read */
+            /* what the header decides below, a valid one decides; of other batches it is checked as they are read */
             if (crc32c(0, data + KW_CHECKED_FROM, batch->size - KW_CHECKED_FROM) != batch->crc) {
                 run->status = KW_BATCH_CRC;
                 return KW_RUN_BAD;

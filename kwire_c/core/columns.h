@@ -28,7 +28,7 @@ typedef struct {
     int64_t rows, header_rows;
     int64_t max_bytes; /* of one column, before a new chunk is begun */
     uint64_t input_bytes, seen_bytes; /* of all inputs; of the batches appended so far */
-    double done_before, done;         /* bytes of input whose records stood here before this append; will after it */
+    double done_before, done;         /* bytes of input whose records were here before this append; will after it */
     kw_buffer fixed[KW_COL_FIXED];
     kw_binary key, value, header_key, header_value;
     kw_buffer header_lists;
@@ -41,7 +41,7 @@ typedef struct {
     const uint8_t *block;    /* what the record heads count from */
     uint32_t block_size;
     int32_t view_buffer;     /* index of the Arrow buffer that holds block */
-    uint64_t view_at;        /* byte of that buffer at which block begins; 2^30 and more: further buffers behind it */
+    uint64_t view_at;        /* byte of that buffer at which block begins; 2^30 and more: further buffers after it */
     int64_t position;        /* of the batch in its input */
     int32_t source;          /* number of the input */
 } kw_place;
@@ -61,7 +61,7 @@ kw_append_status kw_columns_append(kw_columns *columns, const kw_batch *batch, c
 /* CRC-32C, continued from value (0 to begin). */
 typedef uint32_t kw_checksum(uint32_t value, const uint8_t *data, size_t size);
 
-/* Appends the records of magic 2 that stand in place->block from byte `at` on; window: NULL for all; crc32c: NULL, or
+/* Appends the records of magic 2 in place->block from byte `at` on; window: NULL for all; crc32c: NULL, or
    the block is the whole batch and its checksum must hold. On anything but OK no row was added; KW_APPEND_BAD: *status
    and *where (byte of the block) say why. */
 kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *batch, const kw_place *place,
@@ -95,7 +95,7 @@ typedef struct {
     uint32_t where;
 } kw_run;
 
-/* Appends uncompressed batches of magic 2 from run->at on, until something else stands there. */
+/* Appends uncompressed batches of magic 2 from run->at on, until something else comes. */
 kw_run_status kw_columns_run(kw_columns *columns, kw_run *run);
 
 #endif

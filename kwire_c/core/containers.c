@@ -42,45 +42,45 @@ uint32_t kw_xxh32(const uint8_t *data, size_t size) {
 
 /* ---- lz4 ---- */
 
-kw_frame_status kw_lz4_open(kw_cursor *c, int any_checksum, kw_lz4_frame *frame) {
-    if (!kw_has(c, 6)) return KW_FRAME_SHORT;
+kw_container_status kw_lz4_open(kw_cursor *c, int any_checksum, kw_lz4_frame *frame) {
+    if (!kw_has(c, 6)) return KW_CONTAINER_SHORT;
     const uint8_t *p = c->at;
-    if (little32(p) != 0x184D2204u) return KW_FRAME_MAGIC;
+    if (little32(p) != 0x184D2204u) return KW_CONTAINER_MAGIC;
     int flags = p[4], size = p[5];
-    if (flags & 3) return KW_FRAME_RESERVED; /* bit 0: a dictionary, which Kafka takes as reserved */
-    if (flags >> 6 != 1) return KW_FRAME_VERSION;
-    if (!(flags & 0x20)) return KW_FRAME_DEPENDENT;
-    if (size & 0x8f) return KW_FRAME_RESERVED;
-    if (size < 0x40) return KW_FRAME_BLOCK_SIZE;
+    if (flags & 3) return KW_CONTAINER_RESERVED; /* bit 0: a dictionary, which Kafka takes as reserved */
+    if (flags >> 6 != 1) return KW_CONTAINER_VERSION;
+    if (!(flags & 0x20)) return KW_CONTAINER_DEPENDENT;
+    if (size & 0x8f) return KW_CONTAINER_RESERVED;
+    if (size < 0x40) return KW_CONTAINER_BLOCK_SIZE;
     int descriptor = flags & 8 ? 10 : 2; /* with the content's size, which nobody looks at */
-    if (!kw_has(c, 4 + descriptor + 1)) return KW_FRAME_SHORT;
+    if (!kw_has(c, 4 + descriptor + 1)) return KW_CONTAINER_SHORT;
     if (!any_checksum && p[4 + descriptor] != (kw_xxh32(p + 4, (size_t)descriptor) >> 8 & 0xff))
-        return KW_FRAME_HEADER_CHECKSUM;
+        return KW_CONTAINER_HEADER_CHECKSUM;
     frame->max_block = 1u << (2 * (size >> 4) + 8);
     frame->block_checksums = flags >> 4 & 1;
     frame->content_checksum = flags >> 2 & 1;
     c->at = p + 4 + descriptor + 1;
-    return KW_FRAME_OK;
+    return KW_CONTAINER_OK;
 }
 
-kw_frame_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block) {
-    if (!kw_has(c, 4)) return KW_FRAME_SHORT;
+kw_container_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block) {
+    if (!kw_has(c, 4)) return KW_CONTAINER_SHORT;
     uint32_t word = little32(c->at), size = word & 0x7fffffffu;
     c->at += 4;
-    if (size == 0) return frame->content_checksum && !kw_has(c, 4) ? KW_FRAME_SHORT : KW_FRAME_END;
-    if (size > frame->max_block) return KW_FRAME_BLOCK_SIZE;
-    if (!kw_has(c, size)) return KW_FRAME_SHORT;
+    if (size == 0) return frame->content_checksum && !kw_has(c, 4) ? KW_CONTAINER_SHORT : KW_CONTAINER_END;
+    if (size > frame->max_block) return KW_CONTAINER_BLOCK_SIZE;
+    if (!kw_has(c, size)) return KW_CONTAINER_SHORT;
     block->start = c->at;
     block->size = size;
     block->stored = word >> 31;
     c->at += size;
     if (frame->block_checksums) {
-        if (!kw_has(c, 4)) return KW_FRAME_SHORT;
-        if (little32(c->at) != kw_xxh32(block->start, size)) return KW_FRAME_BLOCK_CHECKSUM;
+        if (!kw_has(c, 4)) return KW_CONTAINER_SHORT;
+        if (little32(c->at) != kw_xxh32(block->start, size)) return KW_CONTAINER_BLOCK_CHECKSUM;
         c->at += 4;
     }
-    if (size == 1 && !block->stored && *block->start == 0) return KW_FRAME_END; /* no bytes in it: Kafka stops there */
-    return KW_FRAME_OK;
+    if (size == 1 && !block->stored && *block->start == 0) return KW_CONTAINER_END; /* no bytes: Kafka stops */
+    return KW_CONTAINER_OK;
 }
 
 /* ---- zstd ---- */
@@ -90,94 +90,97 @@ kw_frame_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_bloc
 #define ZSTD_BLOCK (128u * 1024)
 #define ZSTD_WINDOW ((1ull << 27) + 1) /* ZSTD_d_windowLogMax's default, which Kafka's streams keep */
 
-kw_frame_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame) {
+kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame) {
     static const uint8_t normal[4] = {0x28, 0xb5, 0x2f, 0xfd}, skipped[4] = {0x50, 0x2a, 0x4d, 0x18};
     frame->skippable = 0;
     frame->least = frame->most = 0;
-    if (!kw_has(c, 1)) return KW_FRAME_END;
+    if (!kw_has(c, 1)) return KW_CONTAINER_END;
     const uint8_t *p = c->at;
     size_t known = kw_has(c, 4) ? 4 : (size_t)(c->end - p);
     if (memcmp(p, normal, known) != 0) {
-        if ((p[0] & 0xf0) != 0x50 || memcmp(p + 1, skipped + 1, known - 1) != 0) return KW_FRAME_MAGIC;
+        if ((p[0] & 0xf0) != 0x50 || memcmp(p + 1, skipped + 1, known - 1) != 0) return KW_CONTAINER_MAGIC;
         frame->skippable = 1;
-        if (!kw_has(c, 8) || !kw_has(c, 8 + (int64_t)little32(p + 4))) return KW_FRAME_SHORT;
+        if (!kw_has(c, 8) || !kw_has(c, 8 + (int64_t)little32(p + 4))) return KW_CONTAINER_SHORT;
         c->at = p + 8 + little32(p + 4);
-        return KW_FRAME_OK;
+        return KW_CONTAINER_OK;
     }
-    if (!kw_has(c, 5)) return KW_FRAME_SHORT;
+    if (!kw_has(c, 5)) return KW_CONTAINER_SHORT;
     int flags = p[4], single = flags >> 5 & 1, dictionary = (1 << (flags & 3)) >> 1;
     int stated = flags >> 6 ? 1 << (flags >> 6) : single;
     int header = 5 + !single + dictionary + stated;
-    if (!kw_has(c, header)) return KW_FRAME_SHORT;
-    if (flags & 8) return KW_FRAME_RESERVED;
+    if (!kw_has(c, header)) return KW_CONTAINER_SHORT;
+    if (flags & 8) return KW_CONTAINER_RESERVED;
     const uint8_t *q = p + header - stated;
     uint64_t content = stated == 8 ? little64(q) : stated == 4 ? little32(q) : stated == 2 ? little16(q) + 256
                        : stated ? *q : 0;
     uint64_t window = single ? content : ((1ull << 10) + ((uint64_t)(p[5] & 7) << 7)) << (p[5] >> 3);
-    if (window > ZSTD_WINDOW) return KW_FRAME_WINDOW;
+    if (window > ZSTD_WINDOW) return KW_CONTAINER_WINDOW;
     uint32_t largest = window < ZSTD_BLOCK ? (uint32_t)window : ZSTD_BLOCK;
     c->at = p + header;
     int plain = 1; /* no block is compressed */
     for (int last = 0; !last;) {
-        if (!kw_has(c, 3)) return KW_FRAME_SHORT;
+        if (!kw_has(c, 3)) return KW_CONTAINER_SHORT;
         uint32_t word = little24(c->at), kind = word >> 1 & 3, size = word >> 3;
         last = word & 1;
-        if (kind == 3) return KW_FRAME_RESERVED;
+        if (kind == 3) return KW_CONTAINER_RESERVED;
         int64_t held = kind == 1 ? 1 : size; /* kind 1: one byte, repeated */
-        if (size > largest || held > largest) return KW_FRAME_BLOCK_SIZE;
+        if (size > largest || held > largest) return KW_CONTAINER_BLOCK_SIZE;
         plain &= kind < 2;
         frame->most += kind < 2 ? size : largest;
         frame->least += kind < 2 ? size : 0;
-        if (!kw_has(c, 3 + held)) return KW_FRAME_SHORT;
+        if (!kw_has(c, 3 + held)) return KW_CONTAINER_SHORT;
         c->at += 3 + held;
     }
     if (flags & 4) {
-        if (!kw_has(c, 4)) return KW_FRAME_SHORT;
+        if (!kw_has(c, 4)) return KW_CONTAINER_SHORT;
         plain &= little32(c->at) == ZSTD_EMPTY;
         c->at += 4;
     }
     if (stated) {
-        if (content < frame->least || content > frame->most) return KW_FRAME_CONTENT_SIZE;
+        if (content < frame->least || content > frame->most) return KW_CONTAINER_CONTENT_SIZE;
         frame->least = frame->most = content;
     }
-    /* the library would take microseconds for each of the hundred thousand that stand in a megabyte */
+    /* the library would take microseconds for each of the hundred thousand in a megabyte */
     frame->skippable = plain && !dictionary && frame->most == 0;
-    return KW_FRAME_OK;
+    return KW_CONTAINER_OK;
 }
 
 /* ---- snappy ---- */
 
 static const uint8_t xerial[8] = {0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0};
 
-kw_frame_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared) {
+kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared) {
     kw_cursor c;
     kw_cursor_set(&c, data, size);
     *declared = 0;
     /* the best copy makes 64 bytes of 3; Java keeps the size in an int */
     if (kw_read_uvarint32(&c, declared) != KW_OK || *declared > 0x7fffffffu || *declared / 22 > size)
-        return KW_FRAME_DECLARED;
-    return KW_FRAME_OK;
+        return KW_CONTAINER_DECLARED;
+    return KW_CONTAINER_OK;
 }
 
 int kw_xerial_is(const uint8_t *data, size_t size) {
     return size >= 16 && memcmp(data, xerial, 8) == 0; /* the first header's versions are not looked at */
 }
 
-kw_frame_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size, uint32_t *declared) {
+kw_container_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size,
+                                   uint32_t *declared) {
     for (;;) {
-        if (!kw_has(c, 4)) return KW_FRAME_END; /* fewer bytes end the stream without a word, as in Java */
+        if (!kw_has(c, 4)) return KW_CONTAINER_END; /* fewer bytes end the stream without a word, as in Java */
         if (memcmp(c->at, xerial, 4) != 0) break;
-        if (!kw_has(c, 16)) return KW_FRAME_SHORT;
+        if (!kw_has(c, 16)) return KW_CONTAINER_SHORT;
         if (memcmp(c->at, xerial, 8) == 0) { /* concatenated streams */
-            if ((int32_t)kw_load32(c->at + 8) < 1) return KW_FRAME_VERSION;
+            if ((int32_t)kw_load32(c->at + 8) < 1) return KW_CONTAINER_VERSION;
         } else if (given == 0) {
-            return KW_FRAME_END; /* what only begins like a header ends SnappyInputStream's read: the end where it */
-        }                        /* gave nothing yet, else the next read goes on behind it */
+            /* what only begins like a header ends SnappyInputStream's read: the end where it gave nothing yet, else the
+               next read goes on after it */
+            return KW_CONTAINER_END;
+        }
         c->at += 16;
     }
     *size = kw_load32(c->at);
-    if (*size > 512u * 1024 * 1024) return KW_FRAME_BLOCK_SIZE; /* negative ones too */
-    if (!kw_has(c, 4 + (int64_t)*size)) return KW_FRAME_SHORT;
+    if (*size > 512u * 1024 * 1024) return KW_CONTAINER_BLOCK_SIZE; /* negative ones too */
+    if (!kw_has(c, 4 + (int64_t)*size)) return KW_CONTAINER_SHORT;
     *block = c->at + 4;
     c->at += 4 + *size;
     return kw_snappy_declared(*block, *size, declared);

@@ -30,7 +30,7 @@ static inline void kw_cursor_set(kw_cursor *c, const uint8_t *data, size_t size)
 
 /* The one bounds check: are there n more bytes? Safe for any n, negative too. */
 static inline int kw_has(const kw_cursor *c, int64_t n) {
-#ifdef KWIRE_PLANT /* looks at the byte behind the end, for nothing: tests build this, only the sanitisers see it */
+#ifdef KWIRE_PLANT /* looks at the byte after the end, for nothing: tests build this, only the sanitisers see it */
     if (n > 0 && n == c->end - c->at) (void)*(const volatile uint8_t *)c->end;
 #endif
     return !(n < 0 || n > c->end - c->at);

@@ -4,7 +4,7 @@
 #include "batch.h"
 #include "cursor.h"
 
-/* Bytes of the batch whose header begins at the cursor, 0 where no sound header stands there. */
+/* Bytes of the batch whose header begins at the cursor, 0 where there is no valid header. */
 static uint64_t header_size(const kw_cursor *c) {
     static const uint32_t smallest[3] = {26, 34, KW_HEADER_V2};
     if (!kw_has(c, KW_HEADER_TO_MAGIC)) return 0;
@@ -34,7 +34,7 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
 }
 
 size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t from, size_t stop) {
-    kw_cursor c, behind;
+    kw_cursor c, after;
     kw_cursor_set(&c, data, size);
     for (size_t at = from; at < stop; at++) {
         c.at = data + at;
@@ -46,9 +46,9 @@ size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t fr
         }
         if (c.at[0] > 0x7f || batch > left - at) continue;
         if (kw_has(&c, (int64_t)batch + KW_HEADER_TO_MAGIC)) {
-            behind = c;
-            behind.at += batch;
-            if (header_size(&behind) == 0 && (kw_load64(behind.at) | kw_load64(behind.at + 8) | behind.at[16])) continue;
+            after = c;
+            after.at += batch;
+            if (header_size(&after) == 0 && (kw_load64(after.at) | kw_load64(after.at + 8) | after.at[16])) continue;
         }
         return at;
     }

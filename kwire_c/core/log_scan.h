@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole batches from data on: *end is the byte behind them, *last the first byte of the last one. Ends before a
-   header that is unsound or a batch that is not all there, at or behind stop, or when `rows` rows are reached (0: no
+/* The whole batches from data on: *end is the byte after them, *last the first byte of the last one. Ends before a
+   header that is invalid or a batch that is not all there, at or after stop, or when `rows` rows are reached (0: no
    limit; a compressed wrapper of magic 0 or 1 counts as 100). */
 void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last);
 
-/* The first byte in [from, stop) at which a header may stand: length, magic and size agree, the batch ends at or before
-   `left` bytes from data on (the end of the file), and where the byte behind it is in view a header or zeros may stand
+/* The first byte in [from, stop) at which a header may begin: length, magic and size agree, the batch ends at or before
+   `left` bytes from data on (the end of the file), and where the byte after it is in view a header or zeros may be
    there too. size: bytes in view. stop where there is none. */
 size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t from, size_t stop);
 

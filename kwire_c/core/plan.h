@@ -30,7 +30,7 @@ typedef struct kw_field {
     uint8_t ignorable;
     int16_t first, last;     /* versions that have it */
     int16_t null_first, null_last;
-    uint32_t at;             /* where it stands in the instance */
+    uint32_t at;             /* where it is in the instance */
     int64_t number;          /* default of numbers */
     void *fallback;          /* PyObject: default of objects; NULL: an instance of cls, made when looked at */
     kw_class *cls;           /* of a struct, or of an array's elements */
@@ -82,25 +82,45 @@ struct kw_plan {
     uint8_t flexible;
 };
 
-/* Why a walk failed; KW_OK..KW_OVERLONG as in cursor.h. */
+/* Why a walk over a message failed, beside KW_SHORT to KW_OVERLONG of cursor.h: each with its reason, in which {number}
+   is kw_failure's number and {left} the bytes that were left. */
+#define KW_READ_ERRORS(X)                                                                  \
+    X(KW_NEGATIVE, "negative length {number}") /* strict: other than -1 */                 \
+    X(KW_NULL, "null in a field that is not nullable in this version")                     \
+    X(KW_STRING_LONG, "string of {number} bytes exceeds 32767")                            \
+    X(KW_BAD_BOOL, "bool byte {number} is neither 0 nor 1")                                \
+    X(KW_BAD_UTF8, "invalid UTF-8")                                                        \
+    X(KW_BAD_MARK, "null marker {number} is neither -1 nor 1") /* strict */                \
+    X(KW_COUNT, "array of {number} elements exceeds the {left} bytes remaining")           \
+    X(KW_TAG_ORDER, "tags out of order: {number}")                                         \
+    X(KW_TAG_TWICE, "duplicate tag {number}")                                              \
+    X(KW_TAG_SIZE, "tagged field does not have its declared size of {number} bytes")       \
+    X(KW_TAG_DEFAULT, "tag {number} is present with its default value")                    \
+    X(KW_TAG_FOREIGN, "tag {number} is not valid in this version")                         \
+    X(KW_TAG_COUNT, "{number} tagged fields exceed the {left} bytes remaining")            \
+    X(KW_TRAILING, "{number} bytes remaining after the message")                           \
+    X(KW_TAG_VALUE, "invalid tag number {number}") /* strict */
+
 typedef enum {
-    KW_NEGATIVE = 16,   /* strict: a negative length other than -1 */
-    KW_NULL,            /* null where the version allows none */
-    KW_STRING_LONG,
-    KW_BAD_BOOL,
-    KW_BAD_UTF8,
-    KW_BAD_MARK,        /* strict: a null mark other than -1 and 1 */
-    KW_COUNT,           /* more elements than bytes could hold */
-    KW_TAG_ORDER,
-    KW_TAG_TWICE,
-    KW_TAG_SIZE,
-    KW_TAG_DEFAULT,
-    KW_TAG_FOREIGN,
-    KW_TAG_COUNT,
-    KW_TRAILING,
-    KW_TAG_VALUE,       /* strict: no tag number */
-    KW_PYTHON           /* a Python exception is set */
+    KW_BEFORE_READ_ERRORS = KW_OVERLONG,
+#define KW_CODE(code, reason) code,
+    KW_READ_ERRORS(KW_CODE)
+#undef KW_CODE
+    KW_PYTHON /* a Python exception is set */
 } kw_why;
+
+/* The text of a failure's code, for str.format. */
+static inline const char *kw_why_reason(int why) {
+    switch (why) {
+    case KW_SHORT: return "{number} bytes needed, {left} remaining";
+    case KW_VARINT_LONG: return "varint longer than 5 bytes";
+    case KW_OVERLONG: return "overlong varint";
+#define KW_CASE(code, reason) case code: return reason;
+    KW_READ_ERRORS(KW_CASE)
+#undef KW_CASE
+    }
+    return "unknown error";
+}
 
 typedef struct kw_piece {
     const kw_field *field;

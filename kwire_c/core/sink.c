@@ -105,7 +105,7 @@ static int add_default(kw_sink *s) {
     return status == KW_DONE ? mark(s, 1, 1) : status;
 }
 
-/* A row of one column, so many times behind another of its shape. */
+/* A row of one column, so many times after another of its shape. */
 static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
     int width = kw_width[from->kind];
     const uint8_t *value = from->values.data + row * width;
@@ -253,7 +253,7 @@ static int make_room(const kw_route *route, int64_t walks) {
 /* Rows of a string or list up to the one that is written now. */
 static inline int64_t rows_so_far(const kw_step *step) { return step->ends - (int32_t *)step->sink->offsets.data - 1; }
 
-/* A row of a string or list that ends there. Whether there is an end for so many is asked behind the last one. */
+/* A row of a string or list that ends there. Whether there is an end for so many is asked after the last one. */
 static inline int put_row(kw_step *step, size_t end) {
     if (KW_UNLIKELY(step->sink->valid.size)) {
         step->sink->rows = rows_so_far(step);
@@ -392,12 +392,12 @@ static inline const uint8_t *guess_array(const uint8_t *at, const uint8_t *end, 
         if (step->sink == NULL) return at + step->last_size;
         return taken(at + step->last_size, status, put_numbers(step, at + 1, step->last_size - 1, end));
     }
-    const uint8_t *behind = walk_array(at, end, step, status);
-    if (behind && *at && *at < 0x80) {
+    const uint8_t *after = walk_array(at, end, step, status);
+    if (after && *at && *at < 0x80) {
         step->last_length = *at;
-        step->last_size = (uint32_t)(behind - at);
+        step->last_size = (uint32_t)(after - at);
     }
-    return behind;
+    return after;
 }
 
 static const uint8_t *walk_struct(const uint8_t *at, const uint8_t *end, const kw_step *step, int *status) {

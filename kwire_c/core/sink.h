@@ -12,7 +12,7 @@ typedef struct kw_sink {
     uint8_t default_null;
     uint16_t n_children;
     int64_t rows, nulls, most; /* most: rows of a list's child, bytes of strings */
-    int64_t *room;           /* bytes that this and other sinks may still take in all, -1 once that was too little; or NULL */
+    int64_t *room;           /* bytes that all sinks may still take, -1 once that was too little; or NULL */
     kw_buffer values;        /* numbers, or the bytes of strings */
     kw_buffer offsets;       /* int32: where rows of strings and lists end */
     kw_buffer valid;         /* empty: every row is there */
@@ -32,7 +32,7 @@ typedef struct kw_step {
     const kw_op *op;
     kw_sink *sink;           /* NULL where nobody wants the column */
     int32_t *ends;           /* of a string or list: where the row's end goes */
-    uint8_t *first, *to, *limit; /* of an array of numbers: its first one, where the next one goes, the end of the room */
+    uint8_t *first, *to, *limit; /* of an array of numbers: its first, where the next goes, the end */
     struct kw_route *below;  /* of structs and arrays of structs */
     kw_pick *picks;          /* of a run */
     uint16_t n_picks;

@@ -75,7 +75,7 @@ def test_frames(run: Any) -> None:
     (("decode", "FindCoordinatorRequest", "3", "/no/such/file"), b"", 2, "/no/such/file"),
     (("encode", "FindCoordinatorRequest", "3"), b'\n{"key": 5, "keyType": 1}', 1, "line 2: FindCoordinatorRequest v3"),
     (("encode", "FindCoordinatorRequest", "3"), b'{"key"', 1, "no JSON"),
-    (("frame",), b"0003", 1, "need 4 bytes"),
+    (("frame",), b"0003", 1, "4 bytes needed"),
     (("frame", "--from", "raw"), b"\0\0\0\5a", 1, "5 bytes are left"),
     (("frame", "--api", "Fetch"), b"", 2, "--version"),
 ])

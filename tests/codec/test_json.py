@@ -40,10 +40,10 @@ WHOLE = {
     (Fetch, {"topics": [{"topicId": 5, "partitions": []}]}, ".topics[0].topic_id", "uuid, got int"),
     (Fetch, {"replicaState": []}, ".replica_state", "an object, got list"),
     (Fetch, {"_unknownTags": []}, "._unknownTags", "an object, got list"),
-    (Fetch, {"_unknownTags": {"x": ""}}, "._unknownTags", "no tag number"),
-    (Fetch, {"_unknownTags": {"-1": ""}}, "._unknownTags", "no tag number"),
-    (Fetch, {"_unknownTags": {"\u0663": ""}}, "._unknownTags", "no tag number"),
-    (Fetch, {"_unknownTags": {"2147483648": ""}}, "._unknownTags", "no tag number"),
+    (Fetch, {"_unknownTags": {"x": ""}}, "._unknownTags", "invalid tag number"),
+    (Fetch, {"_unknownTags": {"-1": ""}}, "._unknownTags", "invalid tag number"),
+    (Fetch, {"_unknownTags": {"\u0663": ""}}, "._unknownTags", "invalid tag number"),
+    (Fetch, {"_unknownTags": {"2147483648": ""}}, "._unknownTags", "invalid tag number"),
     (Fetch, {"_unknownTags": {"9": "?"}}, "._unknownTags.9", "base64"),
     (Fetch, {"_unknownTags": {"9": b""}}, "._unknownTags.9", "base64, got bytes"),
     (Directories, {"offlineLogDirs": ["x"]}, ".offline_log_dirs[0]", "uuid"),
@@ -96,7 +96,7 @@ def test_messages_that_have_no_json() -> None:
     with pytest.raises(kwire.EncodeError, match=r"expected FetchRequest\.FetchPartition, got int") as caught:
         kwire.to_json(fetch, 12)
     assert caught.value.path == ".topics[0].partitions[0]"
-    with pytest.raises(kwire.EncodeError, match="null where the version allows none") as caught:
+    with pytest.raises(kwire.EncodeError, match="null in a field that is not nullable in this version") as caught:
         kwire.to_json(messages.MetadataRequest(topics=None), 0)
     assert caught.value.path == ".topics"
     with pytest.raises(kwire.EncodeError, match="lacks this field") as caught:

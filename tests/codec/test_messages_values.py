@@ -143,7 +143,7 @@ def test_what_only_says_that_it_is_a_uuid() -> None:
 
 
 @pytest.mark.parametrize("tags,reason", [
-    ({"a": b""}, "no tag number"), ({-1: b""}, "no tag number"), ({1 << 31: b""}, "no tag number"),
+    ({"a": b""}, "invalid tag number"), ({-1: b""}, "invalid tag number"), ({1 << 31: b""}, "invalid tag number"),
     ({9: "x"}, "expected bytes, got str"), ({0: b"\1"}, "is a known one"),
 ])
 def test_unknown_tags_changed_behind_the_setter(tags: dict[Any, Any], reason: str) -> None:
@@ -171,7 +171,7 @@ def test_tags_that_were_read_out_of_order_are_not_written() -> None:
     with pytest.raises(kwire.DecodeError):
         kwire.decode("ApiVersionsRequest", 3, data)
     lenient = kwire.decode("ApiVersionsRequest", 3, data, lenient=True)
-    with pytest.raises(kwire.EncodeError, match="tag 20 was read behind 21"):
+    with pytest.raises(kwire.EncodeError, match="tags out of order: 20 was read after 21"):
         kwire.encode(lenient, 3)
     assert lenient.unknown_tags == {21: b"b", 20: b"a"}
     assert kwire.encode(lenient, 3) == b"\1\1\2\x14\1a\x15\1b"  # as a dict they have no order
@@ -196,6 +196,6 @@ def test_bytes_that_no_length_can_tell() -> None:
     with mmap.mmap(-1, (1 << 31) - 1) as pages, memoryview(pages) as view:
         message = messages.SaslAuthenticateRequest(auth_bytes=view)
         for version in (0, 2):
-            with pytest.raises(kwire.EncodeError, match="2147483647 bytes are more than a field can hold"):
+            with pytest.raises(kwire.EncodeError, match="2147483647 bytes exceed what a field can hold"):
                 kwire.encode(message, version)
         del message

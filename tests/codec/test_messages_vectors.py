@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from typing import Any
 
@@ -14,7 +15,15 @@ from tests.codec import vectors
 
 
 def test_all_vectors_are_there() -> None:
-    assert sum(1 for name in vectors.KINDS for _ in vectors.lines(name)) == 8112
+    """Every version of every API of the releases has a vector (3.9.1's are those that 4.3.0 has no more)."""
+    there = {
+        (schema.canonical(vector["message"]), vector["version"])
+        for name in vectors.KINDS for vector in vectors.lines(name) if vector["kind"] == "default"
+    }  # fmt: skip
+    for release in vectors.RELEASES:
+        rows = json.loads((vectors.FOLDER / f"versions-{release}.json").read_text())["messages"]
+        wanted = {(schema.canonical(row["name"]), v) for row in rows for v in range(row["lowest"], row["highest"] + 1)}
+        assert {(name, v) for name, v in wanted if name.endswith(("Request", "Response"))} <= there, release
 
 
 @pytest.mark.quick

@@ -90,7 +90,7 @@ def test_other_columns_give_numpy_objects_and_no_buffer(data, views):
     assert columns["key"].to_numpy().tolist() == [b"k0", None, b""] * 2
     assert columns["value"].to_numpy().tolist() == [b"value of some length", b"x", None] * 2
     assert columns["headers"].to_numpy().tolist() == [(("h", b"1"), ("n", None)), (), (("", b""),)] * 2
-    with pytest.raises(BufferError, match="'value' is no single fixed-width buffer"):
+    with pytest.raises(BufferError, match="'value' is not a single fixed-width buffer"):
         memoryview(columns["value"])
     assert columns["value"].null_count == columns["key"].null_count == 2
     assert pyarrow.array(columns["value"]).type == (pyarrow.binary_view() if views else pyarrow.binary())

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.quick
 
 def test_framed_vectors() -> None:
     seen = set()
-    for name in ("messages-4.3.0-metadata.jsonl.gz", "messages-4.3.0-coordinator.jsonl.gz"):
-        for vector in vectors.lines(name):
+    for name in (name for name in vectors.KINDS if name.endswith(("-metadata.jsonl.gz", "-coordinator.jsonl.gz"))):
+        for vector in vectors.with_this_layout(name):
             if "framedHex" not in vector:
                 continue
             frame, version, serde = bytes.fromhex(vector["framedHex"]), vector["version"], vector["frame"]["serde"]

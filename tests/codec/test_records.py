@@ -55,9 +55,9 @@ def test_offsets_of_records_without_one_go_on() -> None:
 @pytest.mark.parametrize("records,options,path,reason", [
     ([(1 << 63, None, b"")], {}, "records[0].timestamp", "64 bits"),
     ([(0, None, b""), (0, b"")], {}, "records[1]", "not 2 values"),
-    ([Record(5), Record(5)], {}, "records[1].offset", "does not rise above 5"),
+    ([Record(5), Record(5)], {}, "records[1].offset", "is not above 5"),
     ([Record(1 << 40)], {"last_offset": 0}, "records[0].offset", "too far from the base offset"),
-    ([(0, None, b"", [("\ud800", b"")])], {}, "records[0].headers", "no valid text"),
+    ([(0, None, b"", [("\ud800", b"")])], {}, "records[0].headers", "not valid text"),
     ([(0, None, b"", [("h", b"")])], {"magic": 1}, "records[0].headers", "magic 1 has no headers"),
     ([], {"magic": 0}, "records", "no empty batches"),
     ([], {"base_offset": 1 << 63}, "base_offset", "not between"),
@@ -199,7 +199,7 @@ def test_sizes_of_all_lengths() -> None:
 @pytest.mark.parametrize("position", [-1, 2**63 - 1, 2**63, -(2**63) - 1, 10**5000], ids=int.bit_length)
 def test_positions_that_no_file_has(position: int) -> None:
     near = max(min(position, 2**63 - 1), -(2**63))  # Python refuses to write the longest
-    with pytest.raises(kwire.DecodeError, match=f"position {near} is no byte of a file"):
+    with pytest.raises(kwire.DecodeError, match=f"invalid file position {near}"):
         kwire.read_batches(kwire.build_batch([(0, None, b"v")]), position=position)
 
 

@@ -52,7 +52,8 @@ def test_not_of_another_processor_or_python(wheel: Path, contents: Contents) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["kwire_c/core/batch.c", "kwire_c/core/batch.h", "kwire_c/record_batch.pyx", "kwire_c/record_batch.pxd", "tests/a.py"]
+    "name",
+    ["kwire_c/core/batch.c", "kwire_c/core/batch.h", "kwire_c/record_batch.pyx", "kwire_c/core.pxd", "tests/a.py"],
 )
 def test_what_should_not_be_in_it(contents: Contents, name: str) -> None:
     assert inspection.files({*contents, name}, HERE) == [f"{name} should not be in it"]

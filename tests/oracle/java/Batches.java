@@ -239,20 +239,32 @@ public class Batches {
     }
 
     /** What the log cleaner would leave: {"hex", "keep": [offsets], "horizon"}. */
-    static ObjectNode compact(JsonNode ask) {
+    static ObjectNode compact(JsonNode ask) throws Exception {
         java.util.Set<Long> keep = new java.util.HashSet<>();
         for (JsonNode n : ask.get("keep")) keep.add(n.asLong());
         long horizon = number(ask, "horizon", -1);
         ByteBuffer target = ByteBuffer.allocate(1 << 20);
         MemoryRecords records = MemoryRecords.readableRecords(ByteBuffer.wrap(Oracle.unhex(ask.get("hex").asText())));
-        MemoryRecords.FilterResult result = records.filterTo(new MemoryRecords.RecordFilter(0, horizon) {
+        MemoryRecords.RecordFilter filter = new MemoryRecords.RecordFilter(0, horizon) {
             @Override protected BatchRetentionResult checkBatchRetention(RecordBatch batch) {
                 return new BatchRetentionResult(batch.magic() < 2 ? BatchRetention.DELETE_EMPTY : BatchRetention.RETAIN_EMPTY, horizon >= 0);
             }
             @Override protected boolean shouldRetainRecord(RecordBatch batch, Record record) {
                 return keep.contains(record.offset());
             }
-        }, target, BufferSupplier.NO_CACHING, Integer.MAX_VALUE);
+        };
+        MemoryRecords.FilterResult result = null;
+        for (java.lang.reflect.Method method : MemoryRecords.class.getMethods()) {      // its arguments differ between releases
+            if (!method.getName().equals("filterTo")) continue;
+            Object[] arguments = new Object[method.getParameterCount()];
+            for (int i = 0; i < arguments.length; i++) {
+                Class<?> type = method.getParameterTypes()[i];
+                arguments[i] = type == ByteBuffer.class ? target : type == int.class ? (Object) Integer.MAX_VALUE
+                        : type == BufferSupplier.class ? BufferSupplier.NO_CACHING : type.isInstance(filter) ? filter
+                        : new org.apache.kafka.common.TopicPartition("topic", 0);
+            }
+            result = (MemoryRecords.FilterResult) method.invoke(records, arguments);
+        }
         ByteBuffer out = result.outputBuffer().duplicate();
         out.flip();
         byte[] bytes = new byte[out.remaining()];

@@ -1,0 +1,135 @@
+"""Kafka's own classes of any release since 2.8 in one Java process: KafkaClasses("3.3.2").ask("decode", ...)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.oracle.kafka import HERE as ORACLE
+from tests.upstream import maven, releases
+from tests.upstream.facts import jars, schemas
+from tests.upstream.places import cache
+
+JAVA = Path(__file__).parent / "vectors" / "java"
+HEAP = "512m"
+AT_ONCE = 200  # questions in one line
+NO_LOGGER = releases.dependency("org.slf4j", "slf4j-nop", "1.7.36")
+
+
+def modules(release: str) -> list[str]:
+    """The modules with messages: all but Streams, and the broker, whose messages have no JSON converter."""
+    number = release_number(release)
+    return [name for name, since in jars.MODULES.items() if number >= since and name != "kafka-streams"]
+
+
+def class_path(release: str) -> str:
+    """The jars of a release and what they need."""
+    place = cache() / "poms" / f"classes-{release}.xml"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(pom(release, modules(release)))
+    try:
+        return maven.classpath(place)
+    except maven.MissingTool:
+        found, missing = jars.resolve(release)  # names the release that is not there
+        if not missing:
+            raise
+        place.write_text(pom(release, [name for name in modules(release) if name in found]))
+        return maven.classpath(place)
+
+
+def own_jars(release: str, path: str) -> dict[str, Path]:
+    """Module -> jar of the release's own among a class path."""
+    found = (Path(jar) for jar in path.split(os.pathsep))
+    own = ((jar.name.removesuffix(f"-{release}.jar"), jar) for jar in found if jar.name.endswith(f"-{release}.jar"))
+    return {name: jar for name, jar in own if name.startswith("kafka-") and name != "kafka-streams"}
+
+
+def pom(release: str, names: Iterable[str]) -> str:
+    """A pom with modules of a release and what they need."""
+    rows = [releases.dependency("org.apache.kafka", name, release) for name in sorted(names)]
+    return releases.POM.format(release=f"classes-{release}", dependencies="\n".join([*rows, NO_LOGGER]))
+
+
+def for_release(source: str, classes: set[str]) -> str:
+    """Java source with each import of Kafka's that the release lacks taken from the package it was in before."""
+
+    def older(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.replace(".", "/") + ".class" in classes:
+            return match[0]
+        return match[0].replace(".internal.", ".").replace(".internals.", ".")
+
+    return re.sub(r"^import (org\.apache\.kafka\.[\w.]+);", older, source, flags=re.MULTILINE)
+
+
+class KafkaClasses:
+    """One Java process of a release. Commands: those of tests/oracle/java and of tools/vectors/java/Vectors.java.
+
+    schemas: message name -> its schema in the form of kwire/schema, as the release's own jars have it;
+    folders: message name -> the folder of kwire/schema it belongs to; has_batches: whether batches can be asked too.
+    """
+
+    def __init__(self, release: str) -> None:
+        self.release = release
+        path = class_path(release)
+        read = schemas.read_jars(own_jars(release, path))
+        self.folders = {name: folder for name, (folder, _) in read.items()}
+        self.schemas = {name: schema for name, (_, schema) in read.items()}
+        self.has_batches = release_number(release) >= (3, 9)
+        sources = [ORACLE / "java" / "Oracle.java", ORACLE / "java" / "Messages.java", JAVA / "Vectors.java"]
+        if self.has_batches:
+            sources.append(self._batches(path))
+        classes = maven.compiled(sources, path, f"vectors-{release}")
+        self._process = subprocess.Popen(
+            [maven.java(), f"-Xmx{HEAP}", "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+             os.pathsep.join([str(classes), path]), "Vectors"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
+        )  # fmt: skip
+
+    def _batches(self, path: str) -> Path:
+        """The oracle's Batches.java, written for the newest release, as this one needs it."""
+        with zipfile.ZipFile(own_jars(self.release, path)["kafka-clients"]) as jar:
+            text = for_release((ORACLE / "java" / "Batches.java").read_text(), set(jar.namelist()))
+        folder = cache() / "sources" / self.release
+        folder.mkdir(parents=True, exist_ok=True)
+        place = folder / "Batches.java"
+        place.write_text(text)
+        return place
+
+    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Sends one command; its answer, {"error": "class: text"} where Kafka's classes threw."""
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the Java process of Kafka {self.release} ended with {process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def many(self, asks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Sends commands ({"do": ..., ...}), many in a line; their answers in order."""
+        waiting = list(asks)
+        for at in range(0, len(waiting), AT_ONCE):
+            yield from self.ask("many", asks=waiting[at : at + AT_ONCE])["answers"]
+
+    def __enter__(self) -> KafkaClasses:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+        self._process.stdout.close()
+
+
+def release_number(release: str) -> tuple[int, ...]:
+    """ "3.3.2" -> (3, 3, 2)."""
+    return tuple(int(part) for part in re.findall(r"\d+", release))
