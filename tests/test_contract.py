@@ -1,0 +1,49 @@
+"""What lint-imports does not see: the imports and cimports of kwire_c's Cython, held to an order as the rooms are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.quick, pytest.mark.checkout]
+
+FOLDER = Path(__file__).parents[1] / "kwire_c"
+LAYERS = (  # from the bottom up: a module imports from layers below its own
+    ("core", "printable"),
+    ("errors", "codecs", "hooks", "crc32c"),
+    ("integers", "utf8"),
+    ("message_class", "varint", "arrow"),
+    ("plan", "record_batch"),
+    ("decode", "encode", "json", "containers", "batch_builder"),
+    ("columns",),
+    ("log_scan",),
+)
+IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+([\w ,]*)|c?import[ \t]+([\w.]+))", re.M)
+
+
+def imported() -> dict[str, set[str]]:
+    """Module of kwire_c -> the modules of kwire and kwire_c that its sources name."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((*FOLDER.glob("*.py"), *FOLDER.glob("*.pyx"), *FOLDER.glob("*.pxd"))):
+        modules = found.setdefault(path.stem, set())
+        for package, names, module in IMPORT.findall(path.read_text(encoding="utf-8")):
+            if package == "kwire_c":
+                modules.update(f"kwire_c.{name.strip().split(' ')[0]}" for name in names.split(","))
+            modules.add(package or module)
+    return {
+        name: {module for module in modules if module.startswith(("kwire.", "kwire_c.")) or module == "kwire"}
+        for name, modules in found.items()
+        if name != "__init__"
+    }
+
+
+def test_kwire_c_imports_only_what_stands_below() -> None:
+    level = {f"kwire_c.{name}": number for number, names in enumerate(LAYERS) for name in names}
+    modules = imported()
+    assert {f"kwire_c.{name}" for name in modules} == set(level)
+    for name, others in modules.items():
+        for other in others - {f"kwire_c.{name}"}:
+            assert other in level, f"kwire_c.{name} imports {other}"
+            assert level[other] < level[f"kwire_c.{name}"], f"kwire_c.{name} imports {other}, which is not below it"
