@@ -12,6 +12,24 @@ from kwire_c.codecs import codec_name
 from kwire_c.crc32c import crc32c
 from kwire_c.errors import CorruptBatchError, DecodeError
 from kwire_c.log_scan import find_header, hop
+from kwire_c.record_batch import (
+    ATTRIBUTES_OFFSET,
+    BATCH_FORMAT,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    CRC_OFFSET,
+    HEADER_UP_TO_MAGIC,
+    LEGACY_CRC_OFFSET,
+    LEGACY_FORMAT,
+    LOG_APPEND_FLAG,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    RECORD_BATCH_OVERHEAD,
+    SMALLEST_BATCHES,
+    TRANSACTIONAL_FLAG,
+)
 
 if TYPE_CHECKING:
     from kwire.storage.source import Source
@@ -20,18 +38,14 @@ if TYPE_CHECKING:
 WINDOW_BYTES = 5 << 18
 KEPT_BYTES = 32 << 20  # where they are kept as they are: in few pieces, for which there are huge pages
 OBJECT_BYTES = 1 << 18  # for records as objects: one record that a user keeps keeps so much
-_HEAD = 17  # bytes up to the magic, in every format
-_HEAD_V2 = 61
-_MINIMUM, _MAXIMUM = 14, (1 << 31) - 13  # other lengths are corrupt in every format
-_SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
 _ZEROS = bytes(1 << 16)
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
 _SEARCH_BYTES = 8 << 20
 _TRIAL = 1 << 16  # what looking at one place costs, in bytes of checksum
 
-_start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
-_v2 = Struct(">qiibIhiqqqhii").unpack_from
-_legacy = Struct(">qiIbBq").unpack_from
+_start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
+_v2 = Struct(BATCH_FORMAT).unpack_from
+_legacy = Struct(LEGACY_FORMAT).unpack_from
 
 
 class BatchHeader(NamedTuple):
@@ -59,22 +73,22 @@ class BatchHeader(NamedTuple):
     @property
     def is_transactional(self) -> bool:
         """Does the batch belong to a transaction?"""
-        return self.magic == 2 and self.attributes & 0x10 != 0
+        return self.magic == 2 and self.attributes & TRANSACTIONAL_FLAG != 0
 
     @property
     def is_control(self) -> bool:
         """Does the batch hold control records (markers) instead of data?"""
-        return self.magic == 2 and self.attributes & 0x20 != 0
+        return self.magic == 2 and self.attributes & CONTROL_FLAG != 0
 
     @property
     def codec(self) -> str:
         """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
-        return codec_name(self.attributes & 7)
+        return codec_name(self.attributes & CODEC_MASK)
 
     @property
     def timestamp_type(self) -> str:
         """"none" (magic 0), "create" or "log_append"."""
-        return "none" if self.magic == 0 else "log_append" if self.attributes & 8 else "create"
+        return "none" if self.magic == 0 else "log_append" if self.attributes & LOG_APPEND_FLAG else "create"
 
 
 class Window(NamedTuple):
@@ -105,36 +119,36 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
     base, length, epoch, magic = _start(data, at)
     if magic == 2:
         _, _, _, _, crc, attributes, delta, base_time, max_time, producer, term, sequence, count = _v2(data, at)
-        return BatchHeader(position, 12 + length, 2, base, base + delta, epoch, crc, attributes, base_time, max_time,
-                           producer, term, sequence, count)
+        return BatchHeader(position, LOG_OVERHEAD + length, 2, base, base + delta, epoch, crc, attributes, base_time,
+                           max_time, producer, term, sequence, count)
     _, _, crc, _, attributes, time = _legacy(data, at)
     time = time if magic == 1 else -1
-    return BatchHeader(position, 12 + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
-                       -1 if attributes & 7 else 1)
+    return BatchHeader(position, LOG_OVERHEAD + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
+                       -1 if attributes & CODEC_MASK else 1)
 
 
 def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
     """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
     left = size - position
-    head: memoryview | bytes = b"" if view is None else view[at : at + _HEAD]
-    if len(head) < min(_HEAD, left):
-        head = source.read(position, min(size, position + _HEAD))
+    head: memoryview | bytes = b"" if view is None else view[at : at + HEADER_UP_TO_MAGIC]
+    if len(head) < min(HEADER_UP_TO_MAGIC, left):
+        head = source.read(position, min(size, position + HEADER_UP_TO_MAGIC))
     if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
         return Place("zeros", left, "zeros to the end of the file", -1)
-    if len(head) < _HEAD:
-        return Place("torn", left, f"{left} bytes left, {_HEAD} needed at least", -1)
+    if len(head) < HEADER_UP_TO_MAGIC:
+        return Place("torn", left, f"{left} bytes left, {HEADER_UP_TO_MAGIC} needed at least", -1)
     base, length, _, magic = _start(head, 0)
-    if length < _MINIMUM:
-        return Place("bad", left, f"batch length {length} is below {_MINIMUM}", base)
-    if length > _MAXIMUM:
-        return Place("bad", left, f"batch length {length} is above {_MAXIMUM}", base)
+    if length < MIN_LENGTH:
+        return Place("bad", left, f"batch length {length} is below {MIN_LENGTH}", base)
+    if length > MAX_LENGTH:
+        return Place("bad", left, f"batch length {length} is above {MAX_LENGTH}", base)
     if not 0 <= magic <= 2:
         return Place("bad", left, f"unknown magic {magic}", base)
-    if length + 12 < _SMALLEST[magic]:
+    if length + LOG_OVERHEAD < SMALLEST_BATCHES[magic]:
         return Place("bad", left, f"batch length {length} is too small for magic {magic}", base)
-    if length + 12 > left:
-        return Place("torn", left, f"{left} bytes left, {length + 12} needed", base)
-    return Place("batch", length + 12, "", base)
+    if length + LOG_OVERHEAD > left:
+        return Place("torn", left, f"{left} bytes left, {length + LOG_OVERHEAD} needed", base)
+    return Place("batch", length + LOG_OVERHEAD, "", base)
 
 
 def _all_zero(source: Source, position: int, size: int) -> bool:
@@ -146,11 +160,15 @@ def _all_zero(source: Source, position: int, size: int) -> bool:
     return True
 
 
+def _stored_checksum(head: memoryview | bytes) -> int:
+    at = CRC_OFFSET if head[MAGIC_OFFSET] == 2 else LEGACY_CRC_OFFSET
+    return int.from_bytes(head[at : at + 4], "big")
+
+
 def checksum_holds(data: memoryview) -> bool:
     """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
-    if data[16] == 2:
-        return bool(crc32c(data[21:]) == int.from_bytes(data[17:21], "big"))
-    return zlib.crc32(data[16:]) == int.from_bytes(data[12:16], "big")
+    summed, crc = (ATTRIBUTES_OFFSET, crc32c) if data[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
+    return crc(data[summed:]) == _stored_checksum(data)
 
 
 def is_sound(source: Source, position: int, size: int) -> bool:
@@ -166,16 +184,16 @@ def _holds_at(source: Source, position: int, size: int) -> bool:
     """checksum_holds of a batch in the file; one of magic 2 may be larger than memory."""
     if size <= WINDOW_BYTES:
         return checksum_holds(source.view(position, position + size))
-    head = source.read(position, position + _SMALLEST[2])
-    if len(head) < _SMALLEST[2]:  # the file was cut meanwhile
+    head = source.read(position, position + RECORD_BATCH_OVERHEAD)
+    if len(head) < RECORD_BATCH_OVERHEAD:  # the file was cut meanwhile
         return False
-    at, crc = (21, crc32c) if head[16] == 2 else (16, zlib.crc32)
+    at, crc = (ATTRIBUTES_OFFSET, crc32c) if head[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
     value = 0
     while at < size:
         piece = min(size, at + WINDOW_BYTES)
         value = crc(source.view(position + at, position + piece), value)
         at = piece
-    return value == int.from_bytes(head[17:21] if head[16] == 2 else head[12:16], "big")
+    return value == _stored_checksum(head)
 
 
 class Scanner:
@@ -212,14 +230,14 @@ class Scanner:
         """Have the room bytes at `at` in view."""
         if at + room <= self._begin + len(self._view):
             return
-        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + _HEAD)))
+        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEADER_UP_TO_MAGIC)))
         rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read once more
         self._view = memoryview(b"")
         self._view = self._source.view(at + len(rest), wanted, rest)
         self._begin = at
 
     def _examine(self, at: int) -> Place:
-        self._load(at, min(_HEAD, self._size - at))
+        self._load(at, min(HEADER_UP_TO_MAGIC, self._size - at))
         return examine(self._source, at, self._size, self._view, at - self._begin)
 
     def __iter__(self) -> Iterator[Window]:
@@ -277,7 +295,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
     budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
     while position < end:
         view = source.view(position, min(size, position + _SEARCH_BYTES))
-        at, stop = -1, min(len(view) - _HEAD + 1, end - position)
+        at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
         while (at := find_header(view, at + 1, stop, size - position)) >= 0:
             here = position + at
             place = examine(source, here, size, view, at)
@@ -294,7 +312,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
                 return here
         if position + len(view) >= size:
             return None
-        position += len(view) - _HEAD + 1
+        position += len(view) - HEADER_UP_TO_MAGIC + 1
     return None
 
 
