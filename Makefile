@@ -23,7 +23,7 @@ lint: build
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest kwire_c --concise --ignore-disjoint-bases --allowlist tests/stubtest-allowlist
 	$(BIN)/lint-imports
-	$(BIN)/codespell README.md CHANGELOG.md SECURITY.md kwire kwire_c tests benchmarks wheelhouse
+	$(BIN)/codespell README.md CHANGELOG.md SECURITY.md kwire kwire_c tests tools benchmarks wheelhouse
 
 check: build
 	$(BIN)/python -m pytest -q -m quick

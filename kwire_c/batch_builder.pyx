@@ -22,11 +22,15 @@ from libc.string cimport memcpy, memset, strcmp
 cimport cython
 
 from kwire_c.core cimport (
-    KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND, KW_ATTR_TRANSACTIONAL, KW_BATCH_OK, KW_FILL_FULL,
-    KW_FILL_OK, KW_FILL_ROOM, KW_HEADER_V2, KW_LAYOUT_32, KW_LAYOUT_64, KW_LAYOUT_FIXED, KW_LAYOUT_NULL, KW_LAYOUT_VIEW,
-    KW_LOG_OVERHEAD, ArrowArray, ArrowArrayStream, ArrowSchema, kw_arrow_bytes, kw_arrow_headers, kw_arrow_numbers,
-    kw_arrow_offset, kw_arrow_row, kw_arrow_rows, kw_body_size, kw_copy, kw_fill, kw_fill_batch, kw_fill_reason,
-    kw_fill_status, kw_header_read, kw_heads, kw_offset_fits, kw_plain_row, kw_row, kw_store16, kw_store32, kw_store64,
+    KW_ATTRIBUTES_OFFSET, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND, KW_ATTR_TRANSACTIONAL,
+    KW_BASE_SEQUENCE_OFFSET, KW_BASE_TIMESTAMP_OFFSET, KW_BATCH_OK, KW_CRC_OFFSET, KW_FILL_FULL, KW_FILL_OK,
+    KW_FILL_ROOM, KW_LAST_OFFSET_DELTA_OFFSET, KW_LAYOUT_32, KW_LAYOUT_64, KW_LAYOUT_FIXED, KW_LAYOUT_NULL,
+    KW_LAYOUT_VIEW, KW_LEGACY_ATTRIBUTES_OFFSET, KW_LEGACY_CRC_OFFSET, KW_LEGACY_KEY_OFFSET, KW_LEGACY_TIMESTAMP_OFFSET,
+    KW_LENGTH_OFFSET, KW_LOG_OVERHEAD, KW_MAGIC_OFFSET, KW_MAX_TIMESTAMP_OFFSET, KW_PARTITION_LEADER_EPOCH_OFFSET,
+    KW_PRODUCER_EPOCH_OFFSET, KW_PRODUCER_ID_OFFSET, KW_RECORDS_COUNT_OFFSET, KW_RECORD_BATCH_OVERHEAD, ArrowArray,
+    ArrowArrayStream, ArrowSchema, kw_arrow_bytes, kw_arrow_headers, kw_arrow_numbers, kw_arrow_offset, kw_arrow_row,
+    kw_arrow_rows, kw_body_size, kw_copy, kw_fill, kw_fill_batch, kw_fill_reason, kw_fill_status, kw_header_read,
+    kw_heads, kw_offset_fits, kw_plain_row, kw_row, kw_smallest_batch, kw_store16, kw_store32, kw_store64,
     kw_uvarint_size, kw_write_plain_rows, kw_write_record, kw_write_uvarint, kw_zigzag32, kw_zigzag64, raise_set,
     raw_bytes_check, raw_bytes_data, raw_bytes_new, raw_bytes_size, raw_int_check, raw_list_check, raw_list_item,
     raw_list_size, raw_none, raw_str_utf8, raw_tuple_check, raw_tuple_item, raw_tuple_size, raw_xdecref, seal,
@@ -630,7 +634,7 @@ cdef Output _body(const Form *form, Py_ssize_t count):
     """Where the records go: after room for the header, but for those that are compressed."""
     cdef Output out = Output()
     if not form.codec or not count:
-        out.skip(KW_HEADER_V2)
+        out.skip(KW_RECORD_BATCH_OVERHEAD)
     return out
 
 
@@ -641,21 +645,22 @@ cdef bytes _finish(Output out, const Form *form, level, Py_ssize_t count, int64_
     if form.codec and count:
         payload = _compress(form, out.finish(), level)
         out = Output()
-        out.skip(KW_HEADER_V2 + len(payload))
-        memcpy(out.start + KW_HEADER_V2, <const uint8_t *> payload, len(payload))
+        out.skip(KW_RECORD_BATCH_OVERHEAD + len(payload))
+        memcpy(out.start + KW_RECORD_BATCH_OVERHEAD, <const uint8_t *> payload, len(payload))
     kw_store64(out.start, base)
-    kw_store32(out.start + 8, <uint32_t> (out.at - out.start - KW_LOG_OVERHEAD))
-    kw_store32(out.start + 12, <uint32_t> form.leader)
-    out.start[16] = 2
-    kw_store16(out.start + 21, form.attributes)
-    kw_store32(out.start + 23, <uint32_t> delta)
-    kw_store64(out.start + 27, base_stamp)
-    kw_store64(out.start + 35, newest)
-    kw_store64(out.start + 43, form.producer)
-    kw_store16(out.start + 51, <uint16_t> form.epoch)
-    kw_store32(out.start + 53, <uint32_t> form.sequence)
-    kw_store32(out.start + 57, <uint32_t> count)
-    kw_store32(out.start + 17, crc32c_update(0, out.start + 21, out.at - out.start - 21))
+    kw_store32(out.start + KW_LENGTH_OFFSET, <uint32_t> (out.at - out.start - KW_LOG_OVERHEAD))
+    kw_store32(out.start + KW_PARTITION_LEADER_EPOCH_OFFSET, <uint32_t> form.leader)
+    out.start[<int> KW_MAGIC_OFFSET] = 2
+    kw_store16(out.start + KW_ATTRIBUTES_OFFSET, form.attributes)
+    kw_store32(out.start + KW_LAST_OFFSET_DELTA_OFFSET, <uint32_t> delta)
+    kw_store64(out.start + KW_BASE_TIMESTAMP_OFFSET, base_stamp)
+    kw_store64(out.start + KW_MAX_TIMESTAMP_OFFSET, newest)
+    kw_store64(out.start + KW_PRODUCER_ID_OFFSET, form.producer)
+    kw_store16(out.start + KW_PRODUCER_EPOCH_OFFSET, <uint16_t> form.epoch)
+    kw_store32(out.start + KW_BASE_SEQUENCE_OFFSET, <uint32_t> form.sequence)
+    kw_store32(out.start + KW_RECORDS_COUNT_OFFSET, <uint32_t> count)
+    kw_store32(out.start + KW_CRC_OFFSET, crc32c_update(0, out.start + KW_ATTRIBUTES_OFFSET,
+                                                        out.at - out.start - KW_ATTRIBUTES_OFFSET))
     return out.finish()
 
 
@@ -685,15 +690,14 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
                      Py_ssize_t key_size, const uint8_t *value, Py_ssize_t value_size) except NULL:
     """One entry of magic 0 or 1 to p; returns one past it."""
     cdef uint8_t *start = p
-    cdef Py_ssize_t size = (22 if magic else 14) + max(key_size, 0) + max(value_size, 0)
+    cdef Py_ssize_t size = kw_smallest_batch(magic) + max(key_size, 0) + max(value_size, 0)
     kw_store64(p, offset)
-    kw_store32(p + 8, <uint32_t> size)
-    p[16] = <uint8_t> magic
-    p[17] = <uint8_t> attributes
-    p += 18
+    kw_store32(p + KW_LENGTH_OFFSET, <uint32_t> (size - KW_LOG_OVERHEAD))
+    p[<int> KW_MAGIC_OFFSET] = <uint8_t> magic
+    p[<int> KW_LEGACY_ATTRIBUTES_OFFSET] = <uint8_t> attributes
     if magic:
-        kw_store64(p, stamp)
-        p += 8
+        kw_store64(p + KW_LEGACY_TIMESTAMP_OFFSET, stamp)
+    p += KW_LEGACY_KEY_OFFSET(magic)
     kw_store32(p, <uint32_t> key_size)
     p += 4
     if key_size > 0:
@@ -704,7 +708,8 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
     if value_size > 0:
         memcpy(p, value, value_size)
         p += value_size
-    kw_store32(start + 12, zlib.crc32(PyMemoryView_FromMemory(<char *> start + 16, p - start - 16, PyBUF_READ)))
+    kw_store32(start + KW_LEGACY_CRC_OFFSET, zlib.crc32(PyMemoryView_FromMemory(
+        <char *> start + KW_MAGIC_OFFSET, p - start - KW_MAGIC_OFFSET, PyBUF_READ)))
     return p
 
 
@@ -712,17 +717,21 @@ cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_
     """Entries of magic 0 or 1, compressed, in the one wrapper that has the last one's offset."""
     cdef bytes payload = _compress(form, entries, level)
     cdef Output out = Output()
-    out.reserve(34 + len(payload), 1, 0)
+    out.reserve(kw_smallest_batch(form.magic) + len(payload), 1, 0)
     out.at = _entry(out.at, form.magic, last, stamp, (KW_ATTR_LOG_APPEND if form.log_append and form.magic else 0)
                     | form.codec, NULL, -1, <const uint8_t *> payload, <int32_t> len(payload))
     return out.finish()
+
+
+cdef int64_t _entry_size(const Form *form, const kw_row *row) noexcept:
+    return <int64_t> kw_smallest_batch(form.magic) + max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
 
 
 cdef int _add_entry(Output out, const Form *form, const kw_row *row, int64_t base, int64_t stamp, Py_ssize_t left,
                     Py_ssize_t index) except -1:
     """Writes a record of magic 0 or 1, after which there are so many."""
     cdef int64_t offset = row.offset
-    cdef int64_t size = (34 if form.magic else 26) + <int64_t> max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
+    cdef int64_t size = _entry_size(form, row)
     if row.headers:
         raise EncodeError(f"magic {form.magic} has no headers", path=f"records[{index}].headers")
     out.reserve(size, left, index)
@@ -814,7 +823,7 @@ cdef class Batches:
 
     cdef int open(self) except -1:
         self.out = Output() if self.form.magic != 2 else _body(&self.form, 1)
-        self.fill.head = KW_HEADER_V2 if self.form.magic == 2 and self.form.codec else 0
+        self.fill.head = KW_RECORD_BATCH_OVERHEAD if self.form.magic == 2 and self.form.codec else 0
         self.fill.count = 0
         self.first = self.rows.first + self.fill.at
         return 0
@@ -865,7 +874,7 @@ cdef class Batches:
         cdef int64_t size
         while self.fill.at < self.rows.c.rows:
             self.rows.read(&self.fill, &row)
-            size = (34 if self.form.magic else 26) + <int64_t> max(row.key_size, 0) + <int64_t> max(row.value_size, 0)
+            size = _entry_size(&self.form, &row)
             if self.out is not None and (size > self.fill.most_bytes - (self.out.at - self.out.start)
                                          or self.fill.count >= self.fill.most_rows):
                 self.close()

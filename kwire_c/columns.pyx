@@ -22,10 +22,10 @@ from kwire_c.core cimport (
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CRC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BOOL, KW_BYTES, KW_BY_OBJECT,
     KW_COL_BATCH_POSITION, KW_COL_CODEC, KW_COL_FIXED, KW_COL_HEADERS, KW_COL_IS_CONTROL, KW_COL_KEY,
     KW_COL_LEADER_EPOCH, KW_COL_OFFSET, KW_COL_PRODUCER_EPOCH, KW_COL_PRODUCER_ID, KW_COL_SEQUENCE, KW_COL_SOURCE,
-    KW_COL_TIMESTAMP, KW_COL_TIMESTAMP_TYPE, KW_COL_VALUE, KW_COMPACT, KW_DONE, KW_HEADER_V2, KW_NO_MEMORY, KW_PLACE,
-    KW_RECORDS, KW_RUN, KW_RUN_BAD, KW_RUN_END, KW_RUN_FULL, KW_RUN_SLOW, KW_RUN_TRANSACTION, KW_SLOT, KW_STRING,
-    KW_STRUCT, KW_TOO_LARGE, KW_TOO_WIDE, KW_UUID, kw_append_status, kw_batch, kw_batch_read, kw_batch_status,
-    kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns, kw_columns_append,
+    KW_COL_TIMESTAMP, KW_COL_TIMESTAMP_TYPE, KW_COL_VALUE, KW_COMPACT, KW_DONE, KW_NO_MEMORY, KW_PLACE, KW_RECORDS,
+    KW_RECORD_BATCH_OVERHEAD, KW_RUN, KW_RUN_BAD, KW_RUN_END, KW_RUN_FULL, KW_RUN_SLOW, KW_RUN_TRANSACTION, KW_SLOT,
+    KW_STRING, KW_STRUCT, KW_TOO_LARGE, KW_TOO_WIDE, KW_UUID, kw_append_status, kw_batch, kw_batch_read,
+    kw_batch_status, kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns, kw_columns_append,
     kw_columns_append_batch, kw_columns_free, kw_columns_run, kw_control_type, kw_cursor, kw_cursor_set, kw_field,
     kw_heads, kw_op, kw_pick, kw_place, kw_plan, kw_record, kw_route, kw_route_walk, kw_run, kw_run_status, kw_sink,
     kw_sink_bytes, kw_sink_empty, kw_sink_fixed, kw_sink_free, kw_sink_list, kw_sink_null, kw_sink_repeat,
@@ -615,8 +615,8 @@ cdef class RecordGatherer:
                     status = kw_columns_append(&self.chunk.c, &run.batch, self.records, <uint32_t> count, &place)
                 else:
                     status = kw_columns_append_batch(
-                        &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_HEADER_V2, run.window, NULL,
-                        &run.status, &run.where)
+                        &self.chunk.c, &run.batch, &place, 0 if place.block != data else KW_RECORD_BATCH_OVERHEAD,
+                        run.window, NULL, &run.status, &run.where)
             if status == KW_APPEND_OK:
                 return 0
             if status == KW_APPEND_FULL:

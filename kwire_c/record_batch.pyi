@@ -2,6 +2,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any, final
 
 COMPILER: str
+LOG_OVERHEAD: int
+MAGIC_OFFSET: int
+HEADER_UP_TO_MAGIC: int
+CRC_OFFSET: int
+ATTRIBUTES_OFFSET: int
+RECORD_BATCH_OVERHEAD: int
+LEGACY_CRC_OFFSET: int
+LEGACY_ATTRIBUTES_OFFSET: int
+MIN_LENGTH: int
+MAX_LENGTH: int
+SMALLEST_BATCHES: tuple[int, int, int]
+BATCH_FORMAT: str
+LEGACY_FORMAT: str
+CODEC_MASK: int
+LOG_APPEND_FLAG: int
+TRANSACTIONAL_FLAG: int
+CONTROL_FLAG: int
 
 @final
 class Block:

@@ -20,16 +20,29 @@ from libc.string cimport memset
 cimport cython
 
 from kwire_c.core cimport (
-    KWIRE_COMPILER, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC,
-    KW_BATCH_LEGACY_CODEC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BATCH_WRAPPER_NULL, KW_PORTION, kw_batch, kw_batch_count,
-    kw_batch_read, kw_batch_reason, kw_batch_status, kw_batch_trusted_size, kw_header_read, kw_heads, kw_heads_check,
-    kw_heads_next, kw_legacy_entry, kw_record, kw_sequence, kw_timestamp, seal,
+    KWIRE_COMPILER, KW_ATTRIBUTES_OFFSET, KW_ATTR_CODEC, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND,
+    KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC, KW_BATCH_FORMAT, KW_BATCH_LEGACY_CODEC, KW_BATCH_OK,
+    KW_BATCH_TAIL, KW_BATCH_WRAPPER_NULL, KW_CRC_OFFSET, KW_HEADER_UP_TO_MAGIC, KW_LEGACY_ATTRIBUTES_OFFSET,
+    KW_LEGACY_CRC_OFFSET, KW_LEGACY_FORMAT, KW_LOG_OVERHEAD, KW_MAGIC_OFFSET, KW_MAX_LENGTH, KW_MIN_LENGTH, KW_PORTION,
+    KW_RECORD_BATCH_OVERHEAD, kw_batch, kw_batch_count, kw_batch_read, kw_batch_reason, kw_batch_status,
+    kw_batch_trusted_size, kw_header_read, kw_heads, kw_heads_check, kw_heads_next, kw_legacy_entry, kw_record,
+    kw_sequence, kw_smallest_batch, kw_timestamp, seal,
 )
 from kwire_c.crc32c cimport crc32c_update
 from kwire_c.integers cimport bounded, clipped
 from kwire_c.utf8 cimport java_text
 
 COMPILER = KWIRE_COMPILER.decode()
+
+# The layout of a batch, for those who read headers in Python: see core/batch_layout.h.
+LOG_OVERHEAD, MAGIC_OFFSET, HEADER_UP_TO_MAGIC = KW_LOG_OVERHEAD, KW_MAGIC_OFFSET, KW_HEADER_UP_TO_MAGIC
+CRC_OFFSET, ATTRIBUTES_OFFSET, RECORD_BATCH_OVERHEAD = KW_CRC_OFFSET, KW_ATTRIBUTES_OFFSET, KW_RECORD_BATCH_OVERHEAD
+LEGACY_CRC_OFFSET, LEGACY_ATTRIBUTES_OFFSET = KW_LEGACY_CRC_OFFSET, KW_LEGACY_ATTRIBUTES_OFFSET
+MIN_LENGTH, MAX_LENGTH = KW_MIN_LENGTH, KW_MAX_LENGTH
+SMALLEST_BATCHES = (kw_smallest_batch(0), kw_smallest_batch(1), kw_smallest_batch(2))  # by magic
+BATCH_FORMAT, LEGACY_FORMAT = KW_BATCH_FORMAT.decode(), KW_LEGACY_FORMAT.decode()  # of struct
+CODEC_MASK, LOG_APPEND_FLAG = KW_ATTR_CODEC, KW_ATTR_LOG_APPEND
+TRANSACTIONAL_FLAG, CONTROL_FLAG = KW_ATTR_TRANSACTIONAL, KW_ATTR_CONTROL
 
 
 @cython.final
@@ -79,8 +92,9 @@ cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t posit
 cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
     """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
     if head.magic == 2:
-        return crc32c_update(0, data + 21, head.size - 21) == head.crc
-    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + 16, head.size - 16, PyBUF_READ)) == head.crc
+        return crc32c_update(0, data + KW_ATTRIBUTES_OFFSET, head.size - KW_ATTRIBUTES_OFFSET) == head.crc
+    return zlib.crc32(PyMemoryView_FromMemory(
+        <char *> data + KW_MAGIC_OFFSET, head.size - KW_MAGIC_OFFSET, PyBUF_READ)) == head.crc
 
 
 cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
@@ -485,7 +499,7 @@ cdef class RecordBatch:
         self.load()
         if self.payload is None:
             return self.head.size
-        return self.payload.size + (61 if self.head.magic == 2 else 0)
+        return self.payload.size + (KW_RECORD_BATCH_OVERHEAD if self.head.magic == 2 else 0)
 
     def is_valid(self):
         """Does the checksum hold? (RecordBatch.isValid)"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import uuid
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from kwire import messages, schema
 from kwire.schema import Field, Versions, api_keys
 from kwire.schema.definitions import LAST_VERSION
+from kwire_c.record_batch import ATTRIBUTES_OFFSET, CODEC_MASK, LEGACY_ATTRIBUTES_OFFSET, MAGIC_OFFSET
 
 
 class Need(NamedTuple):
@@ -109,11 +109,12 @@ def _list_offsets(message: Any) -> Iterator[Need]:
 def _produce(message: Any) -> Iterator[Need]:
     for topic in message.topic_data:
         for partition in topic.partition_data:
-            head = bytes(memoryview(partition.records or b"")[:23])
-            if len(head) < 18:
+            head = bytes(memoryview(partition.records or b"")[: ATTRIBUTES_OFFSET + 2])
+            if len(head) <= LEGACY_ATTRIBUTES_OFFSET:
                 continue
-            magic = head[16]
-            codec = (struct.unpack(">h", head[21:23])[0] if magic == 2 and len(head) == 23 else head[17]) & 7
+            magic = head[MAGIC_OFFSET]
+            is_v2 = magic == 2 and len(head) == ATTRIBUTES_OFFSET + 2
+            codec = head[ATTRIBUTES_OFFSET + 1 if is_v2 else LEGACY_ATTRIBUTES_OFFSET] & CODEC_MASK
             if magic == 2:
                 yield Need("record batches of magic 2 (KIP-98)", Versions(3, LAST_VERSION))
             elif magic == 1:

@@ -8,18 +8,32 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire_c.codecs import codec_name
 from kwire_c.crc32c import crc32c
+from kwire_c.record_batch import (
+    ATTRIBUTES_OFFSET,
+    BATCH_FORMAT,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    CRC_OFFSET,
+    HEADER_UP_TO_MAGIC,
+    LEGACY_CRC_OFFSET,
+    LEGACY_FORMAT,
+    LOG_APPEND_FLAG,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    SMALLEST_BATCHES,
+    TRANSACTIONAL_FLAG,
+)
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import Source
 
-HEAD_BYTES = 17  # up to the magic, in every format
-SMALLEST_BYTES = (26, 34, 61)  # of the smallest batch of each magic
-_MINIMUM, _MAXIMUM = 14, (1 << 31) - 13  # other lengths are corrupt in every format
 _ZEROS = bytes(1 << 16)
 
-_start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
-_v2 = Struct(">qiibIhiqqqhii").unpack_from
-_legacy = Struct(">qiIbBq").unpack_from
+_start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
+_v2 = Struct(BATCH_FORMAT).unpack_from
+_legacy = Struct(LEGACY_FORMAT).unpack_from
 
 
 class BatchHeader(NamedTuple):
@@ -47,22 +61,22 @@ class BatchHeader(NamedTuple):
     @property
     def is_transactional(self) -> bool:
         """Does the batch belong to a transaction?"""
-        return self.magic == 2 and self.attributes & 0x10 != 0
+        return self.magic == 2 and self.attributes & TRANSACTIONAL_FLAG != 0
 
     @property
     def is_control(self) -> bool:
         """Does the batch hold control records (markers) instead of data?"""
-        return self.magic == 2 and self.attributes & 0x20 != 0
+        return self.magic == 2 and self.attributes & CONTROL_FLAG != 0
 
     @property
     def codec(self) -> str:
         """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
-        return codec_name(self.attributes & 7)
+        return codec_name(self.attributes & CODEC_MASK)
 
     @property
     def timestamp_type(self) -> str:
         """"none" (magic 0), "create" or "log_append"."""
-        return "none" if self.magic == 0 else "log_append" if self.attributes & 8 else "create"
+        return "none" if self.magic == 0 else "log_append" if self.attributes & LOG_APPEND_FLAG else "create"
 
 
 class Place(NamedTuple):
@@ -79,36 +93,36 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
     base, length, epoch, magic = _start(data, at)
     if magic == 2:
         _, _, _, _, crc, attributes, delta, base_time, max_time, producer, term, sequence, count = _v2(data, at)
-        return BatchHeader(position, 12 + length, 2, base, base + delta, epoch, crc, attributes, base_time, max_time,
-                           producer, term, sequence, count)
+        return BatchHeader(position, LOG_OVERHEAD + length, 2, base, base + delta, epoch, crc, attributes, base_time,
+                           max_time, producer, term, sequence, count)
     _, _, crc, _, attributes, time = _legacy(data, at)
     time = time if magic == 1 else -1
-    return BatchHeader(position, 12 + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
-                       -1 if attributes & 7 else 1)
+    return BatchHeader(position, LOG_OVERHEAD + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
+                       -1 if attributes & CODEC_MASK else 1)
 
 
 def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
     """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
     left = size - position
-    head: memoryview | bytes = b"" if view is None else view[at : at + HEAD_BYTES]
-    if len(head) < min(HEAD_BYTES, left):
-        head = source.read(position, min(size, position + HEAD_BYTES))
+    head: memoryview | bytes = b"" if view is None else view[at : at + HEADER_UP_TO_MAGIC]
+    if len(head) < min(HEADER_UP_TO_MAGIC, left):
+        head = source.read(position, min(size, position + HEADER_UP_TO_MAGIC))
     if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
         return Place("zeros", left, "zeros to the end of the file", -1)
-    if len(head) < HEAD_BYTES:
-        return Place("torn", left, f"{left} bytes left, {HEAD_BYTES} needed at least", -1)
+    if len(head) < HEADER_UP_TO_MAGIC:
+        return Place("torn", left, f"{left} bytes left, {HEADER_UP_TO_MAGIC} needed at least", -1)
     base, length, _, magic = _start(head, 0)
-    if length < _MINIMUM:
-        return Place("bad", left, f"batch length {length} is below {_MINIMUM}", base)
-    if length > _MAXIMUM:
-        return Place("bad", left, f"batch length {length} is above {_MAXIMUM}", base)
+    if length < MIN_LENGTH:
+        return Place("bad", left, f"batch length {length} is below {MIN_LENGTH}", base)
+    if length > MAX_LENGTH:
+        return Place("bad", left, f"batch length {length} is above {MAX_LENGTH}", base)
     if not 0 <= magic <= 2:
         return Place("bad", left, f"unknown magic {magic}", base)
-    if length + 12 < SMALLEST_BYTES[magic]:
+    if length + LOG_OVERHEAD < SMALLEST_BATCHES[magic]:
         return Place("bad", left, f"batch length {length} is too small for magic {magic}", base)
-    if length + 12 > left:
-        return Place("torn", left, f"{left} bytes left, {length + 12} needed", base)
-    return Place("batch", length + 12, "", base)
+    if length + LOG_OVERHEAD > left:
+        return Place("torn", left, f"{left} bytes left, {length + LOG_OVERHEAD} needed", base)
+    return Place("batch", length + LOG_OVERHEAD, "", base)
 
 
 def _all_zero(source: Source, position: int, size: int) -> bool:
@@ -120,11 +134,16 @@ def _all_zero(source: Source, position: int, size: int) -> bool:
     return True
 
 
+def stored_checksum(head: memoryview | bytes) -> int:
+    """The checksum that a header holds: CRC-32C in magic 2, CRC-32 before."""
+    at = CRC_OFFSET if head[MAGIC_OFFSET] == 2 else LEGACY_CRC_OFFSET
+    return int.from_bytes(head[at : at + 4], "big")
+
+
 def checksum_holds(data: memoryview) -> bool:
     """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
-    if data[16] == 2:
-        return bool(crc32c(data[21:]) == int.from_bytes(data[17:21], "big"))
-    return zlib.crc32(data[16:]) == int.from_bytes(data[12:16], "big")
+    summed, crc = (ATTRIBUTES_OFFSET, crc32c) if data[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
+    return crc(data[summed:]) == stored_checksum(data)
 
 
 def base_offset_at(data: memoryview, at: int) -> int:

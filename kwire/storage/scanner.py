@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import CorruptBatchError, DecodeError
 from kwire.storage.batch_header import (
-    HEAD_BYTES,
-    SMALLEST_BYTES,
     BatchHeader,
     Place,
     base_offset_at,
     checksum_holds,
     examine,
     parse_header,
+    stored_checksum,
 )
 from kwire.storage.filesystem import located
 from kwire_c.crc32c import crc32c
 from kwire_c.log_scan import find_header, hop
+from kwire_c.record_batch import (
+    ATTRIBUTES_OFFSET,
+    HEADER_UP_TO_MAGIC,
+    MAGIC_OFFSET,
+    RECORD_BATCH_OVERHEAD,
+)
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import Source
@@ -60,16 +65,16 @@ def _holds_at(source: Source, position: int, size: int) -> bool:
     """checksum_holds of a batch in the file; one of magic 2 may be larger than memory."""
     if size <= WINDOW_BYTES:
         return checksum_holds(source.view(position, position + size))
-    head = source.read(position, position + SMALLEST_BYTES[2])
-    if len(head) < SMALLEST_BYTES[2]:  # the file was cut meanwhile
+    head = source.read(position, position + RECORD_BATCH_OVERHEAD)
+    if len(head) < RECORD_BATCH_OVERHEAD:  # the file was cut meanwhile
         return False
-    at, crc = (21, crc32c) if head[16] == 2 else (16, zlib.crc32)
+    at, crc = (ATTRIBUTES_OFFSET, crc32c) if head[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
     value = 0
     while at < size:
         piece = min(size, at + WINDOW_BYTES)
         value = crc(source.view(position + at, position + piece), value)
         at = piece
-    return value == int.from_bytes(head[17:21] if head[16] == 2 else head[12:16], "big")
+    return value == stored_checksum(head)
 
 
 class Scanner:
@@ -106,14 +111,14 @@ class Scanner:
         """Have the room bytes at `at` in view."""
         if at + room <= self._begin + len(self._view):
             return
-        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEAD_BYTES)))
+        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEADER_UP_TO_MAGIC)))
         rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read once more
         self._view = memoryview(b"")
         self._view = self._source.view(at + len(rest), wanted, rest)
         self._begin = at
 
     def _examine(self, at: int) -> Place:
-        self._load(at, min(HEAD_BYTES, self._size - at))
+        self._load(at, min(HEADER_UP_TO_MAGIC, self._size - at))
         return examine(self._source, at, self._size, self._view, at - self._begin)
 
     def __iter__(self) -> Iterator[Window]:
@@ -171,7 +176,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
     budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
     while position < end:
         view = source.view(position, min(size, position + _SEARCH_BYTES))
-        at, stop = -1, min(len(view) - HEAD_BYTES + 1, end - position)
+        at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
         while (at := find_header(view, at + 1, stop, size - position)) >= 0:
             here = position + at
             place = examine(source, here, size, view, at)
@@ -188,7 +193,7 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
                 return here
         if position + len(view) >= size:
             return None
-        position += len(view) - HEAD_BYTES + 1
+        position += len(view) - HEADER_UP_TO_MAGIC + 1
     return None
 
 

@@ -13,6 +13,7 @@ from kwire.storage.batch_header import checksum_holds
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import Scanner
 from kwire_c.log_scan import next_marked
+from kwire_c.record_batch import BATCH_FORMAT, CONTROL_FLAG, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import Source
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from kwire.storage.scanner import Window
 
 MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment: some 300 MiB of memory
-_TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _ABORT, _COMMIT = 0, 1
-_fields = Struct(">qi4xb4xh20xq").unpack_from  # base offset, length, magic, attributes, producer id
+_fields = Struct(BATCH_FORMAT).unpack_from
 
 
 class Transactions(NamedTuple):
@@ -65,7 +65,7 @@ class FirstMarkers:
         assert self._at is not None
         for window in Scanner(self._source, self._at):
             for at, end, base, attributes, one in _marked(window):
-                if attributes & _CONTROL and one not in self._found:
+                if attributes & CONTROL_FLAG and one not in self._found:
                     kind = marker_type(window.data[at:end])
                     if kind in (_ABORT, _COMMIT):
                         self._found[one] = (base, kind)
@@ -160,7 +160,7 @@ def find_transactions(
 
     for window in Scanner(source, start, end):
         for at, behind, base, attributes, producer in _marked(window):
-            if attributes & _CONTROL:
+            if attributes & CONTROL_FLAG:
                 kind = marker_type(window.data[at:behind])
                 if kind in (_ABORT, _COMMIT):
                     settle(producer, base, kind)
@@ -201,7 +201,7 @@ def _settle_behind(
     """Read on behind a range until nothing is pending."""
     for window in scanner:
         for at, end, base, attributes, producer in _marked(window):
-            if attributes & _CONTROL:
+            if attributes & CONTROL_FLAG:
                 kind = marker_type(window.data[at:end])
                 if kind in (_ABORT, _COMMIT):
                     settle(producer, base, kind)
@@ -212,18 +212,18 @@ def _settle_behind(
 def _marked(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
     """(start, end, base offset, attributes, producer id) of the transactional batches in a window."""
     data = window.data if window.bad is None else memoryview(b"")
-    at = next_marked(data, 0, _TRANSACTIONAL)
+    at = next_marked(data, 0, TRANSACTIONAL_FLAG)
     while at >= 0:
-        base, length, _, attributes, producer = _fields(data, at)
-        end = at + 12 + length
+        base, length, _, _, _, attributes, _, _, _, producer, *_ = _fields(data, at)
+        end = at + LOG_OVERHEAD + length
         yield at, end, base, attributes, producer
-        at = next_marked(data, end, _TRANSACTIONAL)
+        at = next_marked(data, end, TRANSACTIONAL_FLAG)
 
 
 def marker_type(batch: memoryview) -> int:
     """The type in a control batch (0 abort, 1 commit, ...; ControlRecordType), -1 where the batch is damaged."""
     try:
-        at = _skip_varint(batch, 61) + 1  # the record's length and attributes
+        at = _skip_varint(batch, RECORD_BATCH_OVERHEAD) + 1  # the record's length and attributes
         at = _skip_varint(batch, _skip_varint(batch, at)) + 1  # deltas; a key of 4 bytes has a length of one byte
         if batch[at - 1] < 8 or not checksum_holds(batch):
             return -1

@@ -7,51 +7,53 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     if (left < KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
     batch->base_offset = batch->last_offset = (int64_t)kw_load64(data);
     batch->size = 0;
-    int32_t length = (int32_t)kw_load32(data + 8);
+    int32_t length = (int32_t)kw_load32(data + KW_LENGTH_OFFSET);
     if (length < KW_MIN_LENGTH || length > KW_MAX_LENGTH) return KW_BATCH_LENGTH;
-    if (left < KW_HEADER_TO_MAGIC) return KW_BATCH_TAIL;
+    if (left < KW_HEADER_UP_TO_MAGIC) return KW_BATCH_TAIL;
     batch->size = (uint32_t)length + KW_LOG_OVERHEAD;
-    batch->magic = (int8_t)data[16];
+    batch->magic = (int8_t)data[KW_MAGIC_OFFSET];
     if (batch->magic < 0 || batch->magic > 2) return KW_BATCH_MAGIC;
     if (batch->size > left) return KW_BATCH_TAIL;
 
     if (batch->magic < 2) {
-        if (length < (batch->magic ? 22 : KW_MIN_LENGTH)) return KW_BATCH_TOO_SMALL;
-        batch->crc = kw_load32(data + 12);
-        batch->attributes = data[17];
-        batch->codec = data[17] & KW_ATTR_CODEC;
+        if (batch->size < kw_smallest_batch(batch->magic)) return KW_BATCH_TOO_SMALL;
+        batch->crc = kw_load32(data + KW_LEGACY_CRC_OFFSET);
+        batch->attributes = data[KW_LEGACY_ATTRIBUTES_OFFSET];
+        batch->codec = batch->attributes & KW_ATTR_CODEC;
         batch->timestamp_type = !batch->magic ? KW_TIME_NONE
-                                : data[17] & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
-        batch->base_timestamp = batch->max_timestamp = batch->magic ? (int64_t)kw_load64(data + 18) : -1;
+                                : batch->attributes & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
+        batch->base_timestamp = batch->max_timestamp = batch->magic ? (int64_t)kw_load64(data + KW_LEGACY_TIMESTAMP_OFFSET)
+                                                                            : -1;
         batch->producer_id = batch->partition_leader_epoch = batch->base_sequence = batch->producer_epoch = -1;
         batch->count = batch->codec ? -1 : 1;
         batch->payload = 0;
         return KW_BATCH_OK;
     }
-    if (batch->size < KW_HEADER_V2) return KW_BATCH_TOO_SMALL;
-    batch->partition_leader_epoch = (int32_t)kw_load32(data + 12);
-    batch->crc = kw_load32(data + 17);
-    batch->attributes = kw_load16(data + 21);
+    if (batch->size < KW_RECORD_BATCH_OVERHEAD) return KW_BATCH_TOO_SMALL;
+    batch->partition_leader_epoch = (int32_t)kw_load32(data + KW_PARTITION_LEADER_EPOCH_OFFSET);
+    batch->crc = kw_load32(data + KW_CRC_OFFSET);
+    batch->attributes = kw_load16(data + KW_ATTRIBUTES_OFFSET);
     batch->codec = batch->attributes & KW_ATTR_CODEC;
     batch->timestamp_type = batch->attributes & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
-    batch->last_offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)(int32_t)kw_load32(data + 23));
-    batch->base_timestamp = (int64_t)kw_load64(data + 27);
-    batch->max_timestamp = (int64_t)kw_load64(data + 35);
-    batch->producer_id = (int64_t)kw_load64(data + 43);
-    batch->producer_epoch = (int16_t)kw_load16(data + 51);
-    batch->base_sequence = (int32_t)kw_load32(data + 53);
-    batch->count = (int32_t)kw_load32(data + 57);
-    batch->payload = KW_HEADER_V2;
+    int32_t delta = (int32_t)kw_load32(data + KW_LAST_OFFSET_DELTA_OFFSET);
+    batch->last_offset = (int64_t)((uint64_t)batch->base_offset + (uint64_t)(int64_t)delta);
+    batch->base_timestamp = (int64_t)kw_load64(data + KW_BASE_TIMESTAMP_OFFSET);
+    batch->max_timestamp = (int64_t)kw_load64(data + KW_MAX_TIMESTAMP_OFFSET);
+    batch->producer_id = (int64_t)kw_load64(data + KW_PRODUCER_ID_OFFSET);
+    batch->producer_epoch = (int16_t)kw_load16(data + KW_PRODUCER_EPOCH_OFFSET);
+    batch->base_sequence = (int32_t)kw_load32(data + KW_BASE_SEQUENCE_OFFSET);
+    batch->count = (int32_t)kw_load32(data + KW_RECORDS_COUNT_OFFSET);
+    batch->payload = KW_RECORD_BATCH_OVERHEAD;
     return KW_BATCH_OK;
 }
 
 uint32_t kw_batch_trusted_size(const uint8_t *data, size_t left) {
-    if (left < KW_HEADER_TO_MAGIC) return 0;
-    int32_t length = (int32_t)kw_load32(data + 8);
+    if (left < KW_HEADER_UP_TO_MAGIC) return 0;
+    int32_t length = (int32_t)kw_load32(data + KW_LENGTH_OFFSET);
     if (length < KW_MIN_LENGTH || length > KW_MAX_LENGTH || (size_t)length > left - KW_LOG_OVERHEAD) return 0;
     uint32_t size = (uint32_t)length + KW_LOG_OVERHEAD;
     size_t after = left - size;
-    return after == 0 || (after >= KW_HEADER_TO_MAGIC && data[(size_t)size + 16] <= 2) ? size : 0;
+    return after == 0 || (after >= KW_HEADER_UP_TO_MAGIC && data[(size_t)size + KW_MAGIC_OFFSET] <= 2) ? size : 0;
 }
 
 int32_t kw_sequence(const kw_batch *batch, int64_t offset) {
@@ -245,13 +247,13 @@ kw_batch_status kw_batch_count(const kw_batch *batch, uint32_t size) {
 }
 
 kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *record) {
-    int magic = block[16];
-    kw_cursor c = {block, block + (magic ? 26 : 18), block + size};
+    int magic = block[KW_MAGIC_OFFSET], attributes = block[KW_LEGACY_ATTRIBUTES_OFFSET];
+    kw_cursor c = {block, block + KW_LEGACY_KEY_OFFSET(magic), block + size};
     record->offset = (int64_t)kw_load64(block);
-    record->stamp = magic ? (int64_t)kw_load64(block + 18) : -1;
+    record->stamp = magic ? (int64_t)kw_load64(block + KW_LEGACY_TIMESTAMP_OFFSET) : -1;
     record->timestamp_type = !magic ? KW_TIME_NONE
-                             : block[17] & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
-    record->attributes = (int8_t)block[17];
+                             : attributes & KW_ATTR_LOG_APPEND ? KW_TIME_LOG_APPEND : KW_TIME_CREATE;
+    record->attributes = (int8_t)attributes;
     record->headers = 0;
     record->headers_at = size;
     if (!kw_has(&c, 4)) return KW_BATCH_LEGACY_FIELD;
@@ -282,11 +284,11 @@ static kw_batch_status inner_entry(const uint8_t *block, uint32_t *at, uint32_t 
     const uint8_t *entry = block + *at;
     uint32_t left = size - *at;
     if (left < KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
-    int32_t length = (int32_t)kw_load32(entry + 8);
+    int32_t length = (int32_t)kw_load32(entry + KW_LENGTH_OFFSET);
     if (length < KW_MIN_LENGTH) return KW_BATCH_INNER;
     if ((uint32_t)length > left - KW_LOG_OVERHEAD) return KW_BATCH_TAIL;
-    uint8_t magic = entry[16];
-    if (magic > 1 || (magic == 1 && length < 22)) return KW_BATCH_INNER;
+    uint8_t magic = entry[KW_MAGIC_OFFSET];
+    if (magic > 1 || (magic == 1 && length < KW_RECORD_OVERHEAD_V1)) return KW_BATCH_INNER;
     kw_batch_status status = kw_legacy_entry(entry, (uint32_t)length + KW_LOG_OVERHEAD, record);
     if (status != KW_BATCH_OK) return status;
     record->key_at += *at;

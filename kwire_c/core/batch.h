@@ -6,22 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "batch_layout.h"
 #include "cursor.h"
 
-#define KW_LOG_OVERHEAD 12   /* base offset and length, in front of every batch */
-#define KW_HEADER_TO_MAGIC 17
-#define KW_HEADER_V2 61
-#define KW_CHECKED_FROM 21    /* the first byte that the checksum of magic 2 is of: the attributes */
-#define KW_MIN_LENGTH 14     /* LegacyRecord.RECORD_OVERHEAD_V0: a smaller length is corrupt */
-#define KW_MAX_LENGTH (INT32_MAX - KW_LOG_OVERHEAD) /* beyond it the whole batch passes 2 GiB */
 #define KW_MIN_RECORD 7      /* bytes of the smallest record of magic 2 */
 #define KW_PORTION 256       /* heads of records that are held at a time */
 
 enum { KW_TIME_NONE = -1, KW_TIME_CREATE = 0, KW_TIME_LOG_APPEND = 1 };
-enum {
-    KW_ATTR_CODEC = 0x07, KW_ATTR_LOG_APPEND = 0x08, KW_ATTR_TRANSACTIONAL = 0x10, KW_ATTR_CONTROL = 0x20,
-    KW_ATTR_DELETE_HORIZON = 0x40
-};
 
 /* What is wrong with a batch, and the words for it. */
 #define KW_BATCH_STATUSES(X)                                                                                          \

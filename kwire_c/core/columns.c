@@ -369,7 +369,7 @@ kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *ba
     kw_record records[PORTION];
     const uint32_t start = at, bytes = place->block_size - start;
     const double rate = (double)batch->size / (double)(bytes ? bytes : 1);
-    uint32_t summed = KW_CHECKED_FROM, sum = 0;
+    uint32_t summed = KW_ATTRIBUTES_OFFSET, sum = 0;
     mark before = mark_rows(columns);
     kw_append_status appended = KW_APPEND_OK;
     *where = 0;
@@ -426,7 +426,7 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
         kw_checksum *crc32c = run->verify_crc && run->keep_at != run->at ? run->crc32c : NULL;
         if (crc32c && (batch->codec || is_control || run->window || run->ask)) {
             /* what the header decides below, a valid one decides; of other batches it is checked as they are read */
-            if (crc32c(0, data + KW_CHECKED_FROM, batch->size - KW_CHECKED_FROM) != batch->crc) {
+            if (crc32c(0, data + KW_ATTRIBUTES_OFFSET, batch->size - KW_ATTRIBUTES_OFFSET) != batch->crc) {
                 run->status = KW_BATCH_CRC;
                 return KW_RUN_BAD;
             }
@@ -445,7 +445,7 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
             return KW_RUN_TRANSACTION;
         if (batch->codec) return KW_RUN_SLOW;
         kw_place place = {data, batch->size, run->view_buffer, run->at, run->origin + (int64_t)run->at, run->source};
-        switch (kw_columns_append_batch(columns, batch, &place, KW_HEADER_V2, run->window, crc32c, &run->status,
+        switch (kw_columns_append_batch(columns, batch, &place, KW_RECORD_BATCH_OVERHEAD, run->window, crc32c, &run->status,
                                         &run->where)) {
         case KW_APPEND_OK: break;
         case KW_APPEND_FULL: return KW_RUN_FULL;

@@ -6,12 +6,17 @@
 
 /* Bytes of the batch whose header begins at the cursor, 0 where there is no valid header. */
 static uint64_t header_size(const kw_cursor *c) {
-    static const uint32_t smallest[3] = {26, 34, KW_HEADER_V2};
-    if (!kw_has(c, KW_HEADER_TO_MAGIC)) return 0;
-    uint32_t length = kw_load32(c->at + 8);
-    uint8_t magic = c->at[16];
-    if (magic > 2 || length > KW_MAX_LENGTH || length + KW_LOG_OVERHEAD < smallest[magic]) return 0;
+    if (!kw_has(c, KW_HEADER_UP_TO_MAGIC)) return 0;
+    uint32_t length = kw_load32(c->at + KW_LENGTH_OFFSET);
+    uint8_t magic = c->at[KW_MAGIC_OFFSET];
+    if (magic > 2 || length > KW_MAX_LENGTH || length + KW_LOG_OVERHEAD < kw_smallest_batch(magic)) return 0;
     return (uint64_t)length + KW_LOG_OVERHEAD;
+}
+
+static int all_zero(const uint8_t *p, size_t size) {
+    uint8_t all = 0;
+    while (size--) all |= *p++;
+    return all == 0;
 }
 
 void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last) {
@@ -26,7 +31,8 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
         *last = (size_t)(at - data);
         c.at += batch;
         if (rows) {
-            count += at[16] == 2 ? (int64_t)kw_load32(at + 57) : at[17] & KW_ATTR_CODEC ? 100 : 1;
+            count += at[KW_MAGIC_OFFSET] == 2 ? (int64_t)kw_load32(at + KW_RECORDS_COUNT_OFFSET)
+                     : at[KW_LEGACY_ATTRIBUTES_OFFSET] & KW_ATTR_CODEC ? 100 : 1;
             if (count >= rows) break;
         }
     }
@@ -40,15 +46,15 @@ size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t fr
         c.at = data + at;
         uint64_t batch = header_size(&c);
         if (batch == 0) {
-            if (!kw_has(&c, KW_HEADER_TO_MAGIC)) return stop;
-            if (kw_load64(c.at + 8) == 0) at += 4; /* no length of the next four places either */
+            if (!kw_has(&c, KW_HEADER_UP_TO_MAGIC)) return stop;
+            if (kw_load64(c.at + KW_LENGTH_OFFSET) == 0) at += 4; /* no length of the next four places either */
             continue;
         }
         if (c.at[0] > 0x7f || batch > left - at) continue;
-        if (kw_has(&c, (int64_t)batch + KW_HEADER_TO_MAGIC)) {
+        if (kw_has(&c, (int64_t)batch + KW_HEADER_UP_TO_MAGIC)) {
             after = c;
             after.at += batch;
-            if (header_size(&after) == 0 && (kw_load64(after.at) | kw_load64(after.at + 8) | after.at[16])) continue;
+            if (header_size(&after) == 0 && !all_zero(after.at, KW_HEADER_UP_TO_MAGIC)) continue;
         }
         return at;
     }
@@ -62,7 +68,7 @@ size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits
     for (;;) {
         uint64_t batch = header_size(&c);
         if (batch == 0 || !kw_has(&c, (int64_t)batch)) return size;
-        if (c.at[16] == 2 && kw_load16(c.at + 21) & bits) return (size_t)(c.at - data);
+        if (c.at[KW_MAGIC_OFFSET] == 2 && kw_load16(c.at + KW_ATTRIBUTES_OFFSET) & bits) return (size_t)(c.at - data);
         c.at += batch;
     }
 }

@@ -67,8 +67,8 @@ static void batches(const uint8_t *data, size_t size) {
                     free(value);
                 }
             }
-        } else if (kw_batch_count(&batch, batch.size - KW_HEADER_V2) == KW_BATCH_OK) {
-            records_in(copy, batch.size, KW_HEADER_V2, &batch);
+        } else if (kw_batch_count(&batch, batch.size - KW_RECORD_BATCH_OVERHEAD) == KW_BATCH_OK) {
+            records_in(copy, batch.size, KW_RECORD_BATCH_OVERHEAD, &batch);
         }
         free(copy);
         at += batch.size;
