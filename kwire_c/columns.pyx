@@ -1,6 +1,8 @@
 """Records and messages as Arrow columns: chunks of buffers, the readers that fill them, and the tables made of them."""
 
 import sys
+from struct import calcsize
+from struct import unpack as unpack_number
 
 from kwire_c.arrow import export_array, export_schema, export_stream
 from kwire_c.decode import decode
@@ -227,107 +229,169 @@ cdef bytes _sizes(list sizes):
     return out
 
 
+# Arrow format of message columns -> struct format of the buffer protocol
+cdef dict _STRUCT_FORMATS = {b"c": "b", b"s": "h", b"S": "H", b"i": "i", b"I": "I", b"l": "q", b"g": "d"}
+
+
 cdef class Column:
-    """One column of RecordColumns: an Arrow array in one chunk or more.
+    """One column of RecordColumns or MessageColumns: an Arrow array in one chunk or more.
 
     pyarrow.array(column), pyarrow.chunked_array(column) and polars.Series(column) take it as it is; fixed-width
-    columns in one chunk also have the buffer protocol.
+    columns without nulls in one chunk also have the buffer protocol.
     """
 
     cdef readonly str name
-    cdef list chunks
-    cdef str struct_format
+    cdef list chunks   # of records; None: the column is of messages
+    cdef list arrays   # its Nodes, one a chunk, once they were needed
+    cdef bytes struct_format
     cdef Py_ssize_t width
     cdef Py_ssize_t shape[2]  # of the buffer protocol: rows, bytes a row
 
+    cdef list nodes(self):
+        cdef Chunk chunk
+        if self.arrays is None:
+            self.arrays = [chunk.node(self.name) for chunk in self.chunks]
+        return self.arrays
+
     def __len__(self):
         cdef Chunk chunk
+        cdef Node node
         cdef Py_ssize_t rows = 0
-        for chunk in self.chunks:
-            rows += chunk.c.rows
+        if self.chunks is None:
+            for node in self.arrays:
+                rows += node.length
+        else:
+            for chunk in self.chunks:
+                rows += chunk.c.rows
         return rows
 
     @property
     def null_count(self):
         """Rows that are null."""
-        cdef Chunk chunk
+        cdef Node node
         cdef Py_ssize_t nulls = 0
-        for chunk in self.chunks:
-            nulls += (<Node> chunk.node(self.name)).null_count
+        for node in self.nodes():
+            nulls += node.null_count
         return nulls
 
     def __arrow_c_schema__(self):
-        return export_schema((<Chunk> self.chunks[0]).node(self.name))
+        return export_schema(self.nodes()[0])
 
     def __arrow_c_array__(self, requested_schema=None):
-        if len(self.chunks) != 1:
-            raise ValueError(f"column {self.name!r} has {len(self.chunks)} chunks: take its stream")
-        return export_array((<Chunk> self.chunks[0]).node(self.name))
+        nodes = self.nodes()
+        if len(nodes) != 1:
+            raise ValueError(f"column {self.name!r} has {len(nodes)} chunks: take its stream")
+        return export_array(nodes[0])
 
     def __arrow_c_stream__(self, requested_schema=None):
-        cdef Chunk chunk
-        nodes = [chunk.node(self.name) for chunk in self.chunks]
+        nodes = self.nodes()
         return export_stream(nodes[0], nodes)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         cdef Chunk chunk
-        if self.struct_format is None or len(self.chunks) != 1:
+        cdef Node node
+        cdef const uint8_t *data
+        if self.struct_format is None or len(self.arrays if self.chunks is None else self.chunks) != 1:
             raise BufferError(f"column {self.name!r} is not a single fixed-width buffer")
-        chunk = self.chunks[0]
-        self.shape[0] = chunk.c.rows
+        if self.chunks is None:
+            node = self.arrays[0]
+            self.shape[0] = node.length
+            data = <const uint8_t *> node.buffers[1] + node.offset * self.width
+        else:
+            chunk = self.chunks[0]
+            self.shape[0] = chunk.c.rows
+            data = chunk.c.fixed[<int> FIELDS[self.name][0]].data if chunk.c.rows else <uint8_t *> _EMPTY
         self.shape[1] = self.width
-        PyBuffer_FillInfo(buffer, self, <void *> (chunk.c.fixed[<int> FIELDS[self.name][0]].data if chunk.c.rows
-                                                  else <uint8_t *> _EMPTY), chunk.c.rows * self.width, 1, flags)
+        PyBuffer_FillInfo(buffer, self, <void *> data, self.shape[0] * self.width, 1, flags)
         buffer.itemsize = self.width
         if buffer.format != NULL:
-            buffer.format = self.format_text()
+            buffer.format = PyBytes_AS_STRING(self.struct_format)
         if buffer.shape != NULL:
             buffer.shape = &self.shape[0]
         if buffer.strides != NULL:
             buffer.strides = &self.shape[1]
 
-    cdef char *format_text(self):
-        if self.struct_format == "q":
-            return "q"
-        if self.struct_format == "i":
-            return "i"
-        if self.struct_format == "h":
-            return "h"
-        if self.struct_format == "?":
-            return "?"
-        return "b"
+    cdef list values(self):
+        """The Python values of a column that is not a fixed-width one without nulls."""
+        cdef Chunk chunk
+        cdef Node node
+        cdef int64_t row
+        if self.chunks is not None:
+            return [value for chunk in self.chunks for value in chunk.values(self.name)]
+        return [node_value(node, row) for node in self.arrays for row in range(node.length)]
 
     def to_numpy(self):
-        """The column as a numpy array: zero copy (read-only) where it is fixed-width and in one chunk.
+        """The column as a numpy array: zero copy (read-only) where it is fixed-width, without nulls and in one chunk.
 
-        timestamp is datetime64[ms] (UTC), is_control bool; key and value are objects (bytes or None), headers tuples,
-        codec numbers 0 to 4.
+        Of records, timestamp is datetime64[ms] (UTC), is_control bool; key and value are objects (bytes or None),
+        headers tuples, codec numbers 0 to 4. Of messages, other columns are objects: str, bytes, int, list, dict, None.
         """
         import numpy
 
-        cdef Chunk chunk
         if self.struct_format is None:
-            listed = [value for chunk in self.chunks for value in chunk.values(self.name)]
+            listed = self.values()
             array = numpy.empty(len(listed), dtype=object)
             for i, value in enumerate(listed):
                 array[i] = value
             return array
-        parts = [numpy.asarray(column_of(self.name, [chunk])) for chunk in self.chunks]
+        if self.chunks is None:
+            parts = [numpy.asarray(message_column(self.name, [node])) for node in self.arrays]
+        else:
+            parts = [numpy.asarray(record_column(self.name, [chunk])) for chunk in self.chunks]
         array = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
-        return array.view("datetime64[ms]") if self.name == "timestamp" else array
+        return array.view("datetime64[ms]") if self.chunks is not None and self.name == "timestamp" else array
 
     def __repr__(self):
-        return f"<Column {self.name!r}: {len(self)} rows in {len(self.chunks)} chunks>"
+        return f"<Column {self.name!r}: {len(self)} rows in {len(self.nodes())} chunks>"
 
 
-cdef Column column_of(str name, list chunks):
-    """A column of one chunk at least, all of which have it."""
+cdef Column new_column(str name, list chunks, list arrays, str struct_format):
     cdef Column column = Column.__new__(Column)
-    column.name = name
-    column.chunks = chunks
-    column.struct_format = FIELDS[name][2]
-    column.width = {"q": 8, "i": 4, "h": 2, "b": 1, "?": 1, None: 0}[column.struct_format]
+    column.name, column.chunks, column.arrays = name, chunks, arrays
+    if struct_format is not None:
+        column.struct_format = struct_format.encode()
+        column.width = calcsize(struct_format)
     return column
+
+
+cdef Column record_column(str name, list chunks):
+    """A column of one chunk at least, all of which have it."""
+    return new_column(name, chunks, None, FIELDS[name][2])
+
+
+def message_column(str name not None, list nodes not None):
+    """A column of one Node at least, all of one type."""
+    cdef Node node
+    cdef str struct_format = _STRUCT_FORMATS.get((<Node> nodes[0]).format)
+    for node in nodes:
+        if node.null_count:
+            struct_format = None
+    return new_column(name, None, nodes, struct_format)
+
+
+cdef object node_value(Node node, int64_t row):
+    """A row of a column of messages as a Python value."""
+    cdef Node child
+    cdef const uint8_t *valid = <const uint8_t *> node.buffers[0]
+    cdef const uint8_t *data = <const uint8_t *> node.buffers[1] if node.n_buffers > 1 else NULL
+    cdef const int32_t *ends = <const int32_t *> data
+    row += node.offset
+    if node.null_count and not valid[row >> 3] >> (row & 7) & 1:
+        return None
+    if node.format == b"+s":
+        return {child.name: node_value(child, row) for child in node.children}
+    if node.format == b"+l":
+        return [node_value(node.children[0], at) for at in range(ends[row], ends[row + 1])]
+    if node.format == b"b":
+        return data[row >> 3] >> (row & 7) & 1 == 1
+    if node.format == b"w:16":
+        return (<const char *> data)[16 * row:16 * row + 16]
+    if node.format in _STRUCT_FORMATS:
+        struct_format = _STRUCT_FORMATS[node.format]
+        width = calcsize(struct_format)
+        return unpack_number(struct_format, (<const char *> data)[width * row:width * (row + 1)])[0]
+    value = (<const char *> node.buffers[2])[ends[row]:ends[row + 1]]
+    return value.decode() if node.format == b"u" else value
 
 
 cdef Py_ssize_t _bytes_of(const kw_binary *binary):
@@ -369,7 +433,7 @@ cdef class RecordColumns:
     def __getitem__(self, name):
         if name not in self.names:
             raise KeyError(name)
-        return column_of(name, self.chunks)
+        return record_column(name, self.chunks)
 
     def __contains__(self, name):
         return name in self.names

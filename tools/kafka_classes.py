@@ -61,9 +61,9 @@ def for_release(source: str, classes: set[str]) -> str:
 
     def older(match: re.Match[str]) -> str:
         name = match[1]
-        if name.replace(".", "/") + ".class" in classes:
-            return match[0]
-        return match[0].replace(".internal.", ".").replace(".internals.", ".")
+        before = name.replace(".internal.", ".").replace(".internals.", ".")
+        lacks = name.replace(".", "/") + ".class" not in classes and before.replace(".", "/") + ".class" in classes
+        return match[0].replace(name, before) if lacks else match[0]
 
     return re.sub(r"^import (org\.apache\.kafka\.[\w.]+);", older, source, flags=re.MULTILINE)
 
@@ -82,9 +82,12 @@ class KafkaClasses:
         self.folders = {name: folder for name, (folder, _) in read.items()}
         self.schemas = {name: schema for name, (_, schema) in read.items()}
         self.has_batches = release_number(release) >= (3, 9)
-        sources = [ORACLE / "java" / "Oracle.java", ORACLE / "java" / "Messages.java", JAVA / "Vectors.java"]
+        java = [ORACLE / "java" / "Oracle.java", ORACLE / "java" / "Messages.java", JAVA / "Vectors.java"]
         if self.has_batches:
-            sources.append(self._batches(path))
+            java.append(ORACLE / "java" / "Batches.java")
+        with zipfile.ZipFile(own_jars(release, path)["kafka-clients"]) as jar:
+            there = set(jar.namelist())
+        sources = [self._source(file, there) for file in java]
         classes = maven.compiled(sources, path, f"vectors-{release}")
         self._process = subprocess.Popen(
             [maven.java(), f"-Xmx{HEAP}", "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
@@ -92,14 +95,12 @@ class KafkaClasses:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
         )  # fmt: skip
 
-    def _batches(self, path: str) -> Path:
-        """The oracle's Batches.java, written for the newest release, as this one needs it."""
-        with zipfile.ZipFile(own_jars(self.release, path)["kafka-clients"]) as jar:
-            text = for_release((ORACLE / "java" / "Batches.java").read_text(), set(jar.namelist()))
+    def _source(self, file: Path, there: set[str]) -> Path:
+        """A Java source, written for the newest release, as this one needs it."""
         folder = cache() / "sources" / self.release
         folder.mkdir(parents=True, exist_ok=True)
-        place = folder / "Batches.java"
-        place.write_text(text)
+        place = folder / file.name
+        place.write_text(for_release(file.read_text(), there))
         return place
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:

@@ -6,46 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from kwire.errors import KwireError, LimitError
-from kwire_c.arrow import export_array, export_schema, export_stream
-from kwire_c.columns import MessageGatherer, table_node
+from kwire_c.arrow import export_schema, export_stream
+from kwire_c.columns import Column, MessageGatherer, message_column, table_node
 
-__all__ = ["BadMessage", "MessageColumn", "MessageColumns", "columns_of"]
-
-
-class MessageColumn:
-    """One column of MessageColumns: an Arrow array, for whatever takes the Arrow PyCapsule interface."""
-
-    def __init__(self, name: str, nodes: list[Any]) -> None:
-        self.name = name
-        self._nodes = nodes
-
-    def __len__(self) -> int:
-        return sum(node.length for node in self._nodes)
-
-    @property
-    def null_count(self) -> int:
-        """Rows that are null."""
-        return sum(node.null_count for node in self._nodes)
-
-    def __arrow_c_schema__(self) -> object:
-        return export_schema(self._nodes[0])
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        if len(self._nodes) != 1:
-            raise ValueError(f"column {self.name!r} has {len(self._nodes)} chunks: take its stream")
-        return export_array(self._nodes[0])
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return export_stream(self._nodes[0], self._nodes)
-
-    def __repr__(self) -> str:
-        return f"<MessageColumn {self.name!r}: {len(self)} rows in {len(self._nodes)} chunks>"
+__all__ = ["BadMessage", "MessageColumns", "columns_of"]
 
 
 class MessageColumns:
     """Messages as Arrow columns: pyarrow.table(columns) and polars.DataFrame(columns) take it as it is.
 
-    names; len(): rows; columns["topics.name"]: a MessageColumn; bad: BadMessage of each payload that gave no rows. One
+    names; len(): rows; columns["topics.name"]: a Column; bad: BadMessage of each payload that gave no rows. One
     chunk unless a column would pass 2 GiB.
     """
 
@@ -63,11 +33,11 @@ class MessageColumns:
     def __contains__(self, name: object) -> bool:
         return name in self.names
 
-    def __getitem__(self, name: str) -> MessageColumn:
+    def __getitem__(self, name: str) -> Column:
         if name not in self.names:
             raise KeyError(name)
         at = self.names.index(name)
-        return MessageColumn(name, [nodes[at] for _, nodes in self._chunks])
+        return message_column(name, [nodes[at] for _, nodes in self._chunks])
 
     def __arrow_c_schema__(self) -> object:
         return export_schema(table_node(*self._chunks[0]))

@@ -55,6 +55,18 @@ def test_whole_messages_are_the_objects(name: str) -> None:
         assert len(columns) == len(payloads) and columns.names == ("message",)
 
 
+def test_message_columns_have_the_face_of_record_columns() -> None:
+    payload = kwire.encode(messages.HeartbeatRequest(group_id="g", generation_id=7), 0)
+    both = kwire.columns_of("HeartbeatRequest", 0, [payload] * 3, ["generation_id", "group_id"])
+    numbers, texts = both["generation_id"], both["group_id"]
+    assert type(numbers) is type(texts) is kwire.Column
+    assert memoryview(numbers).format == "i" and numbers.to_numpy().tolist() == [7, 7, 7]
+    assert texts.to_numpy().tolist() == ["g"] * 3
+    with pytest.raises(BufferError, match="'group_id' is not a single fixed-width buffer"):
+        memoryview(texts)
+    assert repr(numbers) == "<Column 'generation_id': 3 rows in 1 chunks>"
+
+
 def ordered(value: Any) -> Any:
     """With keys sorted: a struct used at several places has one order of fields."""
     if isinstance(value, list):
@@ -76,6 +88,7 @@ def test_each_field_alone_is_as_in_the_whole(name: str) -> None:
                 alone = kwire.columns_of(message, version, payloads, [field.snake_name])[field.snake_name]
                 wanted = pa.array(whole.field(field.snake_name))
                 assert repr(pa.array(alone).to_pylist()) == repr(wanted.to_pylist()), (message, version, field.name)
+                assert repr(alone.to_numpy().tolist()) == repr(wanted.to_pylist()), (message, version, field.name)
 
 
 def metadata(topics: int, partitions: int) -> bytes:

@@ -98,8 +98,10 @@ def test_modules_and_sources_of_a_release() -> None:
     assert "<artifactId>kafka-raft</artifactId><version>3.3.2</version>" in pom("3.3.2", ["kafka-raft"])
     source = "import org.apache.kafka.common.record.internal.Record;\nimport org.apache.kafka.common.Uuid;\n"
     there = {"org/apache/kafka/common/Uuid.class"}
-    assert for_release(source, there) == source.replace(".internal.", ".")
+    older = {*there, "org/apache/kafka/common/record/Record.class"}
+    assert for_release(source, older) == source.replace("internal.", "")
     assert for_release(source, {*there, "org/apache/kafka/common/record/internal/Record.class"}) == source
+    assert for_release(source, there) == source  # in another jar: not for this one to say
 
 
 @pytest.mark.quick

@@ -23,12 +23,13 @@ import org.apache.kafka.common.protocol.types.BoundField;
 import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.protocol.types.TaggedFields;
 import org.apache.kafka.common.protocol.types.Type;
-import org.apache.kafka.common.utils.ByteUtils;
-import org.apache.kafka.common.utils.Crc32C;
+import org.apache.kafka.common.utils.internals.ByteUtils;
+import org.apache.kafka.common.utils.internals.Crc32C;
 
 /**
  * What the generator of test vectors asks beside the oracle's own commands (Oracle.java, Messages.java, Batches.java).
- * What moved or came later than 2.8 goes by reflection, so that one source serves every release since.
+ * What came later than 2.8 goes by reflection; imports are the newest release's, and tools/kafka_classes.py puts those that moved
+ * back for older ones. So one source serves every release since.
  */
 public class Vectors {
     public static void main(String[] args) throws Exception {
