@@ -297,7 +297,7 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
         compile_field(owner, op, field, schema, version, flexible, False)
         add_sizes(plan, op)
     if len(tagged) > 64:
-        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # writer.pyx: a bit each
+        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # encode.pyx: a bit each
     for schema in sorted(tagged, key=lambda item: item.tag):
         op = &tags[plan.n_tags]
         plan.n_tags += 1
