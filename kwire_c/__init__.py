@@ -1,1 +1,1 @@
-"""The C half of kwire: cursor, record batches, plans and columns over raw bytes. Import kwire, not this."""
+"""The C half of kwire: varints, record batches, messages and columns over raw bytes. Import kwire, not this."""

@@ -32,7 +32,8 @@ sigterm = true
 exclude_lines =
     raise MemoryError
     return MemoryError\(\)
-    PyErr_NoMemory\(\)
+    raw_no_memory\(\)
+    raise_set\(\)
     KW_PYTHON, 0\)
     except MemoryError:
     return ENOMEM
