@@ -16,9 +16,9 @@ from kwire.capture import audit
 from tests.capture.making import read
 from tests.upstream import broker
 from tests.upstream.maven import MissingTool
+from tests.upstream.places import ROOT
 
 pytestmark = pytest.mark.java
-ROOT = Path(__file__).parents[2]
 MESSAGES = 200
 
 

@@ -24,8 +24,8 @@ from kwire.capture import read_capture
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.tap import Tap
 from tests.capture.making import hello, metadata, produce, read, told, welcome
+from tests.upstream.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 

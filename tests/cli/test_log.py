@@ -14,9 +14,9 @@ import pytest
 
 from kwire.cli import main
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, write_segment
+from tests.upstream.places import ROOT
 
 pytestmark = pytest.mark.quick
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

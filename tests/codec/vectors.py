@@ -6,12 +6,12 @@ import gzip
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from kwire import schema
+from tests.upstream.places import VECTORS
 
-FOLDER = Path(__file__).parent.parent / "data" / "vectors"
+FOLDER = VECTORS
 KINDS = tuple(sorted(path.name for path in FOLDER.glob("messages-*.jsonl.gz")))
 RELEASES = tuple(sorted(path.stem.removeprefix("versions-") for path in FOLDER.glob("versions-*.json")))
 

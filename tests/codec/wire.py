@@ -6,10 +6,11 @@ import json
 import tarfile
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-ARCHIVE = Path(__file__).parent.parent / "data" / "wire.tar.xz"
+from tests.upstream.places import DATA
+
+ARCHIVE = DATA / "wire.tar.xz"
 
 
 @lru_cache(1)

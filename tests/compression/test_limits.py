@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ import pytest
 import kwire
 from kwire.compression import compress, decompress
 from tests.compression.bombs import BOMBS, MIB, batch
-
-ROOT = Path(__file__).parents[2]
+from tests.upstream.places import ROOT
 
 CHILD = """
 import json, resource, sys

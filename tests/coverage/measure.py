@@ -12,7 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.upstream.places import ROOT
+
 COPY = ROOT / "build" / "coverage"
 LEAST = 95
 # what touches kwire_c; the others run the same code through Spark, brokers and commands

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from tests.upstream import places
+from tests.upstream.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 KINDS = {
     "sanitized": {"KWIRE_SANITIZE": "1"},
     "fuzzed": {"KWIRE_FUZZ": "1", "CC": "clang", "LDSHARED": "clang -shared"},  # for tests/fuzz/face.py

@@ -19,6 +19,7 @@ from tests.net.fake import of_release
 from tests.net.plan import whole_plan
 from tests.net.texts import texts, without_port
 from tests.upstream import broker, maven, tool
+from tests.upstream.places import ROOT
 
 pytestmark = pytest.mark.java
 
@@ -40,7 +41,7 @@ def _needs_java() -> None:
 
 def kwire_versions(address: str, *arguments: str) -> tuple[str, str]:
     command = [sys.executable, "-m", "kwire", "versions", "--bootstrap-server", address, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 import kwire
 from kwire_c.crc32c import crc32c, crc32c_with, variants
 from tests.primitives import checks
+from tests.upstream.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CORE = checks.CORE
 SOURCES = [str(CORE / name) for name in checks.SOURCES["crc32c_check"]]
 CHECK = str(checks.HERE / "crc32c_check.c")

@@ -13,8 +13,8 @@ import pytest
 
 from tests.spark.conftest import prepare_environment
 from tests.upstream import broker
+from tests.upstream.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
 
 # commands of `sh` blocks -> what runs them

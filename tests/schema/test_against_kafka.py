@@ -2,14 +2,13 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
 from kwire import schema
+from tests.upstream.places import DATA
 
 pytestmark = pytest.mark.quick
-DATA = Path(__file__).parents[1] / "data"
 
 # The table's own slips: it dates every version of a renamed message to the release of the new name.
 SLIPS = {("ListOffsets", version, "2.8") for version in range(1, 6)} | {

@@ -1,4 +1,4 @@
-"""Where the tests keep what they download, compile or unpack: outside the tree, by content."""
+"""Where things are: the tree and the data in it; and outside of it, by content, what is downloaded or unpacked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
 VECTORS = DATA / "vectors"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.upstream import broker
+from tests.upstream.places import ROOT
 
 pytestmark = pytest.mark.java
 
@@ -41,7 +42,7 @@ def test_proxy_records_frames(tmp_path: Path) -> None:
         out = tmp_path / "frames"
         proxy = subprocess.Popen(
             [sys.executable, "-m", "tests.upstream.proxy", "--pair", f"{listen}:{target}", "--out", str(out)],
-            stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE, text=True, cwd=ROOT,
         )  # fmt: skip
         try:
             assert proxy.stdout is not None and proxy.stdout.readline() == "ready\n"
