@@ -27,7 +27,7 @@ from kwire_c.record_batch import (
 )
 
 if TYPE_CHECKING:
-    from kwire.storage.filesystem import Source
+    from kwire.storage.filesystem import File
 
 _ZEROS = bytes(1 << 16)
 
@@ -101,13 +101,13 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
                        -1 if attributes & CODEC_MASK else 1)
 
 
-def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
+def examine(file: File, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
     """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
     left = size - position
     head: memoryview | bytes = b"" if view is None else view[at : at + HEADER_UP_TO_MAGIC]
     if len(head) < min(HEADER_UP_TO_MAGIC, left):
-        head = source.read(position, min(size, position + HEADER_UP_TO_MAGIC))
-    if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
+        head = file.read(position, min(size, position + HEADER_UP_TO_MAGIC))
+    if bytes(head) == _ZEROS[: len(head)] and _all_zero(file, position, size):
         return Place("zeros", left, "zeros to the end of the file", -1)
     if len(head) < HEADER_UP_TO_MAGIC:
         return Place("torn", left, f"{left} bytes left, {HEADER_UP_TO_MAGIC} needed at least", -1)
@@ -125,9 +125,9 @@ def examine(source: Source, position: int, size: int, view: memoryview | None = 
     return Place("batch", length + LOG_OVERHEAD, "", base)
 
 
-def _all_zero(source: Source, position: int, size: int) -> bool:
+def _all_zero(file: File, position: int, size: int) -> bool:
     while position < size:
-        piece = source.read(position, min(size, position + len(_ZEROS)))
+        piece = file.read(position, min(size, position + len(_ZEROS)))
         if not piece or piece != _ZEROS[: len(piece)]:
             return False
         position += len(piece)

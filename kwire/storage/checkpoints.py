@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
-from kwire.storage.filesystem import located, open_source
+from kwire.storage.filesystem import located, open_file
 from kwire_c.crc32c import crc32c
 
 MOST_BYTES = 64 << 20  # of such a file: a snapshot of a million producers has 52 MB
@@ -103,8 +103,8 @@ def _lines(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tupl
 
 def _content(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tuple[bytes, str]:
     """(the bytes of a small file, its path)."""
-    source = open_source(path, options).held()
-    size = source.size()
+    file = open_file(path, options).held()
+    size = file.size()
     if size > MOST_BYTES:
-        raise located(LimitError("no checkpoint is so large", limit=MOST_BYTES, needed=size), source.path)
-    return source.read(0, size), source.path
+        raise located(LimitError("no checkpoint is so large", limit=MOST_BYTES, needed=size), file.path)
+    return file.read(0, size), file.path

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kwire.storage.filesystem import SpooledSource, is_url, open_folder, open_source, plain
+from kwire.storage.filesystem import SpooledFile, is_url, open_file, open_folder, plain
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside
@@ -134,8 +134,8 @@ def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFil
 
 
 def _size(path: str, options: dict[str, Any] | None) -> int:
-    source = open_source(path, options)
-    return -1 if isinstance(source, SpooledSource) else source.size()
+    file = open_file(path, options)
+    return -1 if isinstance(file, SpooledFile) else file.size()
 
 
 def _file(path: str, size: int) -> SegmentFile:

@@ -23,7 +23,7 @@ _PIECE = 1 << 20  # bytes that a pipe is read by
 MOST_UNPACKED = 16 << 30  # bytes that a .gz may give
 
 
-class Source(Protocol):
+class File(Protocol):
     """A file's bytes by position; nothing of it stays in memory but the views handed out.
 
     The bytes are copies: what another process does to the file meanwhile (a broker truncates on a leader change, and
@@ -45,11 +45,11 @@ class Source(Protocol):
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end), cut at the file's end; for small pieces."""
 
-    def held(self) -> Source:
+    def held(self) -> File:
         """The same file as it is now, for one pass: it stays that file when another takes its name, or it goes."""
 
 
-class LocalSource:
+class LocalFile:
     """A local file, opened for each piece."""
 
     def __init__(self, path: str) -> None:
@@ -67,7 +67,7 @@ class LocalSource:
         """Bytes [start, end), cut at the file's end."""
         return self.held().read(start, end)
 
-    def held(self) -> Source:
+    def held(self) -> File:
         """The file, open until this goes."""
         return _OpenFile(self.path, open(self.path, "rb", buffering=0))
 
@@ -101,12 +101,12 @@ class _OpenFile:
             error.filename = self.path
             raise
 
-    def held(self) -> Source:
+    def held(self) -> File:
         """Itself."""
         return self
 
 
-class SpooledSource:
+class SpooledFile:
     """What can only be read from its beginning on: a pipe, a terminal, a .gz. It goes through a temporary file.
 
     once: it can be read once only, so the temporary file stays as long as the source; that of a .gz goes with the last
@@ -138,7 +138,7 @@ class SpooledSource:
         """Bytes [start, end), cut at the end."""
         return self.held().read(start, end)
 
-    def held(self) -> Source:
+    def held(self) -> File:
         """The temporary file. Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much."""
         spool = None if self._open is None else self._open()
         if spool is None:
@@ -184,7 +184,7 @@ class Rejoined:
         return taken + self.stream.read(size if size < 0 else size - len(taken))
 
 
-class RemoteSource:
+class RemoteFile:
     """A file of any store that fsspec knows: each view is one ranged read."""
 
     def __init__(self, path: str, options: dict[str, Any] | None = None) -> None:
@@ -222,7 +222,7 @@ class RemoteSource:
         store, path = self._store()
         return bytes(store.cat_file(path, start=start, end=end))
 
-    def held(self) -> Source:
+    def held(self) -> File:
         """Itself: a store's object is replaced, not changed."""
         return self
 
@@ -261,13 +261,13 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
     return store, inner
 
 
-def open_source(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> Source:
+def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> File:
     """The Source of a path or URL; nothing is opened yet. options: keywords for the fsspec file system."""
     text = plain(path)
     if is_url(text):
-        return RemoteSource(text, options)
+        return RemoteFile(text, options)
     once = _is_stream(text)
-    return SpooledSource(text, once) if once or text.endswith(".gz") else LocalSource(text)
+    return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
 
 
 def _is_stream(path: str) -> bool:

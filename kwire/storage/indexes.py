@@ -13,7 +13,7 @@ from kwire.storage.batch_header import examine
 from kwire.storage.scanner import is_sound
 
 if TYPE_CHECKING:
-    from kwire.storage.filesystem import Source
+    from kwire.storage.filesystem import File
 
 MOST_BYTES = 64 << 20  # of an index: Kafka's have 10 MiB, unless it is told otherwise
 
@@ -81,14 +81,14 @@ class OffsetIndex:
         at = bisect_right(self._positions, position)
         return self.entries[at - 1] if at else None
 
-    def points_right(self, source: Source, entry: tuple[int, int], size: int) -> bool:
+    def points_right(self, file: File, entry: tuple[int, int], size: int) -> bool:
         """Does the entry point to a sound batch (header, CRC) that does not begin behind the entry's offset?"""
         offset, position = entry
         return (
             self.damage is None
             and position < size
-            and examine(source, position, size).offset <= offset
-            and is_sound(source, position, size)
+            and examine(file, position, size).offset <= offset
+            and is_sound(file, position, size)
         )
 
 

@@ -27,7 +27,7 @@ from kwire_c.record_batch import (
 )
 
 if TYPE_CHECKING:
-    from kwire.storage.filesystem import Source
+    from kwire.storage.filesystem import File
 
 # bytes read at a time: small enough that they are in the processor's caches when they are decoded
 WINDOW_BYTES = 5 << 18
@@ -52,33 +52,33 @@ class Window(NamedTuple):
     offset: int = -1
 
 
-def is_sound(source: Source, position: int, size: int) -> bool:
+def is_sound(file: File, position: int, size: int) -> bool:
     """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
-    place = examine(source, position, size)
-    if place.kind != "batch" or not _holds_at(source, position, place.size):
+    place = examine(file, position, size)
+    if place.kind != "batch" or not _holds_at(file, position, place.size):
         return False
     behind = position + place.size
-    return behind == size or examine(source, behind, size).kind != "bad"
+    return behind == size or examine(file, behind, size).kind != "bad"
 
 
-def _holds_at(source: Source, position: int, size: int) -> bool:
+def _holds_at(file: File, position: int, size: int) -> bool:
     """checksum_holds of a batch in the file; one of magic 2 may be larger than memory."""
     if size <= WINDOW_BYTES:
-        return checksum_holds(source.view(position, position + size))
-    head = source.read(position, position + RECORD_BATCH_OVERHEAD)
+        return checksum_holds(file.view(position, position + size))
+    head = file.read(position, position + RECORD_BATCH_OVERHEAD)
     if len(head) < RECORD_BATCH_OVERHEAD:  # the file was cut meanwhile
         return False
     at, crc = (ATTRIBUTES_OFFSET, crc32c) if head[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
     value = 0
     while at < size:
         piece = min(size, at + WINDOW_BYTES)
-        value = crc(source.view(position + at, position + piece), value)
+        value = crc(file.view(position + at, position + piece), value)
         at = piece
     return value == stored_checksum(head)
 
 
 class Scanner:
-    """Windows of whole batches over bytes [start, end) of a source; at the end, tail is (position, bytes left) or None.
+    """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
     window_bytes: at most that much a window, but at least a batch; rows: about that many rows a window (0: no limit);
     both may be changed between windows. search=False: a bad region goes to the end, without the search for the next
@@ -88,7 +88,7 @@ class Scanner:
 
     def __init__(
         self,
-        source: Source,
+        file: File,
         start: int = 0,
         end: int | None = None,
         *,
@@ -98,11 +98,11 @@ class Scanner:
         read_bytes: int = WINDOW_BYTES,
     ) -> None:
         if start < 0:
-            raise located(DecodeError(f"invalid file position {start}", offset=start), source.path)
+            raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
         self.tail: tuple[int, int] | None = None
         self.window_bytes, self.rows = window_bytes, rows
-        self._source, self._search, self._read_bytes = source.held(), search, read_bytes
-        self._size = self._source.size()
+        self._file, self._search, self._read_bytes = file.held(), search, read_bytes
+        self._size = self._file.size()
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
         self._view, self._begin = memoryview(b""), start  # a piece of the file and its first byte
@@ -114,12 +114,12 @@ class Scanner:
         wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEADER_UP_TO_MAGIC)))
         rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read once more
         self._view = memoryview(b"")
-        self._view = self._source.view(at + len(rest), wanted, rest)
+        self._view = self._file.view(at + len(rest), wanted, rest)
         self._begin = at
 
     def _examine(self, at: int) -> Place:
         self._load(at, min(HEADER_UP_TO_MAGIC, self._size - at))
-        return examine(self._source, at, self._size, self._view, at - self._begin)
+        return examine(self._file, at, self._size, self._view, at - self._begin)
 
     def __iter__(self) -> Iterator[Window]:
         place = None
@@ -134,7 +134,7 @@ class Scanner:
             data = self._view[at - self._begin :]
             done, last = hop(data[: max(place.size, self.window_bytes)], self._end - at, self.rows)
             if not done:  # a batch that the one and not the other takes for sound
-                raise located(CorruptBatchError("no batch that can be read", position=at), self._source.path)
+                raise located(CorruptBatchError("no batch that can be read", position=at), self._file.path)
             data = data[:done]
             place = None
             if at + done < self._size:
@@ -159,37 +159,37 @@ class Scanner:
             return
         torn = place.kind == "torn"
         # a torn batch is one only where no batch follows in the whole file, behind a cut too
-        following = resync(self._source, at + 1, None if torn else self._end) if self._search or torn else None
+        following = resync(self._file, at + 1, None if torn else self._end) if self._search or torn else None
         if torn and following is None:
             self.tail = (at, self._size - at)
             return
         reason = f"length goes past the end ({place.reason}), yet a batch follows" if torn else place.reason
         self._at = self._end if following is None else min(following, self._end)
-        yield Window(at, self._at, self._source.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
+        yield Window(at, self._at, self._file.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
 
 
-def resync(source: Source, position: int, end: int | None = None) -> int | None:
+def resync(file: File, position: int, end: int | None = None) -> int | None:
     """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
-    source = source.held()
-    size = source.size()
+    file = file.held()
+    size = file.size()
     end = size if end is None else min(end, size)
     budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
     while position < end:
-        view = source.view(position, min(size, position + _SEARCH_BYTES))
+        view = file.view(position, min(size, position + _SEARCH_BYTES))
         at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
         while (at := find_header(view, at + 1, stop, size - position)) >= 0:
             here = position + at
-            place = examine(source, here, size, view, at)
+            place = examine(file, here, size, view, at)
             if place.kind != "batch":
                 continue
             behind = here + place.size
-            followed = behind == size or examine(source, behind, size, view, at + place.size).kind != "bad"
+            followed = behind == size or examine(file, behind, size, view, at + place.size).kind != "bad"
             budget -= _TRIAL + (place.size if followed else 0)
             if budget < 0:
                 return None
             if not followed:
                 continue
-            if _holds_at(source, here, place.size):
+            if _holds_at(file, here, place.size):
                 return here
         if position + len(view) >= size:
             return None
@@ -197,14 +197,14 @@ def resync(source: Source, position: int, end: int | None = None) -> int | None:
     return None
 
 
-def headers(source: Source, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
-    """The headers of the batches that begin in bytes [start, end) of source; start must be a batch boundary.
+def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
+    """The headers of the batches that begin in bytes [start, end) of the file; start must be a batch boundary.
 
     Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) where bytes are no batches.
     """
-    for window in Scanner(source, start, end):
+    for window in Scanner(file, start, end):
         if window.bad is not None:
-            raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), source.path)
+            raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), file.path)
         yield from window_headers(window)
 
 

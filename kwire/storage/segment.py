@@ -13,7 +13,7 @@ from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
-from kwire.storage.filesystem import is_url, located, open_source, plain
+from kwire.storage.filesystem import is_url, located, open_file, plain
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
 from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
@@ -59,8 +59,8 @@ class LogSegment:
     ) -> None:
         self.path = plain(path)
         self.options = options
-        self.source = open_source(self.path, options)
-        self.source.size()
+        self.file = open_file(self.path, options)
+        self.file.size()
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
@@ -80,7 +80,7 @@ class LogSegment:
     @property
     def size(self) -> int:
         """Bytes of the .log file as it is now."""
-        return self.source.size()
+        return self.file.size()
 
     @property
     def named_offset(self) -> int | None:
@@ -94,7 +94,7 @@ class LogSegment:
         named = offset_in_name(self.path)
         if named >= 0:
             return named
-        place = examine(self.source, 0, self.size)
+        place = examine(self.file, 0, self.size)
         return place.offset if place.kind == "batch" else 0
 
     @property
@@ -118,7 +118,7 @@ class LogSegment:
     def tail(self) -> tuple[int, int] | None:
         """(position, bytes left) of a partial last batch or of preallocated zeros, None if the file ends cleanly."""
         if self._tail is False:
-            windows = scanner.Scanner(self.source)
+            windows = scanner.Scanner(self.file)
             for _ in windows:
                 pass
             self._tail = windows.tail
@@ -130,8 +130,8 @@ class LogSegment:
 
     def _beside(self, kind: str) -> bytes | None:
         try:
-            source = open_source(beside(self.path, kind), self.options).held()
-            return source.read(0, min(source.size(), indexes.MOST_BYTES + 1))
+            file = open_file(beside(self.path, kind), self.options).held()
+            return file.read(0, min(file.size(), indexes.MOST_BYTES + 1))
         except FileNotFoundError:
             return None
 
@@ -155,14 +155,14 @@ class LogSegment:
 
     def split(self, partition_bytes: int) -> list[ByteRange]:
         """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
-        return split(self.source, partition_bytes, self.index)
+        return split(self.file, partition_bytes, self.index)
 
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
         """The headers of the batches in bytes [start, end), nothing decoded; start is a batch boundary.
 
         Raises CorruptBatchError (.file .position .offset .reason) where bytes are no batches.
         """
-        return scanner.headers(self.source, start, end)
+        return scanner.headers(self.file, start, end)
 
     def seek(self, offset: int) -> int:
         """Position of the batch that holds the first record at or behind offset; .size if there is none."""
@@ -173,7 +173,7 @@ class LogSegment:
         return self._first(self._near_time(timestamp), lambda header: header.max_timestamp >= timestamp)
 
     def _first(self, start: int, wanted: Any) -> int:
-        for window in scanner.Scanner(self.source, start):
+        for window in scanner.Scanner(self.file, start):
             if window.bad is None:
                 for header in scanner.window_headers(window):
                     if wanted(header):
@@ -183,7 +183,7 @@ class LogSegment:
     def _near(self, offset: int) -> int:
         """A batch boundary at or before the one that holds offset: by the index where it checks out, else 0."""
         entry = self.index.below(offset) if self.index else None
-        if entry and self.index and self.index.points_right(self.source, entry, self.size):
+        if entry and self.index and self.index.points_right(self.file, entry, self.size):
             return entry[1]
         return 0
 
@@ -193,7 +193,7 @@ class LogSegment:
         entry = index.before(timestamp) if index and index.damage is None else None
         if entry is None:
             return 0
-        for header in scanner.headers(self.source, self._near(entry[1])):
+        for header in scanner.headers(self.file, self._near(entry[1])):
             if header.last_offset >= entry[1]:
                 return header.position if header.max_timestamp == entry[0] else 0
         return 0
@@ -211,12 +211,12 @@ class LogSegment:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
         log, number = self._log, self._number
         return find_transactions(
-            self.source, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
+            self.file, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
 
     @cached_property
     def first_markers(self) -> FirstMarkers:
         """The first transaction marker of each producer in this segment, as far as it was needed."""
-        return FirstMarkers(self.source)
+        return FirstMarkers(self.file)
 
     def batches(
         self,

@@ -41,7 +41,7 @@ class SegmentBatches:
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
-        self._scanner = Scanner(segment.source, start, end, search=self._keep, read_bytes=OBJECT_BYTES)
+        self._scanner = Scanner(segment.file, start, end, search=self._keep, read_bytes=OBJECT_BYTES)
         self._batches = self._read()
 
     def __iter__(self) -> Iterator[Any]:
@@ -54,20 +54,20 @@ class SegmentBatches:
             raise located(error, self._segment.path) from error.__cause__
 
     def _read(self) -> Iterator[Any]:
-        source = self._segment.source
+        file = self._segment.file
         for window in self._scanner:
             if window.bad is None:
                 for batch in read_batches(window.data, position=window.position, **self._options):
                     if isinstance(batch, BadBatch):
-                        located(batch.error, source.path)
+                        located(batch.error, file.path)
                     yield batch
             else:
                 error = bad_region(window)
                 if not self._keep:
                     raise error
                 limit = window.position + self._options["max_batch_bytes"]
-                raw = source.read(window.position, min(window.end, limit))
-                yield BadBatch(window.position, raw, located(error, source.path))
+                raw = file.read(window.position, min(window.end, limit))
+                yield BadBatch(window.position, raw, located(error, file.path))
         self.tail = self._scanner.tail
         if self.tail is not None and self._strict_tail:
             bad = _torn(self._segment, self.tail)
@@ -80,7 +80,7 @@ def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBat
     """The partial last batch as a bad one."""
     position, left = tail
     error = CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position)
-    raw = segment.source.read(position, position + min(left, MAX_BATCH_BYTES))
+    raw = segment.file.read(position, position + min(left, MAX_BATCH_BYTES))
     return BadBatch(position, raw, located(error, segment.path), number)
 
 
@@ -154,7 +154,7 @@ class ColumnBatches:
         segment, fields, bounds = self._segment, self._fields, self._bounds
         keep = self._errors == "keep"
         scanner = Scanner(
-            segment.source, start, self._end, window_bytes=_PIECE_BYTES, rows=self._rows, search=keep
+            segment.file, start, self._end, window_bytes=_PIECE_BYTES, rows=self._rows, search=keep
         )
         self._scanner = scanner
         for window in scanner:
@@ -211,7 +211,7 @@ def gather_all(
     def windows() -> Iterator[tuple[memoryview, int, int]]:
         nonlocal tail
         for number, segment in enumerate(segments):
-            scanner = Scanner(segment.source, starts[number], search=errors == "keep", read_bytes=read_bytes)
+            scanner = Scanner(segment.file, starts[number], search=errors == "keep", read_bytes=read_bytes)
             for window in scanner:
                 if window.bad is not None:
                     bad.extend(_bad_columns(segment, window, fields, errors == "keep", number).bad)

@@ -16,7 +16,7 @@ from kwire_c.log_scan import next_marked
 from kwire_c.record_batch import BATCH_FORMAT, CONTROL_FLAG, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
-    from kwire.storage.filesystem import Source
+    from kwire.storage.filesystem import File
     from kwire.storage.indexes import AbortedTransaction
     from kwire.storage.scanner import Window
 
@@ -50,10 +50,10 @@ class Transactions(NamedTuple):
 class FirstMarkers:
     """The first transaction marker of each producer in a segment; reads no further than it is asked, and remembers."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, file: File) -> None:
         self._found: dict[int, tuple[int, int]] = {}
         self._at: int | None = 0  # what stands in front of it was read; None: all was
-        self._source = source
+        self._file = file
 
     def of(self, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker, None if there is none."""
@@ -63,13 +63,13 @@ class FirstMarkers:
 
     def _read_to(self, producer: int) -> None:
         assert self._at is not None
-        for window in Scanner(self._source, self._at):
+        for window in Scanner(self._file, self._at):
             for at, end, base, attributes, one in _marked(window):
                 if attributes & CONTROL_FLAG and one not in self._found:
                     kind = marker_type(window.data[at:end])
                     if kind in (_ABORT, _COMMIT):
                         self._found[one] = (base, kind)
-            _bounded(self._found, self._source)
+            _bounded(self._found, self._file)
             self._at = window.end
             if producer in self._found:
                 return
@@ -132,19 +132,19 @@ class AbortedByIndex:
 
 
 def find_transactions(
-    source: Source,
+    file: File,
     start: int,
     end: int | None,
     later: Callable[[int], tuple[int, int] | None],
     listed: AbortedByIndex,
 ) -> Transactions:
-    """The transactions that the batches in bytes [start, end) of source belong to.
+    """The transactions that the batches in bytes [start, end) of the file belong to.
 
     Looks for their markers behind end too, and then in the later segments of the partition: later gives the first
-    marker (offset, type) of a producer in them. listed: what their .txnindex files and that of source say; an entry
+    marker (offset, type) of a producer in them. listed: what their .txnindex files and that of the file say; an entry
     counts unless the markers in the data contradict it. Raises LimitError where more than MOST_PRODUCERS are there.
     """
-    size = source.size()
+    size = file.size()
     end = size if end is None else end
     pending: dict[int, int] = {}  # producer -> first offset seen of its running transaction
     aborted: list[tuple[int, int, int]] = []
@@ -158,7 +158,7 @@ def find_transactions(
         if first is not None and kind == _ABORT:
             aborted.append((producer, first, offset))
 
-    for window in Scanner(source, start, end):
+    for window in Scanner(file, start, end):
         for at, behind, base, attributes, producer in _marked(window):
             if attributes & CONTROL_FLAG:
                 kind = marker_type(window.data[at:behind])
@@ -167,10 +167,10 @@ def find_transactions(
             else:
                 pending.setdefault(producer, base)
                 touched[producer] = (touched.get(producer, (base, base))[0], base)
-        _bounded(touched, source)
-        _bounded(aborted, source, MOST_ABORTED)
+        _bounded(touched, file)
+        _bounded(aborted, file, MOST_ABORTED)
     if pending and end < size:
-        _settle_behind(Scanner(source, end), pending, settle)
+        _settle_behind(Scanner(file, end), pending, settle)
     for producer in list(pending):
         marker = later(producer)
         if marker is not None:
@@ -188,11 +188,11 @@ def find_transactions(
     return Transactions(_merged(aborted), sorted(pending.items()))
 
 
-def _bounded(known: Sized, source: Source, most: int = MOST_PRODUCERS) -> None:
+def _bounded(known: Sized, file: File, most: int = MOST_PRODUCERS) -> None:
     """Refuses more producers, or aborted transactions, than memory is for."""
     if len(known) > most:
         what = "producers with transactions" if most == MOST_PRODUCERS else "aborted transactions"
-        raise located(LimitError(f"too many {what} in one segment", limit=most, needed=len(known)), source.path)
+        raise located(LimitError(f"too many {what} in one segment", limit=most, needed=len(known)), file.path)
 
 
 def _settle_behind(

@@ -79,7 +79,7 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
             check.batch(batch)
     if iterator.tail is not None:
         position, left = iterator.tail
-        zeros = not any(segment.source.read(position, position + 64))
+        zeros = not any(segment.file.read(position, position + 64))
         what = "zeros, as Kafka allocates ahead" if zeros else "of a batch that is not complete"
         found.add(Finding(segment.path, position, -1, "tail", f"{left} bytes {what}"))
     for check in checks:

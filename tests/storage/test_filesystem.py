@@ -61,8 +61,8 @@ def test_the_same_as_local(place: tuple[str, dict[str, Any], Path]) -> None:
         assert list(theirs.headers()) == list(ours.headers())
         assert theirs.split(300) == ours.split(300)
         assert theirs.index.entries == ours.index.entries
-        again = pickle.loads(pickle.dumps(theirs.source))
-        assert again.read(3, 90) == ours.source.read(3, 90)
+        again = pickle.loads(pickle.dumps(theirs.file))
+        assert again.read(3, 90) == ours.file.read(3, 90)
     for wanted in ({"committed": True}, {"start_offset": 4, "end_offset": 17}, {"start_timestamp": START + 105}):
         assert offsets(remote["t", 0].read(**wanted)) == offsets(here["t", 0].read(**wanted))
         ours = pa.table(here["t", 0].columns(**wanted))

@@ -154,7 +154,7 @@ def test_garbage_between_batches_is_one_region(path: Path) -> None:
         segment = LogSegment(path)
         assert kept(segment) == (list(range(30)), [(positions[5], len(garbage))])
         assert [(one.kind, one.position) for one in segment.verify()] == [("batch", positions[5])]
-        assert resync(segment.source, positions[5] + 1) == positions[5] + len(garbage)
+        assert resync(segment.file, positions[5] + 1) == positions[5] + len(garbage)
 
 
 def test_garbage_to_the_end(path: Path) -> None:
