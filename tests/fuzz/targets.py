@@ -35,7 +35,7 @@ def clang() -> str:
 
 def build(name: str, program: Path, *options: str, compiler: str = "") -> list[str]:
     """The command that runs a target of the C core, built from source. options: of the compiler."""
-    sources = [str(HERE / f"{name}.c"), *(str(path) for path in sorted(CORE.glob("*.c")))]
+    sources = [str(HERE / f"{name}_target.c"), *(str(path) for path in sorted(CORE.glob("*.c")))]
     if "-DALONE" in options or "-DSHORT" in options:
         sources.append(str(HERE / "alone.c"))
     if "-DSHORT" in options:
