@@ -13,6 +13,11 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else _escaped(ord(sign)) for sign in text)
 
 
+def storable(text: str) -> str:
+    r"""The text as UTF-8 has it: what Python holds as \udcff, a byte of a file name that is none, is written so."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Lock
 from time import time_ns
 from typing import Any
 
@@ -16,6 +17,7 @@ import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.pairing import Pairing
 from kwire.capture.streams import MAX_FRAME, MOST_HELD, MOST_WAITING
+from kwire_c.printable import printable
 
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
@@ -196,7 +198,8 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
 
 def _text(value: str) -> str:
     """A text of a line, as one line that any encoding and any terminal takes."""
-    return " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
+    line = " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
+    return printable(line)[:_MOST_TEXT]
 
 
 def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
@@ -227,7 +230,9 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
 class FrameWriter:
     """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, whatever happens then.
 
-    Raises OSError, FileExistsError where one of them is there already. Use it with `with`, or close it.
+    Threads may share it, a child of fork may not: there it raises OSError. Raises OSError, FileExistsError where one of
+    them is there already, and where a frame was written in part (an interrupt, a full disk). Use it with `with`, or
+    close it.
     """
 
     name: str
@@ -236,6 +241,9 @@ class FrameWriter:
     _offset: int = 0
     _lines: Any = None
     _bytes: Any = None
+    _guard: Any = field(default_factory=Lock)
+    _process: int = field(default_factory=os.getpid)
+    _partial: bool = False
 
     def __post_init__(self) -> None:
         bytes_file, lines_file = f"{self.name}.bin.gz", f"{self.name}.jsonl.gz"
@@ -252,33 +260,54 @@ class FrameWriter:
 
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
         """Add a frame; exchange: the one it belongs to, where that is known."""
-        row = self._row(connection, frame.direction, frame.time)
-        if len(frame.data) >= 4:
-            at = 4 if frame.direction == "request" else 0
-            row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
-        if exchange is not None:
-            row |= {"api_key": exchange.api_key, "api_version": exchange.version}
-            if frame.direction == "request":
-                row["client_id"] = exchange.client_id
-        packed = kwire.pack_frame(frame.data)
-        row["len"] = len(packed)
-        if len(frame.data) <= MAX_HEX:
-            row["hex"] = frame.data.hex()
-        self._bytes.write(packed)
-        self._add(row)
-        self._offset += len(packed)
+        with self._alone():
+            self._begin()
+            row = self._row(connection, frame.direction, frame.time)
+            if len(frame.data) >= 4:
+                at = 4 if frame.direction == "request" else 0
+                row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
+            if exchange is not None:
+                row |= {"api_key": exchange.api_key, "api_version": exchange.version}
+                if frame.direction == "request":
+                    row["client_id"] = exchange.client_id
+            packed = kwire.pack_frame(frame.data)
+            row["len"] = len(packed)
+            if len(frame.data) <= MAX_HEX:
+                row["hex"] = frame.data.hex()
+            self._bytes.write(packed)
+            self._add(row)
+            self._offset += len(packed)
+            self._partial = False
 
     def note(self, lost: Lost) -> None:
         """Add a line for what is not in the record: its len is 0, lost says why, lost_bytes how much it was."""
         if lost.connection is not None:
-            row = self._row(lost.connection, lost.direction, lost.time)
-            self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+            with self._alone():
+                self._begin()
+                row = self._row(lost.connection, lost.direction, lost.time)
+                self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+                self._partial = False
 
     def flush(self) -> None:
         """Write everything out, the bytes before the lines that speak of them."""
-        for stream in (self._bytes, self._lines):
-            stream.flush(zlib.Z_SYNC_FLUSH)
-            stream.fileobj.flush()
+        with self._alone():
+            self._begin()
+            for stream in (self._bytes, self._lines):
+                stream.flush(zlib.Z_SYNC_FLUSH)
+                stream.fileobj.flush()
+            self._partial = False
+
+    def _alone(self) -> Any:
+        """The lock, which a child of fork does not wait for: the files are the parent's."""
+        if self._process != os.getpid():
+            raise OSError(1, "another process writes this record", self.name)
+        return self._guard
+
+    def _begin(self) -> None:
+        """From here to the end it is done whole, or nothing is written any more: a line tells where its bytes are."""
+        if self._partial:
+            raise OSError(5, "a frame was written in part: the record ends there", self.name)
+        self._partial = True
 
     def close(self) -> None:
         """Write everything out and end the files."""

@@ -11,6 +11,7 @@ from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 _SASL_HANDSHAKE, _API_VERSIONS = 17, 18
 _NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
 _MOST_TRAILING = 16  # bytes that a client's request may have too many, so that it is still taken for one
+_MOST_MECHANISM = 40  # characters of a SASL mechanism's name that are told
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
 _MOST_KEY, _MOST_VERSION = 1000, 100  # an API beyond what kwire knows may be newer; beyond these it is no Kafka
 
@@ -205,7 +206,7 @@ class Pairing:
                 self.connection.software = software or None
             elif request.api_key == _SASL_HANDSHAKE and request.version == 0:
                 self._end_tokens()
-                self._tokens = _Tokens(request.message.mechanism)
+                self._tokens = _Tokens(request.message.mechanism[:_MOST_MECHANISM])
         return exchange
 
     def _token(self, frame: Frame) -> None:

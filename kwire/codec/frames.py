@@ -300,7 +300,8 @@ def pack_frame(frame: Buffer) -> bytes:
 class FrameReader:
     """Cuts the bytes of a connection into frames, wherever the reads fell.
 
-    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read.
+    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read. A stream has one
+    order: one thread feeds at a time, another is told so by a ValueError, as after a feed that was interrupted.
     """
 
     def __init__(self, max_size: int = MAX_FRAME) -> None:
@@ -311,29 +312,37 @@ class FrameReader:
     @property
     def pending(self) -> int:
         """Bytes that wait for the rest of their frame, its size included."""
-        return len(self._rest)
+        return len(vars(self).get("_rest", b""))
 
     def feed(self, data: Buffer) -> list[bytes]:
         """The frames that these bytes complete, in order, without their sizes.
 
         Raises LimitError for a size over max_size and DecodeError for a negative one; the stream is lost then.
         """
-        self._rest += memoryview(data).cast("B")
+        more = memoryview(data).cast("B")
+        rest = vars(self).pop("_rest", None)  # in one step: who has it is alone, and gives it back whole
+        if rest is None:
+            raise ValueError("another thread feeds this reader, or was interrupted there: frames may be lost")
+        rest += more
         frames, at = [], 0
         try:
-            while len(self._rest) - at >= 4:
-                size = int.from_bytes(self._rest[at : at + 4], "big", signed=True)
+            while len(rest) - at >= 4:
+                size = int.from_bytes(rest[at : at + 4], "big", signed=True)
                 if size < 0:
                     raise DecodeError(f"a frame of {size} bytes", offset=self._read)
                 if size > self.max_size:
                     raise LimitError(
                         "the frame is too large", limit=self.max_size, needed=size, offset=self._read
                     )
-                if len(self._rest) - at - 4 < size:
+                if len(rest) - at - 4 < size:
                     break
-                frames.append(bytes(memoryview(self._rest)[at + 4 : at + 4 + size]))
+                frames.append(bytes(memoryview(rest)[at + 4 : at + 4 + size]))
                 at += 4 + size
                 self._read += 4 + size
-        finally:
-            del self._rest[:at]
+        except KwireError:
+            del rest[:at]
+            self._rest = rest
+            raise
+        del rest[:at]
+        self._rest = rest
         return frames

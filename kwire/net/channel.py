@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import re
 import socket
 import ssl
 from collections import Counter
 from typing import Any
+from weakref import WeakSet
 
 from kwire.codec.frames import MAX_FRAME, FrameReader, decode_response, encode_request, pack_frame
 from kwire.net.address import Address
@@ -64,6 +66,7 @@ class Channel:
         self._left: set[int] = set()  # ids whose callers have gone: their answers are dropped
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
         self._task = asyncio.create_task(self._read(), name=f"kwire reads {address}")
+        _ALL.add(self)
 
     @classmethod
     async def open(
@@ -151,6 +154,12 @@ class Channel:
         self.fail(self._error("the connection was closed"))
         await asyncio.wait([self._task])
 
+    def disown(self, nowhere: int) -> None:
+        """Have the socket lead nowhere in this process; nowhere: a descriptor of /dev/null."""
+        number = self._writer.get_extra_info("socket").fileno()
+        if number >= 0:
+            os.dup2(nowhere, number, inheritable=False)
+
     def _error(self, reason: str) -> BrokerConnectionError:
         return BrokerConnectionError(reason, address=str(self.address))
 
@@ -223,6 +232,25 @@ class Channel:
             found = decode_response(frame, api=key, version=version, lenient=True)
             self.tolerated.add(f"{found.name}Response v{found.version} {error.path}: {error.reason}")
             return found.message
+
+
+_ALL: WeakSet[Channel] = WeakSet()
+
+
+def _forget() -> None:
+    """In a child of fork: what is open is the parent's, and so is the epoll that watches it.
+
+    Whatever is finalised here, or is written by mistake, does not reach it then.
+    """
+    inherited = list(_ALL)
+    if inherited:
+        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for channel in inherited:
+            channel.disown(nowhere)
+        os.close(nowhere)
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _said(error: OSError) -> str:

@@ -161,7 +161,10 @@ class Connection:
     def refuse_closed(self) -> None:
         """Raise BrokerConnectionError where close() was called, and open() not since."""
         if self._closed:
-            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+            raise self._was_closed()
+
+    def _was_closed(self) -> BrokerConnectionError:
+        return BrokerConnectionError("the connection was closed", address=str(self.address))
 
     def _chosen(self) -> Chooser:
         if self._chooser is None:
@@ -186,7 +189,8 @@ class Connection:
             if self._channel is None or self._channel.lost is not None:
                 await self._drop()
                 await self._open()
-            assert self._channel is not None
+            if self._channel is None:
+                raise self._was_closed()
             return self._channel
 
     async def _open(self) -> None:
@@ -202,7 +206,7 @@ class Connection:
             self._chooser = Chooser(offer, where=str(self.address), deny=self._deny, unstable=self._unstable)
             if self._sasl is not None:
                 lifetime = await self._sasl.authenticate(channel, self._chooser)
-                if lifetime:
+                if lifetime and self._channel is channel:  # not closed meanwhile
                     self._renewal = asyncio.create_task(self._renew(channel, lifetime))
         except BaseException:
             if self._channel is not None:
@@ -215,8 +219,7 @@ class Connection:
             self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout,
             tolerated=self._tolerated,
         )
-        if self._closed:  # meanwhile
-            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+        self.refuse_closed()  # meanwhile
         return self._channel
 
     async def _renew(self, channel: Channel, lifetime: float) -> None:

@@ -12,6 +12,7 @@ MOST = 300  # characters of a peer's words
 _PIECE = 4  # characters of a secret that may stand in other words by chance
 LEFT_OUT = "(the broker's words are left out: they repeat the credentials)"
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)  # of JSON, Java and Python
+_NAMED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 def quoted(text: str, secrets: Iterable[str]) -> str:
@@ -31,7 +32,7 @@ def quoted(text: str, secrets: Iterable[str]) -> str:
 
 def _unescaped(found: re.Match[str]) -> str:
     code = found[1] or found[2]
-    return chr(int(code, 16)) if code else found[3]
+    return chr(int(code, 16)) if code else _NAMED.get(found[3], found[3])
 
 
 def _pieces(secret: str) -> tuple[set[str], set[str]]:

@@ -40,7 +40,6 @@ class Credentials:
             name = f" {mechanism!r}" if mechanism.upper() in (*MECHANISMS, *_OF_OTHERS) else ""
             raise AuthenticationError(f"no SASL mechanism{name}: there are {', '.join(MECHANISMS)}")
         self.mechanism, self.user, self._password, self._callback = mechanism, user, password, callback
-        self._sent: tuple[str, ...] = ()  # the token, which the broker may echo
 
     def __repr__(self) -> str:
         return f"Credentials({self.mechanism!r}, {self.user!r}, password=...)"
@@ -83,7 +82,8 @@ class Credentials:
         if handshake.error_code:
             name, there = schema.ErrorCode(handshake.error_code).name, ", ".join(handshake.mechanisms) or "none"
             raise Refused(f"{name}; the broker has {self._quoted(there)}")
-        dialogue = await self._dialogue()
+        sent: list[str] = []  # of this exchange: what the broker may echo
+        dialogue = await self._dialogue(sent)
         lifetime = 0
         try:
             token = next(dialogue)
@@ -93,7 +93,7 @@ class Credentials:
                         messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(_AUTHENTICATE)
                     )
                     if answer.error_code:
-                        told = self._quoted(answer.error_message or "", *self._sent)
+                        told = self._quoted(answer.error_message or "", *sent)
                         raise Refused(f"{schema.ErrorCode(answer.error_code).name}: {told}".rstrip(": "))
                     lifetime = max(lifetime, answer.session_lifetime_ms)
                     came = answer.auth_bytes
@@ -103,7 +103,8 @@ class Credentials:
         except StopIteration:
             return lifetime / 1000
 
-    async def _dialogue(self) -> _Dialogue:
+    async def _dialogue(self, sent: list[str]) -> _Dialogue:
+        """What is said; sent: takes the secrets that are made for it, as they are sent."""
         if self.mechanism == "PLAIN":
             return self._plain()
         if self.mechanism == "OAUTHBEARER":
@@ -115,14 +116,14 @@ class Credentials:
                 text, extensions = (token, {}) if isinstance(token, str) else token
             except Exception as error:
                 raise Refused(f"the token's callback failed: {type(error).__name__}") from None
-            self._sent = (text, *extensions.values())
+            sent += (text, *extensions.values())
             return self._bearer(text, extensions)
-        return self._scram()
+        return self._scram(sent)
 
     def _plain(self) -> _Dialogue:
         yield f"\0{self.user}\0{self._password}".encode()
 
-    def _scram(self) -> _Dialogue:
+    def _scram(self, sent: list[str]) -> _Dialogue:
         try:
             from scramp import ScramClient, ScramException
         except ImportError as missing:
@@ -133,9 +134,11 @@ class Credentials:
             client.set_server_first((yield client.get_client_first().encode()).decode())
             if not LEAST_ITERATIONS <= (rounds := int(client.iterations)) <= MOST_ITERATIONS:
                 raise Refused(f"the broker asks for {rounds} rounds, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
-            client.set_server_final((yield client.get_client_final().encode()).decode())
+            final = client.get_client_final()
+            sent.append(final.rpartition("p=")[2])  # the proof: by it passwords can be tried out
+            client.set_server_final((yield final.encode()).decode())
         except ScramException as error:
-            raise Refused(self._quoted(str(error))) from None
+            raise Refused(self._quoted(str(error), *sent)) from None
         except (ValueError, IndexError, KeyError) as error:
             raise Refused(f"the broker's message is none of SCRAM ({type(error).__name__})") from None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Unpack
 from weakref import WeakSet
@@ -97,47 +98,94 @@ class SyncConnection:
 
     def close(self) -> None:
         """Close the connection and end its thread; what other threads have in flight fails."""
+        loop = thread = None
+        ending: list[asyncio.Task[None]] = []
         with self._ending:
-            with self._guard:
-                loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-            if loop is None or thread is None:
-                return
             try:
-                asyncio.run_coroutine_threadsafe(self._end(), loop).result()
-            finally:
-                loop.call_soon_threadsafe(loop.stop)
+                with self._guard:
+                    loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+            finally:  # whatever interrupts this: a loop that nobody has any more ends by itself
+                if loop is not None:
+                    loop.call_soon_threadsafe(lambda: ending.append(_kept(self._end())))
+            if thread is not None:
                 thread.join()
-                loop.close()
+        for task in ending:
+            task.result()
 
     async def _end(self) -> None:
-        """Close the connection, and end what still runs in this loop."""
-        await self._connection.close()
-        running = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        """Close the connection, and end what still runs in this loop, and the loop."""
+        try:
+            await self._connection.close()
+        finally:
+            running = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            asyncio.get_running_loop().stop()
 
-    def _begun(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Have the loop do it; a loop that is there, or a new one."""
+    def _post(self, begin: Callable[[], object]) -> asyncio.AbstractEventLoop:
+        """Have the loop call it; a loop that is there, or a new one."""
         with self._guard:
             if self._loop is not None:
-                return asyncio.run_coroutine_threadsafe(work, self._loop)
+                self._loop.call_soon_threadsafe(begin)
+                return self._loop
         with self._ending, self._guard:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name=repr(self), daemon=True)
-                self._thread.start()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+                loop = asyncio.new_event_loop()
+                try:
+                    self._loop = loop
+                    self._thread = threading.Thread(target=_serve, args=(loop,), name=repr(self), daemon=True)
+                    self._thread.start()
+                except BaseException:  # KeyboardInterrupt: whether it runs is not known
+                    self._loop = self._thread = None
+                    loop.call_soon_threadsafe(loop.stop)
+                    raise
+            self._loop.call_soon_threadsafe(begin)
+            return self._loop
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        future = self._begun(work)
+        """What the work gives, done in the loop.
+
+        It is waited for by a SimpleQueue: an interrupt can leave the lock of a Future taken, for which the loop would
+        wait then.
+        """
+        ended: SimpleQueue[asyncio.Task[Any]] = SimpleQueue()
+        tasks: list[asyncio.Task[Any]] = []
+
+        def begin() -> None:
+            tasks.append(_kept(work))
+            tasks[0].add_done_callback(ended.put)
+
+        loop = self._post(begin)
         try:
-            return future.result()
-        except CancelledError:
-            raise BrokerConnectionError("the connection was closed", address=str(self.address)) from None
+            task = ended.get()
         except BaseException:  # KeyboardInterrupt: the work must not go on unseen
-            future.cancel()
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
             raise
+        if task.cancelled():
+            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+        return task.result()
+
+
+_TASKS: set[asyncio.Task[Any]] = set()  # a loop alone does not keep its tasks
+
+
+def _kept(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """A task of the running loop, kept until it is done; that it failed is seen, whether or not its caller waits."""
+    task = asyncio.get_running_loop().create_task(work)
+    _TASKS.add(task)
+    task.add_done_callback(_TASKS.discard)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """A thread's work: the loop, until it is stopped."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 _ALL: WeakSet[SyncConnection] = WeakSet()
@@ -147,6 +195,7 @@ def _forget() -> None:
     """In a child of fork: there are no threads of the parent here, whatever they held."""
     for connection in list(_ALL):
         connection._begin()
+    _TASKS.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kwire import __version__
+from kwire_c.printable import printable
 
 _HERE = Path(__file__).parent
 
@@ -20,7 +21,7 @@ def audit_page(found: Mapping[str, Any]) -> str:
         raise ImportError("the HTML report needs jinja2: pip install 'kwire[report]'") from error
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=True, finalize=lambda value: printable(value) if type(value) is str else value,
     )
     style = (_HERE / "assets" / "style.css").read_text(encoding="utf-8")
     times = [use[end] for use in found["uses"] for end in ("first", "last") if use[end] is not None]

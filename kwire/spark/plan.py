@@ -12,6 +12,7 @@ from pyspark.sql.datasource import InputPartition
 from kwire import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+from kwire_c.printable import printable
 
 
 class SegmentRange(InputPartition):
@@ -28,7 +29,7 @@ class SegmentRange(InputPartition):
         self.bounds, self.transactions = bounds, transactions
 
     def __repr__(self) -> str:
-        return f"SegmentRange({self.file.path}, bytes {self.start}..{self.end})"
+        return f"SegmentRange({printable(self.file.path)}, bytes {self.start}..{self.end})"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from kwire.spark.pushdown import PushFilters
 from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import settle
 from kwire.storage.scan import Scanner
+from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
@@ -101,7 +102,7 @@ def _tail(task: SegmentRange, segment: LogSegment, shaper: _Shaper, options: Opt
         return
     position, left = scanner.tail
     reason = f"torn tail, the last {left} bytes are no whole batch"
-    warnings.warn(f"{reason}: {task.file.path}, byte {position}", RuntimeWarning, stacklevel=2)
+    warnings.warn(printable(f"{reason}: {task.file.path}, byte {position}"), RuntimeWarning, stacklevel=2)
     if options.mode == "PERMISSIVE":
         yield shaper.bad([(f"{reason} at {task.file.path}, offset -1, byte {position}", None)])
 
@@ -115,7 +116,8 @@ class _Shaper:
         fields = tuple(dict.fromkeys(name for _, name in self.made_of if name is not None))
         self.fields = fields or ("offset",)
         file = task.file
-        self.values = {"topic": file.topic, "partition": file.partition, "source": file.path, CORRUPT: None}
+        topic = None if file.topic is None else storable(file.topic)
+        self.values = {"topic": topic, "partition": file.partition, "source": storable(file.path), CORRUPT: None}
         self.repeated: dict[str, pa.Array] = {}
 
     def rows(self, columns: Any) -> pa.RecordBatch:
@@ -130,7 +132,7 @@ class _Shaper:
     def bad(self, found: list[tuple[str, int | None]]) -> pa.RecordBatch:
         """Return one row for each bad batch: null but for what is known, and the reason."""
         offsets = [offset for _, offset in found]
-        known = {"offset": offsets, CORRUPT: [text for text, _ in found]}
+        known = {"offset": offsets, CORRUPT: [storable(text) for text, _ in found]}
         arrays = []
         for field, name in self.made_of:
             if field.name in known:

@@ -15,6 +15,7 @@ from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.plan import Bounds, SegmentRange, by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_range
 from kwire.storage import LogSegment, Partition, SegmentFile
+from kwire_c.printable import printable
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -145,7 +146,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise kwire.KwireError(f'{text} (option failOnDataLoss "false" goes on behind them)')
         if (text, 0) not in self.warned:
             self.warned.add((text, 0))
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(printable(text), RuntimeWarning, stacklevel=2)
 
     def _advance(self, files: list[SegmentFile], at: dict[str, Any] | None, most: int | None) -> dict[str, Any] | None:
         """Return how far whole batches reach from a point on; most: bytes, at least one batch is taken all the same."""
@@ -197,8 +198,8 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if closed and (file.path, position) not in self.warned:
             self.warned.add((file.path, position))
             warnings.warn(
-                f"{file.path} is torn at byte {position} of {file.size}, though later segments are there: "
-                "its partition waits for the rest", RuntimeWarning, stacklevel=2)
+                printable(f"{file.path} is torn at byte {position} of {file.size}, though later segments are there: "
+                          "its partition waits for the rest"), RuntimeWarning, stacklevel=2)
 
     def _last_stable(self, segment: LogSegment, file: SegmentFile) -> int | None:
         """Return the first offset of the oldest open transaction, None where all have ended."""

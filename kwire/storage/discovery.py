@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kwire.storage.source import SpooledSource, is_url, open_folder, open_source, plain
+from kwire_c.printable import printable
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside
@@ -109,7 +110,7 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
     elif any(sign in path for sign in "*?["):
         matches = folder.glob(path)
         if not matches:
-            raise FileNotFoundError(f"{path}: no file matches")
+            raise FileNotFoundError(f"{printable(path)}: no file matches")
         for match in matches:
             if any(_DROPPED.fullmatch(part) for part in match.split("/")[-2:]):
                 continue
@@ -118,7 +119,7 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
             elif not match.endswith(_BESIDE):
                 yield _file(match, _size(match, options))
     else:
-        raise FileNotFoundError(f"{path}: no such file or folder")
+        raise FileNotFoundError(f"{printable(path)}: no such file or folder")
 
 
 def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:

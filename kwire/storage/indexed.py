@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from kwire.storage import cuts, indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
@@ -14,6 +13,27 @@ from kwire.storage.source import is_url, open_source, plain
 from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
 
 S = TypeVar("S", bound="IndexedSegment")
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """An attribute that a method makes at first use; threads that come together all get the first one's.
+
+    functools.cached_property of Python 3.11 holds a lock meanwhile, of all objects together: in a child of fork nobody
+    gives it back.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make, self.__doc__ = make, make.__doc__
+
+    def __get__(self, owner: object, kind: type) -> T:
+        """Asked where the object has no attribute of the name yet."""
+        made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))
+        return made
+
+    if TYPE_CHECKING:  # at run time it has none: what is set stands in the object
+
+        def __set__(self, owner: object, value: T) -> None: ...
 
 
 class SegmentLog(Generic[S]):
@@ -22,12 +42,12 @@ class SegmentLog(Generic[S]):
     def __init__(self, segments: list[S]) -> None:
         self.segments = segments
 
-    @cached_property
+    @once
     def markers(self) -> LaterMarkers:
         """Where the first marker of a producer behind a segment stands."""
         return LaterMarkers(self.segments)
 
-    @cached_property
+    @once
     def aborted(self) -> AbortedByIndex:
         """What the .txnindex files say that are not damaged."""
         found = (segment.transaction_index for segment in self.segments)
@@ -76,7 +96,7 @@ class IndexedSegment:
         offset = offset_in_name(self.path)
         return None if offset < 0 else offset
 
-    @cached_property
+    @once
     def base_offset(self) -> int:
         """The offset that the file's name tells, else that of the first batch (0 where there is none)."""
         named = offset_in_name(self.path)
@@ -90,7 +110,7 @@ class IndexedSegment:
         """The segments of the same partition behind this one, in order."""
         return self._log.segments[self._number + 1 :]
 
-    @cached_property
+    @once
     def _log(self) -> SegmentLog[Self]:
         """The partition from this segment on, unless a Partition has said what it is: see join."""
         return SegmentLog([self, *(
@@ -123,19 +143,19 @@ class IndexedSegment:
         except FileNotFoundError:
             return None
 
-    @cached_property
+    @once
     def index(self) -> indexes.OffsetIndex | None:
         """The .index beside the segment, None if missing."""
         data = self._beside(".index")
         return None if data is None else indexes.OffsetIndex(data, self.base_offset)
 
-    @cached_property
+    @once
     def time_index(self) -> indexes.TimeIndex | None:
         """The .timeindex beside the segment, None if missing."""
         data = self._beside(".timeindex")
         return None if data is None else indexes.TimeIndex(data, self.base_offset)
 
-    @cached_property
+    @once
     def transaction_index(self) -> indexes.TransactionIndex | None:
         """The .txnindex beside the segment, None if missing."""
         data = self._beside(".txnindex")
@@ -201,7 +221,7 @@ class IndexedSegment:
         return find_transactions(
             self.source, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
 
-    @cached_property
+    @once
     def first_markers(self) -> FirstMarkers:
         """The first transaction marker of each producer in this segment, as far as it was needed."""
         return FirstMarkers(self.source)

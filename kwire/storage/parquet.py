@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from kwire.output import new_file
+from kwire_c.printable import storable
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -60,7 +61,8 @@ def write_parquet(
         kinds = pa.DictionaryArray.from_arrays(
             compute.add(batch["timestamp_type"], pa.scalar(1, pa.int8())), names)
         topic = pa.DictionaryArray.from_arrays(
-            pa.repeat(pa.scalar(None if segment.topic is None else 0, pa.int32()), count), [segment.topic or ""])
+            pa.repeat(pa.scalar(None if segment.topic is None else 0, pa.int32()), count),
+            [storable(segment.topic or "")])
         partition = pa.repeat(pa.scalar(segment.partition, pa.int32()), count)
         rest = [batch[name].cast(schema.field(name).type) for name in ("key", "value", "headers")]
         return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
