@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from queue import SimpleQueue
@@ -31,7 +32,7 @@ class SyncConnection:
         self._ending = threading.Lock()  # held until a loop has ended: no other begins before
         self._guard = threading.Lock()  # of the two below; nothing is waited for while it is held
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._gone: SimpleQueue[None] | None = None  # tells the end of its thread
 
     def __repr__(self) -> str:
         return repr(self._connection).replace("Connection", "SyncConnection", 1)
@@ -98,17 +99,17 @@ class SyncConnection:
 
     def close(self) -> None:
         """Close the connection and end its thread; what other threads have in flight fails."""
-        loop = thread = None
+        loop = gone = None
         ending: list[asyncio.Task[None]] = []
         with self._ending:
             try:
                 with self._guard:
-                    loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+                    loop, gone, self._loop, self._gone = self._loop, self._gone, None, None
             finally:  # whatever interrupts this: a loop that nobody has any more ends by itself
                 if loop is not None:
                     loop.call_soon_threadsafe(lambda: ending.append(_kept(self._end())))
-            if thread is not None:
-                thread.join()
+            if gone is not None:
+                gone.get()
         for task in ending:
             task.result()
 
@@ -133,11 +134,10 @@ class SyncConnection:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
                 try:
-                    self._loop = loop
-                    self._thread = threading.Thread(target=_serve, args=(loop,), name=repr(self), daemon=True)
-                    self._thread.start()
+                    self._loop, self._gone = loop, SimpleQueue()
+                    start_new_thread(_serve, (loop, self._gone))
                 except BaseException:  # KeyboardInterrupt: whether it runs is not known
-                    self._loop = self._thread = None
+                    self._loop = self._gone = None
                     loop.call_soon_threadsafe(loop.stop)
                     raise
             self._loop.call_soon_threadsafe(begin)
@@ -146,8 +146,8 @@ class SyncConnection:
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What the work gives, done in the loop.
 
-        It is waited for by a SimpleQueue: an interrupt can leave the lock of a Future taken, for which the loop would
-        wait then.
+        SimpleQueue and start_new_thread are C: an interrupt inside of a Future, a Condition or Thread.start can leave
+        their locks taken, for which the loop would wait then, or released twice.
         """
         ended: SimpleQueue[asyncio.Task[Any]] = SimpleQueue()
         tasks: list[asyncio.Task[Any]] = []
@@ -180,12 +180,13 @@ def _kept(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     return task
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _serve(loop: asyncio.AbstractEventLoop, gone: SimpleQueue[None]) -> None:
     """A thread's work: the loop, until it is stopped."""
     try:
         loop.run_forever()
     finally:
         loop.close()
+        gone.put(None)
 
 
 _ALL: WeakSet[SyncConnection] = WeakSet()

@@ -119,7 +119,7 @@ def examine(source: Source, position: int, size: int, view: memoryview | None = 
     head: memoryview | bytes = b"" if view is None else view[at : at + _HEAD]
     if len(head) < min(_HEAD, left):
         head = source.read(position, min(size, position + _HEAD))
-    if bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
+    if head and bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
         return Place("zeros", left, "zeros to the end of the file", -1)
     if len(head) < _HEAD:
         return Place("torn", left, f"{left} bytes left, {_HEAD} needed at least", -1)
@@ -140,8 +140,10 @@ def examine(source: Source, position: int, size: int, view: memoryview | None = 
 def _all_zero(source: Source, position: int, size: int) -> bool:
     while position < size:
         piece = source.read(position, min(size, position + len(_ZEROS)))
-        if not piece or piece != _ZEROS[: len(piece)]:
+        if piece != _ZEROS[: len(piece)]:
             return False
+        if not piece:  # they were cut off meanwhile, as a broker does that closes a preallocated file
+            return True
         position += len(piece)
     return True
 

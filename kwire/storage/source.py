@@ -78,6 +78,9 @@ class _OpenFile:
     def __init__(self, path: str, file: IO[bytes]) -> None:
         self.path, self._file = path, file
 
+    def __del__(self) -> None:
+        self._file.close()  # left to itself it warns of an unclosed file
+
     def size(self) -> int:
         """Bytes of the file as it is now."""
         return os.fstat(self._file.fileno()).st_size
@@ -109,8 +112,8 @@ class _OpenFile:
 class SpooledSource:
     """What can only be read from its beginning on: a pipe, a terminal, a .gz. It goes through a temporary file.
 
-    once: it can be read once only, so the temporary file stays as long as the source; that of a .gz goes with the last
-    who reads, and is made again.
+    once: it can be read once only, by one thread, so the temporary file stays as long as the source; that of a .gz goes
+    with the last who reads, and is made again.
     """
 
     def __init__(self, path: str, once: bool) -> None:
@@ -118,6 +121,7 @@ class SpooledSource:
         self._kept: _OpenFile | None = None
         self._open: weakref.ref[_OpenFile] | None = None
         self._size: int | None = None
+        self._turns = [True]  # to read what is read once
 
     def __getstate__(self) -> Any:
         if self._kept is not None:
@@ -139,11 +143,24 @@ class SpooledSource:
         return self.held().read(start, end)
 
     def held(self) -> Source:
-        """The temporary file. Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much."""
+        """The temporary file.
+
+        Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much; ValueError for a pipe that
+        another thread reads, or that was read in part: what is left would look whole.
+        """
         spool = None if self._open is None else self._open()
         if spool is None:
+            if self.once and not vars(self).pop("_turns", None):
+                if self._kept is not None:  # since a moment
+                    return self._kept
+                raise ValueError(f"{self.path}: another thread reads it, or it was read in part")
             file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with the last who holds it)
-            with open(self.path, "rb") as stream:
+            try:
+                stream = open(self.path, "rb")  # noqa: SIM115 (closed below)
+            except OSError:
+                self._turns = [True]
+                raise
+            with stream:
                 _copy(stream, file, self.path)
             file.flush()
             spool = _OpenFile(self.path, file)

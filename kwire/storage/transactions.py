@@ -56,19 +56,20 @@ class FirstMarkers:
 
     def of(self, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker, None if there is none."""
-        if producer not in self._found and self._at is not None:
-            self._read_to(producer)
+        at = self._at
+        if producer not in self._found and at is not None:
+            self._read_to(producer, at)
         return self._found.get(producer)
 
-    def _read_to(self, producer: int) -> None:
-        assert self._at is not None
-        for window in Scanner(self._source, self._at):
+    def _read_to(self, producer: int, start: int) -> None:
+        """Read on from a byte; other threads may do the same, and go as far or farther."""
+        for window in Scanner(self._source, start):
             for at, end, base, attributes, one in _marked(window):
                 if attributes & _CONTROL and one not in self._found:
                     kind = marker_type(window.data[at:end])
                     if kind in (_ABORT, _COMMIT):
                         self._found[one] = (base, kind)
-            _bounded(self._found, self._source)
+            _bounded(self._found, self._source, "producers with transactions", MOST_PRODUCERS)
             self._at = window.end
             if producer in self._found:
                 return
@@ -166,8 +167,8 @@ def find_transactions(
             else:
                 pending.setdefault(producer, base)
                 touched[producer] = (touched.get(producer, (base, base))[0], base)
-        _bounded(touched, source)
-        _bounded(aborted, source, MOST_ABORTED)
+        _bounded(touched, source, "producers with transactions", MOST_PRODUCERS)
+        _bounded(aborted, source, "aborted transactions", MOST_ABORTED)
     if pending and end < size:
         _settle_behind(Scanner(source, end), pending, settle)
     for producer in list(pending):
@@ -187,10 +188,9 @@ def find_transactions(
     return Transactions(_merged(aborted), sorted(pending.items()))
 
 
-def _bounded(known: Sized, source: Source, most: int = MOST_PRODUCERS) -> None:
+def _bounded(known: Sized, source: Source, what: str, most: int) -> None:
     """Refuses more producers, or aborted transactions, than memory is for."""
     if len(known) > most:
-        what = "producers with transactions" if most == MOST_PRODUCERS else "aborted transactions"
         raise located(LimitError(f"too many {what} in one segment", limit=most, needed=len(known)), source.path)
 
 
