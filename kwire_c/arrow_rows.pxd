@@ -19,6 +19,7 @@ cdef extern from "arrow_rows.h" nogil:
         const void *spans
         const uint8_t *data
         const uint8_t **buffers
+        const int64_t *sizes
         int64_t n_buffers
         int64_t width
         int64_t first
@@ -96,6 +97,7 @@ cdef class ArrowRows:
     cdef kw_arrow_rows c
     cdef int64_t first       # the row of the whole input at which the arrays begin
     cdef bint has_array      # given as it is, not by the stream
+    cdef bint was_given
 
     cdef int check(self, int status) except -1
     cdef bint next(self) except -1

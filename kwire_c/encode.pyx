@@ -8,6 +8,7 @@ from libc.string cimport memcpy
 
 from kwire_c.report import encode_error
 
+from kwire_c.integers cimport brief
 from kwire_c.plan cimport Message, find, kw_plan
 from kwire_c.reader cimport raise_set
 from kwire_c.writer cimport Out, grow, let_go, put_struct
@@ -95,7 +96,7 @@ def encode(message, version):
     """
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {message!r:.80}")
+        raise TypeError(f"expected a message, got {brief(message)}")
     return written(found, found.at(version), <PyObject *>message, None)
 
 
@@ -103,5 +104,5 @@ def encode_behind(bytes before not None, message, version):
     """The bytes of a message behind those of its header."""
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {message!r:.80}")
+        raise TypeError(f"expected a message, got {brief(message)}")
     return written(found, found.at(version), <PyObject *>message, before)

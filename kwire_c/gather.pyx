@@ -265,6 +265,7 @@ cdef class Gatherer:
         cdef Py_ssize_t left = run.size - run.at, size
         if not self.keep:
             raise error
+        error.__traceback__ = None  # there may be as many as entries of 26 bytes
         size = run.batch.size if sound_length else kw_batch_trusted_size(data, left) or left
         self.bad.append(BadBatch(<Py_ssize_t> (run.origin + run.at),
                                  PyBytes_FromStringAndSize(<const char *> data, size), error, run.source))

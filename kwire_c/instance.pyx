@@ -4,6 +4,8 @@ An object slot that is NULL holds the field's default; an empty list is () until
 """
 
 
+from kwire_c.failure import EncodeError
+
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport Py_EQ, Py_NE, PyObject, PyObject_RichCompareBool, PyTypeObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
@@ -329,6 +331,7 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
     """Whether two slots of one field hold the same content."""
     if a == b:
         return 1
+    _held = <object>(b if a == NULL else a)  # a default is made once, which may run anybody's finalizers
     if a == NULL:
         a = fallback(field)
     if b == NULL:
@@ -406,12 +409,24 @@ cdef list contents(PyObject *self):
     return found
 
 
+cdef bytes copied(object view):
+    """The bytes of a memoryview. Raises EncodeError where its user released it."""
+    try:
+        return bytes(view)
+    except ValueError:
+        raise EncodeError("the memoryview in a field was released") from None
+
+
 cdef PyObject *represent(PyObject *self) except NULL:
     cdef kw_class *cls = <kw_class *>kw_closure(Py_TYPE(self))
     parts = []
     for name, value in contents(self):
         if isinstance(value, memoryview):
-            value = bytes(value)
+            try:
+                value = bytes(value)
+            except ValueError:  # its user released it
+                parts.append(f"{name}=<released memoryview>")
+                continue
         elif isinstance(value, float) and value - value != 0:
             parts.append(f"{name}=float('{value}')")
             continue
@@ -457,7 +472,7 @@ cdef class Struct:
 
     def __reduce__(self):
         return restore, (type(self), {
-            name: bytes(value) if isinstance(value, memoryview) else value
+            name: copied(value) if isinstance(value, memoryview) else value
             for name, value in contents(<PyObject *>self)
         })
 
@@ -469,7 +484,7 @@ cdef class Struct:
         made = type(self)()
         memo[id(self)] = made
         for name, value in contents(<PyObject *>self):
-            value = bytes(value) if isinstance(value, memoryview) else deepcopy(value, memo)
+            value = copied(value) if isinstance(value, memoryview) else deepcopy(value, memo)
             assign(<PyObject *>made, class_of(made), name, value)
         return made
 

@@ -10,8 +10,8 @@ from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback,
                                read_native, take_uuid)
 from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8,
-                           KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find, kw_op,
-                           kw_plan)
+                           KW_MAX_TAG, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find,
+                           kw_op, kw_plan)
 from kwire_c.report import encode_error
 from kwire_c.values cimport place_number, tags_list, take_ints
 
@@ -41,7 +41,22 @@ cdef str element_text(object value):
 
 
 cdef str data_text(object value):
-    return b64encode((<Span>value).view() if isinstance(value, Span) else value).decode()
+    try:
+        return b64encode((<Span>value).view() if isinstance(value, Span) else value).decode()
+    except ValueError:  # a memoryview that its user released
+        raise Refusal("the memoryview was released") from None
+
+
+cdef str tag_text(object tag):
+    if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= KW_MAX_TAG:
+        raise Refusal(f"unknown tag {brief(tag)} is no tag number")
+    return str(tag)
+
+
+cdef str tag_data(object tag, object data):
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise Refusal(f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
+    return data_text(data)
 
 
 cdef object to_value(const kw_op *op, char *self):
@@ -102,7 +117,7 @@ cdef dict to_dict(const kw_plan *plan, char *self):
         if not is_default_slot(op.field, <PyObject *>self):
             add_value(found, op, self)
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
-        tags = {str(tag): b64encode(data).decode() for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
+        tags = {tag_text(tag): tag_data(tag, data) for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
         if tags:
             found[UNKNOWN] = tags
     return found
@@ -126,7 +141,7 @@ def to_json(message, version):
     """
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {message!r:.80}")
+        raise TypeError(f"expected a message, got {brief(message)}")
     cdef const kw_plan *plan = found.at(version)
     try:
         return to_dict(plan, <char *><PyObject *>message)

@@ -26,5 +26,8 @@ def brief(value: object) -> str:
     """A value for an error's text: at most 80 characters, and never a number whose digits Python refuses to write."""
     if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
         return "a number past 64 bits"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # such a number inside of it
+        return f"<{type(value).__name__}>"
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -149,9 +149,10 @@ cdef list tags_list(PyObject *item):
     cdef uint32_t tag = 0, size = 0
     if item == NULL:
         return []
-    if isinstance(<object>item, dict):
-        return list((<dict>item).items())
-    cdef bytes raw = <bytes>item
+    held = <object>item  # making the list may collect garbage, and a finalizer may set the field
+    if isinstance(held, dict):
+        return list((<dict>held).items())
+    cdef bytes raw = <bytes>held
     cdef list found = []
     kw_cursor_set(&c, <const uint8_t *><const char *>raw, len(raw))
     while kw_has(&c, 1):

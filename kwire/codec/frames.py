@@ -11,7 +11,7 @@ from kwire import messages, schema
 from kwire.schema import files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_behind
-from kwire_c.failure import DecodeError, KwireError, LimitError, UnsupportedVersionError
+from kwire_c.failure import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 MAX_FRAME = 100 << 20
+_MOST_SIZE = (1 << 31) - 1  # bytes that the size of a frame can say
 _API_VERSIONS = 18
 _PRODUCE = 0
 _UNSUPPORTED_VERSION = 35
@@ -241,7 +242,7 @@ def _key_of(api: int | str) -> int:
     if isinstance(api, int):
         return api
     if not isinstance(api, str):
-        raise TypeError(f"api is a key or a name, not {api!r:.80}")
+        raise TypeError(f"api is a key or a name, not {brief(api)}")
     facts = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
     if facts.api_key is None or facts.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{brief(api)} is no API", api=api)
@@ -292,8 +293,11 @@ def encode_response(
 
 
 def pack_frame(frame: Buffer) -> bytes:
-    """The frame with its 4-byte size in front, as it goes over a connection."""
-    data = memoryview(frame).tobytes()
+    """The frame with its 4-byte size in front, as it goes over a connection. EncodeError for 2 GiB or more."""
+    view = memoryview(frame)
+    if view.nbytes > _MOST_SIZE:
+        raise EncodeError(f"a frame of {view.nbytes} bytes, more than its size can say ({_MOST_SIZE})")
+    data = view.tobytes()
     return len(data).to_bytes(4, "big") + data
 
 

@@ -26,7 +26,10 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
         *last = (size_t)(at - data);
         c.at += batch;
         if (rows) {
-            count += at[16] == 2 ? (int64_t)kw_load32(at + 57) : at[17] & KW_ATTR_CODEC ? 100 : 1;
+            if (batch >= KW_HEADER_V2 && at[16] == 2) /* asked again: the input may have changed */
+                count += (int64_t)kw_load32(at + 57);
+            else
+                count += at[17] & KW_ATTR_CODEC ? 100 : 1;
             if (count >= rows) break;
         }
     }

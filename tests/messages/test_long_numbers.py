@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import pickle
@@ -85,3 +86,40 @@ def test_errors_are_pickled(error: kwire.KwireError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error) and (str(again), vars(again)) == (str(error), vars(error))
     assert again.args == error.args and str(error).isprintable()
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: kwire.decode(HUGE, 1, b""),  # type: ignore[arg-type]
+        lambda: kwire.encode([HUGE], 1),
+        lambda: kwire.to_json((HUGE,), 1),
+        lambda: kwire.build_batch([], codec=(HUGE,)),  # type: ignore[arg-type]
+        lambda: kwire.build_batch([(1, None, b"")], codec="gzip", level=(HUGE,)),  # type: ignore[arg-type]
+        lambda: kwire.decode_response(b"", api=[HUGE], version=1),  # type: ignore[arg-type, call-overload]
+    ],
+)
+def test_containers_of_long_numbers_are_refused_by_our_errors(call: Callable[[], object]) -> None:
+    with pytest.raises((TypeError, kwire.KwireError)):
+        call()
+
+
+@pytest.mark.parametrize("tag", [-5, 1 << 32, HUGE, "1"], ids=["negative", "large", "huge", "text"])
+def test_json_refuses_what_is_no_tag(tag: Any) -> None:
+    message = kwire.messages.MetadataRequest(topics=[], unknown_tags={99: b""})
+    message.unknown_tags[tag] = b"x"
+    with pytest.raises(kwire.EncodeError, match="is no tag number"):
+        kwire.to_json(message, 12)
+
+
+def test_released_memoryviews_in_fields() -> None:
+    view = memoryview(b"abc")
+    message = kwire.messages.SaslAuthenticateRequest(auth_bytes=view)
+    view.release()
+    assert "released" in repr(message)
+    for call in (lambda: kwire.to_json(message, 2), lambda: pickle.dumps(message), lambda: copy.deepcopy(message)):
+        with pytest.raises(kwire.EncodeError, match="released"):
+            call()
