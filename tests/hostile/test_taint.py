@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -48,8 +49,8 @@ FAULTS: list[tuple[Callable[..., None], str, Any]] = [
     (taint.captures, "kwire.cli.audit.as_text", lambda data, _: data.decode("utf-8", "replace")),
     (taint.captures, "kwire.spark.capture.storable", raw),
     (taint.codec, "kwire.cli.messages.print_json", unescaped),
-    (taint.brokers, "kwire.net.sasl.quoted", lambda text, _: text),
-    (taint.brokers, "kwire.net.echo._PIECE", 60),
+    (taint.brokers, "kwire.net.sasl.quoted", str),
+    (taint.brokers, "kwire.net.echo._KNOWN", re.compile(".*")),
     (taint.brokers, "kwire.net.listing.printable", raw),
     (taint.brokers, "kwire.cli.versions.print_json", unescaped),
     (taint.brokers, "kwire_c.failure.printable", raw),
