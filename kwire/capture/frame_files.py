@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import RLock
 from time import time_ns
 from typing import Any
 
@@ -17,6 +17,7 @@ import kwire
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.pairing import Pairing
 from kwire.capture.streams import MAX_FRAME, MOST_HELD, MOST_WAITING
+from kwire.storage import source
 from kwire_c.printable import printable
 
 MAX_LINE = 1 << 20  # bytes of a line
@@ -66,6 +67,7 @@ class _Packed:
         self._rest = b""
         self.position = 0  # of the next byte that take or line gives
         self.broken: str | None = None
+        self._packed, self._unpacked = packed, 0
 
     def close(self) -> None:
         """Close the file."""
@@ -75,7 +77,12 @@ class _Packed:
         if self.broken is not None:
             return b""
         try:
-            return bytes(self._stream.read1(_BLOCK))
+            block = bytes(self._stream.read1(_BLOCK))
+            self._unpacked += len(block)
+            if self._packed and self._unpacked > source.MOST_UNPACKED:
+                told = f"{self.path}: the gzip stream gives too much"
+                raise kwire.LimitError(told, limit=source.MOST_UNPACKED, offset=self.position)
+            return block
         except EOFError:
             self.broken = f"{self.path} ends inside its gzip stream: what was written last is missing"
         except (OSError, zlib.error) as error:
@@ -84,21 +91,19 @@ class _Packed:
 
     def lines(self) -> Iterator[bytes]:
         """Every whole line. Raises LimitError for one over 1 MiB."""
-        while True:
-            at = self._rest.find(b"\n")
-            if at >= 0:
-                line, self._rest = self._rest[:at], self._rest[at + 1 :]
-                self.position += at + 1
-                yield line
-                continue
-            if len(self._rest) > MAX_LINE:
+        line = bytearray()
+        while block := self._rest or self._block():
+            at = block.find(b"\n")
+            line += block if at < 0 else block[:at]
+            self._rest = b"" if at < 0 else block[at + 1 :]
+            if len(line) > MAX_LINE:
                 raise kwire.LimitError(f"{self.path}: a line is too long", limit=MAX_LINE, offset=self.position)
-            block = self._block()
-            if not block:
-                if self._rest.strip() and self.broken is None:
-                    self.broken = f"{self.path} ends inside a line"
-                return
-            self._rest += block
+            if at >= 0:
+                self.position += len(line) + 1
+                yield bytes(line)
+                line.clear()
+        if line.strip() and self.broken is None:
+            self.broken = f"{self.path} ends inside a line"
 
     def take(self, start: int, size: int) -> bytes | None:
         """Bytes [start, start + size), None where the file ends before; start never goes back."""
@@ -231,8 +236,8 @@ class FrameWriter:
     """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, whatever happens then.
 
     Threads may share it, a child of fork may not: there it raises OSError. Raises OSError, FileExistsError where one of
-    them is there already, and where a frame was written in part (an interrupt, a full disk). Use it with `with`, or
-    close it.
+    them is there already, and where a frame was written in part (an interrupt, a full disk); RuntimeError in a
+    finalizer that runs inside another call. Use it with `with`, or close it.
     """
 
     name: str
@@ -241,7 +246,7 @@ class FrameWriter:
     _offset: int = 0
     _lines: Any = None
     _bytes: Any = None
-    _guard: Any = field(default_factory=Lock)
+    _guard: Any = field(default_factory=RLock)
     _process: int = field(default_factory=os.getpid)
     _partial: bool = False
 
@@ -261,7 +266,6 @@ class FrameWriter:
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
         """Add a frame; exchange: the one it belongs to, where that is known."""
         with self._alone():
-            self._begin()
             row = self._row(connection, frame.direction, frame.time)
             if len(frame.data) >= 4:
                 at = 4 if frame.direction == "request" else 0
@@ -274,6 +278,7 @@ class FrameWriter:
             row["len"] = len(packed)
             if len(frame.data) <= MAX_HEX:
                 row["hex"] = frame.data.hex()
+            self._begin()
             self._bytes.write(packed)
             self._add(row)
             self._offset += len(packed)
@@ -283,8 +288,8 @@ class FrameWriter:
         """Add a line for what is not in the record: its len is 0, lost says why, lost_bytes how much it was."""
         if lost.connection is not None:
             with self._alone():
-                self._begin()
                 row = self._row(lost.connection, lost.direction, lost.time)
+                self._begin()
                 self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
                 self._partial = False
 
@@ -301,6 +306,8 @@ class FrameWriter:
         """The lock, which a child of fork does not wait for: the files are the parent's."""
         if self._process != os.getpid():
             raise OSError(1, "another process writes this record", self.name)
+        if self._guard._is_owned():
+            raise RuntimeError("a finalizer writes to this record inside another of its calls")
         return self._guard
 
     def _begin(self) -> None:
@@ -317,10 +324,11 @@ class FrameWriter:
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
         now = time_ns() // 1000 if time is None else time
-        port = (connection.server or "").rpartition(":")[2]
+        text = (connection.server or "").rpartition(":")[2]
+        port = int(text) if len(text) < 10 and text.isascii() and text.isdigit() else None
         return {
             "seq": self.frames, "us": max(0, now - self._start // 1000), "time": now, "conn": connection.number,
-            "client": connection.client, "server": connection.server, "port": int(port) if port.isdigit() else None,
+            "client": connection.client, "server": connection.server, "port": port,
             "dir": _NAMES.get(direction), "off": self._offset,
         }
 

@@ -312,6 +312,10 @@ class FrameReader:
         self.max_size = max_size
         self._rest = bytearray()
         self._read = 0
+        self._wrong: KwireError | None = None  # why nothing more is read
+
+    def __copy__(self) -> FrameReader:
+        raise TypeError("a FrameReader is not copied: what it holds is one stream's")
 
     @property
     def pending(self) -> int:
@@ -321,16 +325,19 @@ class FrameReader:
     def feed(self, data: Buffer) -> list[bytes]:
         """The frames that these bytes complete, in order, without their sizes.
 
-        Raises LimitError for a size over max_size and DecodeError for a negative one; the stream is lost then.
+        Raises LimitError for a size over max_size and DecodeError for a negative one, at the next feed where whole
+        frames stand before it; the stream is lost then: every later feed raises the same and keeps nothing.
         """
         more = memoryview(data).cast("B")
         rest = vars(self).pop("_rest", None)  # in one step: who has it is alone, and gives it back whole
         if rest is None:
             raise ValueError("another thread feeds this reader, or was interrupted there: frames may be lost")
-        rest += more
-        frames, at = [], 0
+        if self._wrong is None:
+            rest += more
+        frames: list[bytes] = []
+        at = 0
         try:
-            while len(rest) - at >= 4:
+            while self._wrong is None and len(rest) - at >= 4:
                 size = int.from_bytes(rest[at : at + 4], "big", signed=True)
                 if size < 0:
                     raise DecodeError(f"a frame of {size} bytes", offset=self._read)
@@ -343,10 +350,12 @@ class FrameReader:
                 frames.append(bytes(memoryview(rest)[at + 4 : at + 4 + size]))
                 at += 4 + size
                 self._read += 4 + size
-        except KwireError:
-            del rest[:at]
-            self._rest = rest
-            raise
+        except KwireError as error:
+            self._wrong = error
         del rest[:at]
+        if self._wrong is not None:
+            del rest[4:]
         self._rest = rest
+        if self._wrong is not None and not frames:
+            raise self._wrong.with_traceback(None)
         return frames

@@ -130,8 +130,8 @@ class Channel:
             self.fail(self._error(f"the connection is lost: {_said(error)}"))
             self._check()
 
-    def fail(self, error: BrokerConnectionError) -> None:
-        """End the connection at once: what is in flight fails with this error."""
+    def fail(self, error: BrokerConnectionError, cause: BaseException | None = None) -> None:
+        """End the connection at once: what is in flight fails with this error, or with what caused it."""
         if self.lost is None:
             self.lost = error
         self._writer.transport.abort()
@@ -141,7 +141,7 @@ class Channel:
             waiting.append(self._token)
         for answer in waiting:
             if not answer.done():
-                answer.set_exception(self.lost)
+                answer.set_exception(cause or self.lost)
                 answer.exception()  # seen: a caller that has gone leaves no "never retrieved"
 
     async def close(self) -> None:
@@ -178,6 +178,7 @@ class Channel:
                 head = head if self._started else (head + data)[:8]
                 for frame in self._frames.feed(data):
                     self._take(frame)
+                self._frames.feed(b"")  # tells of what is wrong behind them
             self.fail(self._error(self._ended()))
         except BrokerConnectionError as error:
             self.fail(error)
@@ -185,6 +186,8 @@ class Channel:
             self.fail(self._error(f"the connection is lost: {_said(error)}"))
         except (LimitError, DecodeError) as error:
             self.fail(self._not_kafka(head, error))
+        except MemoryError as error:
+            self.fail(self._error("the connection was given up: memory fell short"), error)
         finally:
             self.fail(self._error("the connection was given up"))  # unless there is a reason already
 
@@ -220,7 +223,7 @@ class Channel:
             return
         try:
             answer.set_result(self._read_answer(frame, key, version))
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             answer.set_exception(error)
 
     def _read_answer(self, frame: bytes, key: int, version: int) -> Any:

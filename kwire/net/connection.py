@@ -19,6 +19,8 @@ from kwire.net.offer import Offer, assumed_offer
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
 
+_LEAST_SESSION = 2.0  # seconds between two authentications, however short a broker says that a session is
+
 
 class Options(TypedDict, total=False):
     """The keywords of connect(), connect_sync() and Cluster; connect() says what they mean."""
@@ -226,7 +228,7 @@ class Connection:
         """Authenticates again before the session's lifetime (seconds) ends, as long as the channel lives (KIP-368)."""
         assert self._sasl is not None
         while lifetime:
-            await asyncio.sleep(lifetime * 0.8)
+            await asyncio.sleep(max(lifetime * 0.8, _LEAST_SESSION))
             async with self._lock:
                 if channel.lost is not None:
                     return

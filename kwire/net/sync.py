@@ -8,6 +8,7 @@ import threading
 from _thread import start_new_thread
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Unpack
@@ -29,10 +30,9 @@ class SyncConnection:
 
     def _begin(self) -> None:
         """Have no loop yet."""
-        self._ending = threading.Lock()  # held until a loop has ended: no other begins before
-        self._guard = threading.Lock()  # of the two below; nothing is waited for while it is held
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._gone: SimpleQueue[None] | None = None  # tells the end of its thread
+        self._ending = threading.RLock()  # held until a loop has ended: no other begins before
+        self._guard = threading.RLock()  # of the two below; nothing is waited for while it is held
+        self._loop: _Loop | None = None
 
     def __repr__(self) -> str:
         return repr(self._connection).replace("Connection", "SyncConnection", 1)
@@ -98,95 +98,122 @@ class SyncConnection:
         return self._run(self._connection.send(message, version, timeout=timeout))
 
     def close(self) -> None:
-        """Close the connection and end its thread; what other threads have in flight fails."""
-        loop = gone = None
-        ending: list[asyncio.Task[None]] = []
+        """Close the connection and end its thread; what other threads have in flight fails.
+
+        Raises RuntimeError in a callback of this connection, and in a finalizer that runs inside another of its calls.
+        """
+        self._refuse_itself()
+        loop, closed = None, list[asyncio.Task[None]]()
         with self._ending:
             try:
                 with self._guard:
-                    loop, gone, self._loop, self._gone = self._loop, self._gone, None, None
+                    loop, self._loop = self._loop, None
             finally:  # whatever interrupts this: a loop that nobody has any more ends by itself
                 if loop is not None:
-                    loop.call_soon_threadsafe(lambda: ending.append(_kept(self._end())))
-            if gone is not None:
-                gone.get()
-        for task in ending:
+                    loop.post(partial(loop.begin, self._connection.close(), closed.append, loop.end))
+            if loop is not None:
+                loop.gone.get()
+        for task in closed:
             task.result()
 
-    async def _end(self) -> None:
-        """Close the connection, and end what still runs in this loop, and the loop."""
-        try:
-            await self._connection.close()
-        finally:
-            running = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-            asyncio.get_running_loop().stop()
+    def _refuse_itself(self) -> None:
+        """Raise RuntimeError where waiting would be for oneself: in the loop's own thread, or inside another call."""
+        if getattr(_SERVED, "connection", None) is self._connection:
+            raise RuntimeError("a callback of this connection calls the connection itself, which waits for it")
+        if self._guard._is_owned() or self._ending._is_owned():  # type: ignore[attr-defined]
+            raise RuntimeError("a finalizer calls the connection inside another of its calls")
 
-    def _post(self, begin: Callable[[], object]) -> asyncio.AbstractEventLoop:
-        """Have the loop call it; a loop that is there, or a new one."""
+    def _post(self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object]) -> _Loop:
+        """Begin work in the loop: one that is there, or a new one."""
         with self._guard:
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(begin)
+                self._loop.post(partial(self._loop.begin, work, ended))
                 return self._loop
         with self._ending, self._guard:
             if self._loop is None:
-                loop = asyncio.new_event_loop()
+                loop = _Loop(self._connection)
                 try:
-                    self._loop, self._gone = loop, SimpleQueue()
-                    start_new_thread(_serve, (loop, self._gone))
+                    self._loop = loop
+                    start_new_thread(loop.serve, ())
                 except BaseException:  # KeyboardInterrupt: whether it runs is not known
-                    self._loop = self._gone = None
-                    loop.call_soon_threadsafe(loop.stop)
+                    self._loop = None
+                    loop.post(loop.stop)
                     raise
-            self._loop.call_soon_threadsafe(begin)
+            self._loop.post(partial(self._loop.begin, work, ended))
             return self._loop
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What the work gives, done in the loop.
-
-        SimpleQueue and start_new_thread are C: an interrupt inside of a Future, a Condition or Thread.start can leave
-        their locks taken, for which the loop would wait then, or released twice.
-        """
+        """What the work gives, done in the loop."""
         ended: SimpleQueue[asyncio.Task[Any]] = SimpleQueue()
-        tasks: list[asyncio.Task[Any]] = []
-
-        def begin() -> None:
-            tasks.append(_kept(work))
-            tasks[0].add_done_callback(ended.put)
-
-        loop = self._post(begin)
+        try:
+            self._refuse_itself()
+        except RuntimeError:
+            work.close()
+            raise
+        loop = self._post(work, ended.put)
         try:
             task = ended.get()
         except BaseException:  # KeyboardInterrupt: the work must not go on unseen
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+                loop.post(partial(loop.cancel, work))
             raise
         if task.cancelled():
             raise BrokerConnectionError("the connection was closed", address=str(self.address))
         return task.result()
 
 
-_TASKS: set[asyncio.Task[Any]] = set()  # a loop alone does not keep its tasks
+_SERVED = threading.local()  # .connection: whose loop this thread runs
 
 
-def _kept(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-    """A task of the running loop, kept until it is done; that it failed is seen, whether or not its caller waits."""
-    task = asyncio.get_running_loop().create_task(work)
-    _TASKS.add(task)
-    task.add_done_callback(_TASKS.discard)
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return task
+class _Loop:
+    """An event loop for a thread of its own, and its tasks.
 
+    What waits uses SimpleQueue and start_new_thread, which are C: an interrupt inside of a Future, a Condition or
+    Thread.start can leave their locks taken, for which the loop would wait then, or released twice. The tasks are
+    remembered here, as asyncio.all_tasks() may miss one while other threads begin others.
+    """
 
-def _serve(loop: asyncio.AbstractEventLoop, gone: SimpleQueue[None]) -> None:
-    """A thread's work: the loop, until it is stopped."""
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
-        gone.put(None)
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.gone: SimpleQueue[None] = SimpleQueue()  # tells the end of the thread
+        self._loop = asyncio.new_event_loop()
+        self._tasks: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
+        self.post, self.stop = self._loop.call_soon_threadsafe, self._loop.stop
+
+    def serve(self) -> None:
+        """The work of the thread, until the loop is stopped."""
+        _SERVED.connection = self._connection
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+            self.gone.put(None)
+
+    def begin(
+        self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object],
+        then: Callable[[], object] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Begin work, in the loop; that it failed is seen, whether or not its caller waits still."""
+        task = self._tasks[work] = self._loop.create_task(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        task.add_done_callback(lambda done: self._tasks.pop(work))
+        task.add_done_callback(ended)
+        task.add_done_callback(lambda done: then())
+
+    def cancel(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Cancel work that has not ended, in the loop."""
+        if work in self._tasks:
+            self._tasks[work].cancel()
+
+    def end(self) -> None:
+        """Cancel what still runs, in the loop, and stop it then."""
+        left = {*self._tasks.values(), *asyncio.all_tasks(self._loop)}
+        for task in left:
+            task.cancel()
+        if left:
+            asyncio.gather(*left, return_exceptions=True).add_done_callback(lambda _: self.stop())
+        else:
+            self.stop()
 
 
 _ALL: WeakSet[SyncConnection] = WeakSet()
@@ -196,7 +223,6 @@ def _forget() -> None:
     """In a child of fork: there are no threads of the parent here, whatever they held."""
     for connection in list(_ALL):
         connection._begin()
-    _TASKS.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

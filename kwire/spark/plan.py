@@ -12,6 +12,7 @@ from pyspark.sql.datasource import InputPartition
 from kwire import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+from kwire.storage.source import shown
 from kwire_c.printable import printable
 
 
@@ -29,7 +30,7 @@ class SegmentRange(InputPartition):
         self.bounds, self.transactions = bounds, transactions
 
     def __repr__(self) -> str:
-        return f"SegmentRange({printable(self.file.path)}, bytes {self.start}..{self.end})"
+        return f"SegmentRange({printable(shown(self.file.path))}, bytes {self.start}..{self.end})"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder in front of a file's name, in a path or a URL."""
+    """Return the folder in front of a file's name, in a path or a URL, without what is secret in it."""
+    path = shown(path)
     return path.rsplit("/", 1)[0] if "/" in path else ""
 
 
@@ -167,7 +169,8 @@ def _segment_ranges(
     if not segment.size:
         return
     hidden = segment.transactions() if wanted.read_committed else None
-    pieces = segment.cut(wanted.partition_bytes)
+    # each task would unpack a .gz once more
+    pieces = segment.cut(segment.size if file.size < 0 else wanted.partition_bytes)
     for number, piece in enumerate(pieces):
         following = pieces[number + 1].first_offset if number + 1 < len(pieces) else -1
         if bounds.start_offset is not None and 0 <= following <= bounds.start_offset:

@@ -16,6 +16,7 @@ from kwire.spark.pushdown import PushFilters
 from kwire.spark.shape import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import settle
 from kwire.storage.scan import Scanner
+from kwire.storage.source import shown
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
@@ -75,12 +76,12 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
             if len(columns):
                 yield shaper.rows(columns)
             if options.mode == "PERMISSIVE" and columns.bad:
-                yield shaper.bad([_place(bad.error, file.path) for bad in columns.bad])
+                yield shaper.bad([_place(bad.error, shown(file.path)) for bad in columns.bad])
     except (kwire.CorruptBatchError, kwire.LimitError) as error:
-        error.args = (_place(error, file.path)[0],)
+        error.args = (_place(error, shown(file.path))[0],)
         raise
     except kwire.MissingCodecError as error:
-        error.args = (f"{error} (needed for {file.path})",)
+        error.args = (f"{error} (needed for {shown(file.path)})",)
         raise
     if task.last:
         yield from _tail(task, segment, shaper, options)
@@ -102,9 +103,9 @@ def _tail(task: SegmentRange, segment: LogSegment, shaper: _Shaper, options: Opt
         return
     position, left = scanner.tail
     reason = f"torn tail, the last {left} bytes are no whole batch"
-    warnings.warn(printable(f"{reason}: {task.file.path}, byte {position}"), RuntimeWarning, stacklevel=2)
+    warnings.warn(printable(f"{reason}: {shown(task.file.path)}, byte {position}"), RuntimeWarning, stacklevel=2)
     if options.mode == "PERMISSIVE":
-        yield shaper.bad([(f"{reason} at {task.file.path}, offset -1, byte {position}", None)])
+        yield shaper.bad([(f"{reason} at {shown(task.file.path)}, offset -1, byte {position}", None)])
 
 
 class _Shaper:
@@ -117,7 +118,7 @@ class _Shaper:
         self.fields = fields or ("offset",)
         file = task.file
         topic = None if file.topic is None else storable(file.topic)
-        self.values = {"topic": topic, "partition": file.partition, "source": storable(file.path), CORRUPT: None}
+        self.values = {"topic": topic, "partition": file.partition, "source": storable(shown(file.path)), CORRUPT: None}
         self.repeated: dict[str, pa.Array] = {}
 
     def rows(self, columns: Any) -> pa.RecordBatch:

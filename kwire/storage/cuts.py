@@ -27,6 +27,7 @@ def cut(source: Source, partition_bytes: int, index: OffsetIndex | None = None) 
     """
     if partition_bytes < 1:
         raise ValueError(f"partition_bytes is {partition_bytes}: at least 1 is needed")
+    source = source.held()
     size = source.size()
     if not size:
         return []

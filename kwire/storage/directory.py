@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from kwire.shared_iterator import shared
 from kwire.storage.discovery import SegmentFile, discover
 from kwire.storage.indexed import SegmentLog
 from kwire.storage.pieces import FIELDS, gather_all
@@ -32,11 +33,13 @@ class Partition:
     def __iter__(self) -> Iterator[LogSegment]:
         return iter(self.segments)
 
+    @shared
     def batches(self, **options: Any) -> Iterator[Any]:
         """The RecordBatches of all segments; keywords as LogSegment.batches."""
         for segment in self.segments:
             yield from segment.batches(**options)
 
+    @shared
     def read(self, *, start_offset: int | None = None, end_offset: int | None = None, **options: Any) -> Iterator[Any]:
         """The Records of the range; keywords as LogSegment.read."""
         for segment in self._touched(start_offset, end_offset):
@@ -54,6 +57,7 @@ class Partition:
         touched = self._touched(start_offset, end_offset)
         return gather_all(touched, fields, start_offset=start_offset, end_offset=end_offset, **options)
 
+    @shared
     def column_batches(
         self,
         fields: Sequence[str] = FIELDS,
@@ -124,11 +128,13 @@ class LogDirectory:
         """All segments, in order."""
         return [segment for partition in self.partitions for segment in partition]
 
+    @shared
     def batches(self, **options: Any) -> Iterator[Any]:
         """The RecordBatches of all partitions, one after the other; keywords as LogSegment.batches."""
         for partition in self.partitions:
             yield from partition.batches(**options)
 
+    @shared
     def read(self, **options: Any) -> Iterator[Any]:
         """The Records of the range in every partition; keywords as LogSegment.read."""
         for partition in self.partitions:
@@ -138,6 +144,7 @@ class LogDirectory:
         """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
         return gather_all(self.segments, fields, **options)
 
+    @shared
     def column_batches(self, fields: Sequence[str] = FIELDS, **options: Any) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for partition in self.partitions:

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from kwire.storage import cuts, indexes, scan
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
 from kwire.storage.ranges import Range
-from kwire.storage.source import is_url, open_source, plain
-from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
+from kwire.storage.source import SpooledSource, is_url, open_source, plain, shown
+from kwire.storage.transactions import (
+    AbortedByIndex,
+    FirstMarkers,
+    LaterMarkers,
+    Transactions,
+    find_transactions,
+    listed_aborted,
+)
 
 S = TypeVar("S", bound="IndexedSegment")
 T = TypeVar("T")
@@ -49,9 +56,8 @@ class SegmentLog(Generic[S]):
 
     @once
     def aborted(self) -> AbortedByIndex:
-        """What the .txnindex files say that are not damaged."""
-        found = (segment.transaction_index for segment in self.segments)
-        return AbortedByIndex(entry for index in found if index and not index.damage for entry in index.entries)
+        """What the .txnindex files say that are not damaged. Raises LimitError where they say too much."""
+        return AbortedByIndex(listed_aborted(self.segments))
 
 
 class IndexedSegment:
@@ -68,7 +74,10 @@ class IndexedSegment:
         self.path = plain(path)
         self.options = options
         self.source = open_source(self.path, options)
-        self.source.size()
+        if isinstance(self.source, SpooledSource) and not self.source.once:
+            os.stat(self.path)  # a .gz is unpacked when it is read
+        else:
+            self.source.size()
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
@@ -76,7 +85,7 @@ class IndexedSegment:
         self._number = 0
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r})"
+        return f"{type(self).__name__}({shown(self.path)!r})"
 
     @property
     def files(self) -> list[str]:
@@ -108,10 +117,10 @@ class IndexedSegment:
     @property
     def later(self) -> list[Self]:
         """The segments of the same partition behind this one, in order."""
-        return self._log.segments[self._number + 1 :]
+        return self.log.segments[self._number + 1 :]
 
     @once
-    def _log(self) -> SegmentLog[Self]:
+    def log(self) -> SegmentLog[Self]:
         """The partition from this segment on, unless a Partition has said what it is: see join."""
         return SegmentLog([self, *(
             type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
@@ -120,7 +129,7 @@ class IndexedSegment:
 
     def join(self, log: SegmentLog[Self], number: int) -> None:
         """Be the segment of that number in a partition."""
-        self._log, self._number = log, number
+        self.log, self._number = log, number
 
     @property
     def tail(self) -> tuple[int, int] | None:
@@ -138,7 +147,10 @@ class IndexedSegment:
 
     def _beside(self, kind: str) -> bytes | None:
         try:
-            source = open_source(beside(self.path, kind), self.options).held()
+            source = open_source(beside(self.path, kind), self.options)
+            if isinstance(source, SpooledSource):  # a pipe, which nobody named: it may have no end
+                return None
+            source = source.held()
             return source.read(0, min(source.size(), indexes.MOST_BYTES + 1))
         except FileNotFoundError:
             return None
@@ -201,9 +213,10 @@ class IndexedSegment:
         entry = index.before(timestamp) if index and index.damage is None else None
         if entry is None:
             return 0
-        for header in scan.headers(self.source, self._near(entry[1])):
-            if header.last_offset >= entry[1]:
-                return header.position if header.max_timestamp == entry[0] else 0
+        for window in scan.Scanner(self.source, self._near(entry[1])):
+            for header in scan.window_headers(window) if window.bad is None else ():
+                if header.last_offset >= entry[1]:
+                    return header.position if header.max_timestamp == entry[0] else 0
         return 0
 
     def start_of(self, span: Range) -> int:
@@ -217,7 +230,7 @@ class IndexedSegment:
 
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
-        log, number = self._log, self._number
+        log, number = self.log, self._number
         return find_transactions(
             self.source, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
 

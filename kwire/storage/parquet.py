@@ -31,8 +31,10 @@ def write_parquet(
     headers. rows: of a row group (fewer where 64 MiB are reached before); compression: Parquet's codec;
     wanted: range keywords, committed and control as LogSegment.column_batches. progress takes bytes done. The file
     appears under its name when it is whole; force: also where another has that name ("-" is standard output). Raises
-    FileExistsError, OSError; ImportError that names the extra where pyarrow is missing.
+    ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra where pyarrow is missing.
     """
+    if rows < 1:
+        raise ValueError(f"rows is {rows}: at least 1 is needed")
     try:
         import pyarrow as pa
         from pyarrow import compute, parquet
@@ -68,6 +70,9 @@ def write_parquet(
         return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
 
     inputs = [path for segment in segments for path in segment.files]
+    if wanted.get("committed"):  # the ends of transactions stand in other segments
+        logs = {id(segment.log): segment.log for segment in segments}
+        inputs += [path for log in logs.values() for segment in log.segments for path in segment.files]
     with new_file(output, inputs=inputs, force=force) as file:
         counted = _Counted(file)
         with parquet.ParquetWriter(counted, schema, compression=compression) as writer:

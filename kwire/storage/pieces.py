@@ -7,6 +7,7 @@ from typing import Any
 
 from kwire.codec.columns import gather_columns
 from kwire.codec.records import MAX_BATCH_BYTES, BadBatch, read_batches
+from kwire.shared_iterator import SharedIterator
 from kwire.storage.indexed import IndexedSegment
 from kwire.storage.ranges import Range
 from kwire.storage.scan import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
@@ -40,7 +41,7 @@ class SegmentBatches:
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
         self._scanner = Scanner(segment.source, start, end, search=self._keep, read_bytes=OBJECT_BYTES)
-        self._batches = self._read()
+        self._batches = SharedIterator(self._read())
 
     def __iter__(self) -> Iterator[Any]:
         return self

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.shared_iterator import shared
 from kwire.storage.source import located
 from kwire_c.codecs import codec_name
 from kwire_c.crc32c import crc32c
@@ -26,8 +27,8 @@ _MINIMUM, _MAXIMUM = 14, (1 << 31) - 13  # other lengths are corrupt in every fo
 _SMALLEST = (26, 34, 61)  # bytes of the smallest batch of each magic
 _ZEROS = bytes(1 << 16)
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
-_SEARCH_BYTES = 8 << 20
-_TRIAL = 1 << 16  # what looking at one place costs, in bytes of checksum
+_SEARCH_BYTES = 64 << 10, 8 << 20  # that are looked through at a time: at first, at most
+_TRIAL = 1 << 14  # what looking at one place in vain costs, in bytes of checksum
 
 _start = Struct(">qiib").unpack_from  # base offset, length, epoch (or checksum), magic
 _v2 = Struct(">qiibIhiqqqhii").unpack_from
@@ -113,13 +114,32 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
                        -1 if attributes & 7 else 1)
 
 
-def examine(source: Source, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
+def _zeros_to(source: Source, position: int, size: int) -> int:
+    """Where the zeros from position on end, or less than a piece before that; size where they go to the end."""
+    while position < size:
+        piece = source.read(position, min(size, position + len(_ZEROS)))
+        if piece != _ZEROS[: len(piece)]:
+            return position
+        if not piece:  # they were cut off meanwhile, as a broker does that closes a preallocated file
+            return size
+        position += len(piece)
+    return size
+
+
+def examine(
+    source: Source,
+    position: int,
+    size: int,
+    view: memoryview | None = None,
+    at: int = 0,
+    zeros_to: Callable[[Source, int, int], int] = _zeros_to,
+) -> Place:
     """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
     left = size - position
     head: memoryview | bytes = b"" if view is None else view[at : at + _HEAD]
     if len(head) < min(_HEAD, left):
         head = source.read(position, min(size, position + _HEAD))
-    if head and bytes(head) == _ZEROS[: len(head)] and _all_zero(source, position, size):
+    if head and bytes(head) == _ZEROS[: len(head)] and zeros_to(source, position, size) == size:
         return Place("zeros", left, "zeros to the end of the file", -1)
     if len(head) < _HEAD:
         return Place("torn", left, f"{left} bytes left, {_HEAD} needed at least", -1)
@@ -137,17 +157,6 @@ def examine(source: Source, position: int, size: int, view: memoryview | None = 
     return Place("batch", length + 12, "", base)
 
 
-def _all_zero(source: Source, position: int, size: int) -> bool:
-    while position < size:
-        piece = source.read(position, min(size, position + len(_ZEROS)))
-        if piece != _ZEROS[: len(piece)]:
-            return False
-        if not piece:  # they were cut off meanwhile, as a broker does that closes a preallocated file
-            return True
-        position += len(piece)
-    return True
-
-
 def checksum_holds(data: memoryview) -> bool:
     """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
     if data[16] == 2:
@@ -157,6 +166,7 @@ def checksum_holds(data: memoryview) -> bool:
 
 def is_sound(source: Source, position: int, size: int) -> bool:
     """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
+    source = source.held()
     place = examine(source, position, size)
     if place.kind != "batch" or not _holds_at(source, position, place.size):
         return False
@@ -208,6 +218,7 @@ class Scanner:
         self._size = self._source.size()
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
+        self._resync = _Resync(self._source, start, self._size)
         self._view, self._begin = memoryview(b""), start  # a piece of the file and its first byte
 
     def _load(self, at: int, room: int) -> None:
@@ -262,7 +273,10 @@ class Scanner:
             return
         torn = place.kind == "torn"
         # a torn batch is one only where no batch follows in the whole file, behind a cut too
-        following = resync(self._source, at + 1, None if torn else self._end) if self._search or torn else None
+        following = None
+        if self._search or torn:
+            view = self._view[at + 1 - self._begin :] if at >= self._begin else None
+            following = self._resync.next(at + 1, self._size if torn else self._end, view)
         if torn and following is None:
             self.tail = (at, self._size - at)
             return
@@ -271,41 +285,71 @@ class Scanner:
         yield Window(at, self._at, self._source.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
 
 
+class _Resync:
+    """The search for the next sound batch, again and again in one file; all of it together has one budget."""
+
+    def __init__(self, source: Source, start: int, size: int) -> None:
+        self._source, self._size = source, size
+        # bytes that may be looked at in vain, so that crafted input cannot make this crawl
+        self._budget = 64 * (size - start) + (256 << 20)
+        self._zeros = (0, 0)  # where bytes are zeros that do not go to the end
+
+    def _zeros_to(self, source: Source, position: int, size: int) -> int:
+        first, behind = self._zeros
+        if not first <= position < behind:
+            behind = _zeros_to(source, position, size)
+            self._budget -= behind - position
+            if behind == size:
+                return size
+            self._zeros = (position, behind)
+        return behind
+
+    def next(self, position: int, end: int, view: memoryview | None = None) -> int | None:
+        """The byte of the next sound batch in [position, end); view: bytes from position on that are there."""
+        source, size = self._source, self._size
+        span, most = _SEARCH_BYTES
+        while position < end:
+            if view is None or len(view) < _HEAD:
+                view = source.view(position, min(size, position + span))
+                span = min(2 * span, most)
+            at, stop = -1, min(len(view) - _HEAD + 1, end - position)
+            while (at := find_header(view, at + 1, stop, size - position)) >= 0:
+                here = position + at
+                place = examine(source, here, size, view, at, self._zeros_to)
+                if place.kind != "batch":
+                    continue
+                behind = here + place.size
+                followed = behind == size or (
+                    examine(source, behind, size, view, at + place.size, self._zeros_to).kind != "bad")
+                cost = _TRIAL + (place.size if followed else 0)
+                if cost > self._budget:
+                    return None
+                if followed and _holds_at(source, here, place.size):
+                    return here
+                self._budget -= cost
+            if position + len(view) >= size:
+                return None
+            position += max(1, len(view) - _HEAD + 1)
+            view = None
+        return None
+
+
 def resync(source: Source, position: int, end: int | None = None) -> int | None:
     """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
+    if position < 0:
+        raise located(DecodeError(f"position {position} is no byte of a file", offset=position), source.path)
     source = source.held()
     size = source.size()
-    end = size if end is None else min(end, size)
-    budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
-    while position < end:
-        view = source.view(position, min(size, position + _SEARCH_BYTES))
-        at, stop = -1, min(len(view) - _HEAD + 1, end - position)
-        while (at := find_header(view, at + 1, stop, size - position)) >= 0:
-            here = position + at
-            place = examine(source, here, size, view, at)
-            if place.kind != "batch":
-                continue
-            behind = here + place.size
-            followed = behind == size or examine(source, behind, size, view, at + place.size).kind != "bad"
-            budget -= _TRIAL + (place.size if followed else 0)
-            if budget < 0:
-                return None
-            if not followed:
-                continue
-            if _holds_at(source, here, place.size):
-                return here
-        if position + len(view) >= size:
-            return None
-        position += len(view) - _HEAD + 1
-    return None
+    return _Resync(source, position, size).next(position, size if end is None else min(end, size))
 
 
+@shared
 def headers(source: Source, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
     """The headers of the batches that begin in bytes [start, end) of source; start must be a batch boundary.
 
     Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) where bytes are no batches.
     """
-    for window in Scanner(source, start, end):
+    for window in Scanner(source, start, end, search=False):
         if window.bad is not None:
             raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), source.path)
         yield from window_headers(window)

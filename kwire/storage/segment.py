@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kwire.shared_iterator import shared
 from kwire.storage.indexed import IndexedSegment
 from kwire.storage.pieces import FIELDS, SegmentBatches, column_pieces, gather_all
 from kwire.storage.ranges import Range
@@ -47,6 +48,7 @@ class LogSegment(IndexedSegment):
             strict_tail=strict_tail,
         )
 
+    @shared
     def read(
         self,
         *,
@@ -83,6 +85,7 @@ class LogSegment(IndexedSegment):
         """RecordColumns of the whole range in one piece, as kwire.columns; keywords as column_batches (no rows)."""
         return gather_all([self], fields, **options)
 
+    @shared
     def column_batches(
         self,
         fields: Sequence[str] = FIELDS,

@@ -466,8 +466,10 @@ def test_unfinished_frames_of_many_connections_are_bounded(
     async def run() -> None:
         server = await asyncio.start_server(broker, "127.0.0.1", 0)
         async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(tmp_path / "t")) as tap:
+            writers = []  # one that nobody holds is closed
             for _ in range(5):
                 _, writer = await asyncio.open_connection(*tap.address)
+                writers.append(writer)
                 await say_all(writer, kwire.pack_frame(hello()), (1 << 20).to_bytes(4, "big"), bytes(40_000))
             while len(got) < 5 * (40_008 + len(hello())):
                 await asyncio.sleep(0.01)

@@ -66,10 +66,11 @@ static int watched(const void *caller) { /* is it one of the libraries' requests
 
 /* Whether others are to blame for what comes of it. CPython (as of 3.11) loses the error to whose traceback it cannot
    add, for which it makes an object of a frame; it loses the list that repr is in the midst of and the one that list()
-   copies, and lets go of a bytearray before it is filled. numpy and cramjam (which panics) do likewise. */
+   copies, lets go of a bytearray before it is filled, and says RuntimeError for a lock. numpy and cramjam (which
+   panics) do likewise. */
 static int spared(void) {
     static const char *const names[] = {"PyTraceBack_Here", "Py_ReprEnter", "Py_ReprLeave", "PySequence_List",
-                                        "PyByteArray_FromStringAndSize"};
+                                        "PyByteArray_FromStringAndSize", "PyThread_allocate_lock"};
     void *callers[24];
     const char *name, *below = "";
     const int of = whose;

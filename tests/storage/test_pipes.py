@@ -108,7 +108,7 @@ def test_a_stream_that_is_damaged_is_an_error_that_names_it(cut: int, tmp_path: 
     packed = gzip.compress(DATA)
     path.write_bytes(packed[:cut] if cut > 1 or cut < 0 else b"\x1f\x8b\x08\0no gzip at all")
     with pytest.raises(kwire.DecodeError, match=r"a\.log\.gz: the gzip stream is damaged") as caught:
-        LogSegment(path)
+        list(LogSegment(path).batches())
     assert getattr(caught.value, "file", None) == str(path)
 
 
@@ -117,7 +117,7 @@ def test_a_stream_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: py
     path = tmp_path / "a.log.gz"
     path.write_bytes(gzip.compress(bytes(64 << 20)))
     with pytest.raises(kwire.LimitError, match="too much") as caught:
-        LogSegment(path)
+        list(LogSegment(path).batches())
     assert (getattr(caught.value, "file", None), caught.value.limit) == (str(path), 4 << 20)
 
 
