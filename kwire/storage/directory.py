@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from kwire.shared_iterator import shared
+from kwire.shared_iterator import shared, unshared
 from kwire.storage.discovery import SegmentFile, discover
 from kwire.storage.indexed import SegmentLog
 from kwire.storage.pieces import FIELDS, gather_all
@@ -37,13 +37,13 @@ class Partition:
     def batches(self, **options: Any) -> Iterator[Any]:
         """The RecordBatches of all segments; keywords as LogSegment.batches."""
         for segment in self.segments:
-            yield from segment.batches(**options)
+            yield from unshared(segment.batches(**options))
 
     @shared
     def read(self, *, start_offset: int | None = None, end_offset: int | None = None, **options: Any) -> Iterator[Any]:
         """The Records of the range; keywords as LogSegment.read."""
         for segment in self._touched(start_offset, end_offset):
-            yield from segment.read(start_offset=start_offset, end_offset=end_offset, **options)
+            yield from unshared(segment.read(start_offset=start_offset, end_offset=end_offset, **options))
 
     def columns(
         self,
@@ -68,7 +68,7 @@ class Partition:
     ) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for segment in self._touched(start_offset, end_offset):
-            yield from segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
+            yield from unshared(segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options))
 
     def verify(self) -> list[Finding]:
         """What is wrong in any segment or between them; empty when all is well."""
@@ -132,13 +132,13 @@ class LogDirectory:
     def batches(self, **options: Any) -> Iterator[Any]:
         """The RecordBatches of all partitions, one after the other; keywords as LogSegment.batches."""
         for partition in self.partitions:
-            yield from partition.batches(**options)
+            yield from unshared(partition.batches(**options))
 
     @shared
     def read(self, **options: Any) -> Iterator[Any]:
         """The Records of the range in every partition; keywords as LogSegment.read."""
         for partition in self.partitions:
-            yield from partition.read(**options)
+            yield from unshared(partition.read(**options))
 
     def columns(self, fields: Sequence[str] = FIELDS, **options: Any) -> Any:
         """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
@@ -148,7 +148,7 @@ class LogDirectory:
     def column_batches(self, fields: Sequence[str] = FIELDS, **options: Any) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for partition in self.partitions:
-            yield from partition.column_batches(fields, **options)
+            yield from unshared(partition.column_batches(fields, **options))
 
     def verify(self) -> list[Finding]:
         """What is wrong in any partition; empty when all is well."""
