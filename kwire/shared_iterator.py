@@ -41,7 +41,8 @@ class SharedIterator(Generic[T]):
         except ValueError as error:
             if not _says_busy(error):
                 raise
-        return self._waited(self._next)
+        found: T = self._waited(self._next)
+        return found
 
     def close(self) -> None:
         """End it, so that what it holds open is closed."""
@@ -56,7 +57,7 @@ class SharedIterator(Generic[T]):
             except ValueError as error:
                 if not _says_busy(error):
                     raise
-            frame = self._items.gi_frame
+            frame = self._items.gi_frame  # type: ignore[attr-defined]
             if _stands_in(sys._getframe(), frame):
                 raise RuntimeError("this iterator is making an item already: it cannot be used inside of that")
             if os.getpid() != self._process:  # in a child of fork the thread that was in it is not there

@@ -10,7 +10,7 @@ from kwire_c.instance cimport (KW_PLACE, KW_SLOT, KW_UNKNOWN_AT, Span, fallback,
                                read_native, take_uuid)
 from kwire_c.integers cimport brief
 from kwire_c.plan cimport (KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8,
-                           KW_MAX_TAG, KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find,
+                           KW_NULLABLE, KW_RECORDS, KW_RUN, KW_STRING, KW_STRUCT, KW_UUID, Message, find,
                            kw_op, kw_plan)
 from kwire_c.report import encode_error
 from kwire_c.values cimport place_number, tags_list, take_ints
@@ -48,7 +48,7 @@ cdef str data_text(object value):
 
 
 cdef str tag_text(object tag):
-    if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= KW_MAX_TAG:
+    if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= 0xffffffff:
         raise Refusal(f"unknown tag {brief(tag)} is no tag number")
     return str(tag)
 

@@ -68,7 +68,8 @@ class Partition:
     ) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for segment in self._touched(start_offset, end_offset):
-            yield from unshared(segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options))
+            pieces = segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
+            yield from unshared(pieces)
 
     def verify(self) -> list[Finding]:
         """What is wrong in any segment or between them; empty when all is well."""

@@ -101,7 +101,7 @@ def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, read: list
 
 def test_all_searches_of_one_pass_have_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "_TRIAL", 50 << 20)
-    wrong = b"\xff" * 20 + head(49) + bytes(44) + b"\xff" * 30  # a header, and no batch behind it
+    wrong = b"\xff" * 20 + batch(0, 1)[:-1] + b"!"  # its checksum does not match, and a batch follows it
     path = tmp_path / "0.log"
     path.write_bytes(b"".join(wrong + batch(2 * at, 1) + batch(2 * at + 1, 1) for at in range(30)))
     found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
