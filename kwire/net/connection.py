@@ -19,7 +19,7 @@ from kwire.net.offer import Offer, assumed_offer
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
 
-_LEAST_SESSION = 2.0  # seconds between two authentications, however short a broker says that a session is
+_LEAST_SESSION = 0.2  # seconds between two authentications, however short a broker says that a session is
 
 
 class Options(TypedDict, total=False):

@@ -193,9 +193,8 @@ def storage(dice: random.Random, folder: Path, _: ExitStack) -> Work:
         try:
             for one in flow:
                 assert isinstance(one, kwire.RecordBatch)
-        except ValueError as error:  # a generator that another thread, which is not here, was in
-            if not is_busy(error):
-                raise
+        except RuntimeError as error:  # another thread, which is not here, was in it
+            assert "when the process forked" in str(error)
 
     return Work(keep, child)
 
