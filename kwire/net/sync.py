@@ -9,9 +9,9 @@ from _thread import start_new_thread
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 from weakref import WeakSet
 
 from kwire.net.address import Address
@@ -112,7 +112,7 @@ class SyncConnection:
                 if loop is not None:
                     loop.post(partial(loop.begin, self._connection.close(), closed.append, loop.end))
             if loop is not None:
-                loop.gone.get()
+                _taken(loop.gone)
         for task in closed:
             task.result()
 
@@ -152,7 +152,7 @@ class SyncConnection:
             raise
         loop = self._post(work, ended.put)
         try:
-            task = ended.get()
+            task = _taken(ended)
         except BaseException:  # KeyboardInterrupt: the work must not go on unseen
             with suppress(RuntimeError):  # the loop is closed
                 loop.post(partial(loop.cancel, work))
@@ -160,6 +160,16 @@ class SyncConnection:
         if task.cancelled():
             raise BrokerConnectionError("the connection was closed", address=str(self.address))
         return task.result()
+
+
+_T = TypeVar("_T")
+
+
+def _taken(queue: SimpleQueue[_T]) -> _T:
+    """What comes out of a queue. Waits by turns: a signal just before the wait begins is seen only after it."""
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=0.5)
 
 
 _SERVED = threading.local()  # .connection: whose loop this thread runs
