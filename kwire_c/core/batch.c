@@ -35,8 +35,9 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     batch->base_offset = batch->last_offset = (int64_t)kw_load64(data);
     batch->size = 0;
     int32_t length = (int32_t)kw_load32(data + 8);
-    if (length < KW_MIN_LENGTH || length > KW_MAX_LENGTH) return KW_BATCH_LENGTH;
+    if (length < KW_MIN_LENGTH) return KW_BATCH_LENGTH;
     if (left < KW_HEADER_TO_MAGIC) return KW_BATCH_TAIL;
+    if (length > KW_MAX_LENGTH) return KW_BATCH_LENGTH; /* in Kafka the sum with the overhead overflows here */
     batch->size = (uint32_t)length + KW_LOG_OVERHEAD;
     batch->magic = (int8_t)data[16];
     if (batch->magic < 0 || batch->magic > 2) return KW_BATCH_MAGIC;
