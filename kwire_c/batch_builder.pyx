@@ -15,6 +15,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from libc.errno cimport ENOMEM
 from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset, strcmp
@@ -232,12 +233,15 @@ cdef object _refuse(str name, const ArrowSchema *schema, str wanted):
     return EncodeError(f"wanted {wanted}, found the Arrow type {brief(found)}", path=name)
 
 
-cdef int _has_buffers(str name, const ArrowArray *array, int64_t rows, int64_t least) except -1:
-    """Whether an array has the rows and the buffers that its type says."""
+cdef int _has_buffers(str name, const ArrowArray *array, int64_t first, int64_t rows, int64_t least) except -1:
+    """Whether an array has rows from first on, and the buffers that its type says."""
     cdef int64_t i
-    if array.offset < 0 or array.length < rows or array.n_buffers < least:
-        raise EncodeError(f"the Arrow array has {array.length} rows and {array.n_buffers} buffers, wanted {rows} and "
-                          f"{least}", path=name)
+    if array.release == NULL:
+        raise EncodeError("the Arrow array was released", path=name)
+    if array.offset < 0 or array.length < 0 or array.offset > INT64_MAX - array.length or array.n_buffers < least or \
+            rows > array.length or first > array.length - rows:
+        raise EncodeError(f"the Arrow array has {array.length} rows from {array.offset} on and {array.n_buffers} "
+                          f"buffers, wanted {rows} rows from {first} on and {least} buffers", path=name)
     if rows:
         for i in range(1, least):
             if array.buffers[i] == NULL and i != 2:  # bytes of nothing may have none
@@ -261,7 +265,7 @@ cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, in
         layout, buffers = _BYTES[format]
     else:
         raise _refuse(name, schema, "binary or string")
-    _has_buffers(name, array, first + rows, buffers)
+    _has_buffers(name, array, first, rows, buffers)
     if layout == KW_LAYOUT_NULL:
         return 0
     out.layout = layout
@@ -274,6 +278,7 @@ cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, in
     if layout == KW_LAYOUT_VIEW:  # validity, views, the buffers of bytes, their sizes
         out.buffers = <const uint8_t **> &array.buffers[2]
         out.n_buffers = array.n_buffers - 3
+        out.sizes = <const int64_t *> array.buffers[array.n_buffers - 1]
     else:
         out.data = <const uint8_t *> array.buffers[2]
     return 0
@@ -290,7 +295,7 @@ cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, 
         multiply, divide = _UNITS[format[2:3]]
     elif schema.dictionary != NULL or format != b"l":
         raise _refuse(name, schema, "int64 (milliseconds) or a timestamp" if is_time else "int64")
-    _has_buffers(name, array, first + rows, 2)
+    _has_buffers(name, array, first, rows, 2)
     out.valid = _valid(array)
     out.values = <const int64_t *> array.buffers[1]
     out.first = array.offset + first
@@ -322,11 +327,11 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
             value = i
     if key < 0 or value < 0 or pair.n_children < 2:
         raise EncodeError(f"wanted {wanted}, found structs without key or value", path="headers")
-    _has_buffers("headers", array, first + rows, 2)
+    _has_buffers("headers", array, first, rows, 2)
     if array.n_children != 1 or array.children[0].n_children != pair.n_children:
         raise EncodeError("the Arrow array has other children than its schema", path="headers")
     pairs = array.children[0]
-    _has_buffers("headers", pairs, 0, 1)
+    _has_buffers("headers", pairs, 0, 0, 1)
     out.layout = KW_LAYOUT_64 if format == b"+L" else KW_LAYOUT_32
     out.valid = _valid(array)
     out.spans = array.buffers[1]
@@ -367,6 +372,7 @@ cdef class ArrowRows:
     cdef kw_arrow_rows c
     cdef int64_t first       # the row of the whole input at which the arrays begin
     cdef bint has_array      # given as it is, not by the stream
+    cdef bint was_given
 
     def __cinit__(self, columns):
         cdef ArrowArrayStream *stream
@@ -381,9 +387,11 @@ cdef class ArrowRows:
             stream.release = NULL
             self.check(self.stream.get_schema(&self.stream, &self.schema))
         elif hasattr(columns, "__arrow_c_array__"):
-            first, second = columns.__arrow_c_array__()
-            schema = <ArrowSchema *> _content(first, "arrow_schema")
-            array = <ArrowArray *> _content(second, "arrow_array")
+            pair = columns.__arrow_c_array__()
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TypeError(f"wanted two Arrow capsules, not {brief(pair)}")
+            schema = <ArrowSchema *> _content(pair[0], "arrow_schema")
+            array = <ArrowArray *> _content(pair[1], "arrow_array")
             if schema.release == NULL or array.release == NULL:
                 raise EncodeError("the Arrow array was taken before", path="columns")
             self.schema, self.array = schema[0], array[0]
@@ -404,6 +412,8 @@ cdef class ArrowRows:
 
     cdef int check(self, int status) except -1:
         cdef const char *words
+        if status == ENOMEM:
+            raise MemoryError
         if status:
             words = self.stream.get_last_error(&self.stream)
             text = words.decode("utf-8", "replace") if words != NULL else f"error {status}"
@@ -415,8 +425,9 @@ cdef class ArrowRows:
         cdef int status
         self.first += self.c.rows
         if self.has_array:
-            if self.array.release == NULL or self.first:
+            if self.array.release == NULL or self.was_given:
                 return False
+            self.was_given = True
         elif self.stream.release == NULL:
             return False
         else:
@@ -438,7 +449,8 @@ cdef class ArrowRows:
         cdef int64_t i, first = array.offset, rows = array.length
         cdef bytes name
         memset(&self.c, 0, sizeof(kw_arrow_rows))
-        if array.n_children != self.schema.n_children or array.n_buffers < 1 or rows < 0 or first < 0:
+        if array.n_children != self.schema.n_children or array.n_buffers < 1 or rows < 0 or first < 0 or \
+                first > INT64_MAX - rows:
             raise EncodeError("the Arrow array has other children than its schema", path="columns")
         seen = set()
         for i in range(self.schema.n_children):

@@ -710,6 +710,7 @@ cdef class RecordGatherer:
         cdef Py_ssize_t left = run.size - run.at, size
         if not self.keep:
             raise error
+        error.__traceback__ = None  # there may be as many as entries of 26 bytes
         size = run.batch.size if sound_length else kw_batch_trusted_size(data, left) or left
         self.bad.append(BadBatch(<Py_ssize_t> (run.origin + run.at),
                                  PyBytes_FromStringAndSize(<const char *> data, size), error, run.source))
@@ -813,7 +814,10 @@ cdef void *some_room(size_t count, size_t size) except NULL:
 
 
 cdef class MessageGatherer:
-    """The sinks of one message and version, and the routes that fill them. A node made: nothing can be added."""
+    """The sinks of one message and version, and the routes that fill them. A node made: nothing can be added.
+
+    It is one thread's at a time; another is told so.
+    """
     cdef Message message
     cdef int version
     cdef kw_sink *top
@@ -822,7 +826,7 @@ cdef class MessageGatherer:
     cdef Mark *marks       # one a sink
     cdef void **owned      # memory of sinks and routes
     cdef size_t n_marks, n_owned
-    cdef bint is_done
+    cdef bint is_done, is_adding
 
     def __cinit__(self, message, version, wanted, int64_t most=INT32_MAX):
         """wanted: None for every field, else {name: None or the same below}; most: where a column is full."""
@@ -959,11 +963,24 @@ cdef class MessageGatherer:
 
     def add(self, payload, bint lenient):
         """Appends the message in a payload. DecodeError, LimitError (a column is full): it appended nothing."""
+        if self.is_done:
+            raise ValueError("columns were made of these messages: none can be added")
+        self.refuse_adding()
+        self.is_adding = True
+        try:
+            self.add_alone(payload, lenient)
+        finally:
+            self.is_adding = False
+
+    cdef int refuse_adding(self) except -1:
+        if self.is_adding:
+            raise ValueError("another thread adds a message to these columns")
+        return 0
+
+    cdef int add_alone(self, object payload, bint lenient) except -1:
         cdef Py_buffer buffer
         cdef kw_cursor c
         cdef int status
-        if self.is_done:
-            raise ValueError("columns were made of these messages: none can be added")
         self.remember()
         if type(payload) is not bytes:
             payload = memoryview(payload)  # asked again, an object may give other bytes
@@ -986,6 +1003,7 @@ cdef class MessageGatherer:
             except BaseException:
                 self.restore()
                 raise
+        return 0
 
     @property
     def rows(self):
@@ -994,6 +1012,7 @@ cdef class MessageGatherer:
 
     def node(self):
         """The whole messages as one struct column."""
+        self.refuse_adding()
         self.is_done = True
         return sink_node("message", self.top, self)
 
@@ -1004,6 +1023,7 @@ cdef class MessageGatherer:
         """
         if not 0 <= first <= last <= self.top.rows:
             raise ValueError(f"rows {first} to {last} of {self.top.rows}")
+        self.refuse_adding()
         self.is_done = True
         chains = [self.chain(path) for path in paths]
         longest = max([chain[0] for chain in chains], key=len)

@@ -252,6 +252,7 @@ cdef extern from "arrow_rows.h" nogil:
         const void *spans
         const uint8_t *data
         const uint8_t **buffers
+        const int64_t *sizes
         int64_t n_buffers
         int64_t width
         int64_t first

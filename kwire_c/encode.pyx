@@ -604,7 +604,7 @@ def encode(message, version):
     """
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {message!r:.80}")
+        raise TypeError(f"expected a message, got {brief(message)}")
     return written(found, found.at(version), <PyObject *>message, None)
 
 
@@ -612,5 +612,5 @@ def encode_after(bytes before not None, message, version):
     """The bytes of a message after those of its header."""
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {message!r:.80}")
+        raise TypeError(f"expected a message, got {brief(message)}")
     return written(found, found.at(version), <PyObject *>message, before)

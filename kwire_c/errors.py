@@ -6,6 +6,8 @@ from typing import Any
 
 from kwire_c.printable import printable
 
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by Python code
+
 
 class KwireError(ValueError):
     """Base of every error that kwire raises for bad data, bad values or refused limits.
@@ -21,7 +23,10 @@ class KwireError(ValueError):
 
 
 def _rebuild(kind: type[KwireError], args: tuple[Any, ...], state: dict[str, Any]) -> KwireError:
-    error = kind.__new__(kind, *args)
+    made: type = kind
+    while made.__flags__ & _HEAP_TYPE:  # down to Python's own, whose layout it has: ValueError or OSError
+        made = made.__base__ or object
+    error: KwireError = made.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)
     return error

@@ -45,7 +45,22 @@ cdef str element_text(object value):
 
 
 cdef str data_text(object value):
-    return b64encode((<Span>value).view() if isinstance(value, Span) else value).decode()
+    try:
+        return b64encode((<Span>value).view() if isinstance(value, Span) else value).decode()
+    except ValueError:  # a memoryview that its user released
+        raise Refusal("the memoryview was released") from None
+
+
+cdef str tag_text(object tag):
+    if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= 0xffffffff:
+        raise Refusal(f"invalid tag number {brief(tag)}")
+    return str(tag)
+
+
+cdef str tag_data(object tag, object data):
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise Refusal(f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
+    return data_text(data)
 
 
 cdef object to_value(const kw_op *op, char *self):
@@ -106,7 +121,7 @@ cdef dict to_dict(const kw_plan *plan, char *self):
         if not is_default_slot(op.field, <PyObject *>self):
             add_value(found, op, self)
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
-        tags = {str(tag): b64encode(data).decode() for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
+        tags = {tag_text(tag): tag_data(tag, data) for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
         if tags:
             found[UNKNOWN] = tags
     return found
@@ -130,7 +145,7 @@ def to_json(message, version):
     """
     cdef Message found = find(message)
     if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {message!r:.80}")
+        raise TypeError(f"expected a message, got {brief(message)}")
     cdef const kw_plan *plan = found.at(version)
     try:
         return to_dict(plan, <char *><PyObject *>message)

@@ -157,9 +157,10 @@ cdef list tags_list(PyObject *item):
     cdef uint32_t tag = 0, size = 0
     if item == NULL:
         return []
-    if isinstance(<object>item, dict):
-        return list((<dict>item).items())
-    cdef bytes raw = <bytes>item
+    held = <object>item  # making the list may collect garbage, and a finalizer may set the field
+    if isinstance(held, dict):
+        return list((<dict>held).items())
+    cdef bytes raw = <bytes>held
     cdef list found = []
     kw_cursor_set(&c, <const uint8_t *><const char *>raw, len(raw))
     while kw_has(&c, 1):
@@ -456,6 +457,7 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
     """Whether two slots of one field hold the same content."""
     if a == b:
         return 1
+    _held = <object>(b if a == NULL else a)  # a default is made once, which may run anybody's finalizers
     if a == NULL:
         a = fallback(field)
     if b == NULL:
@@ -533,12 +535,24 @@ cdef list contents(PyObject *self):
     return found
 
 
+cdef bytes copied(object view):
+    """The bytes of a memoryview. Raises EncodeError where its user released it."""
+    try:
+        return bytes(view)
+    except ValueError:
+        raise EncodeError("the memoryview in a field was released") from None
+
+
 cdef PyObject *represent(PyObject *self) except NULL:
     cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     parts = []
     for name, value in contents(self):
         if isinstance(value, memoryview):
-            value = bytes(value)
+            try:
+                value = bytes(value)
+            except ValueError:  # its user released it
+                parts.append(f"{name}=<released memoryview>")
+                continue
         elif isinstance(value, float) and value - value != 0:
             parts.append(f"{name}=float('{value}')")
             continue
@@ -584,7 +598,7 @@ cdef class Struct:
 
     def __reduce__(self):
         return restore, (type(self), {
-            name: bytes(value) if isinstance(value, memoryview) else value
+            name: copied(value) if isinstance(value, memoryview) else value
             for name, value in contents(<PyObject *>self)
         })
 
@@ -596,7 +610,7 @@ cdef class Struct:
         made = type(self)()
         memo[id(self)] = made
         for name, value in contents(<PyObject *>self):
-            value = bytes(value) if isinstance(value, memoryview) else deepcopy(value, memo)
+            value = copied(value) if isinstance(value, memoryview) else deepcopy(value, memo)
             assign(<PyObject *>made, class_of(made), name, value)
         return made
 

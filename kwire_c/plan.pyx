@@ -63,7 +63,7 @@ cdef Message find(object message):
     else:
         cls = NULL
     if cls == NULL:  # a class that somebody derived from Struct has none either
-        raise TypeError(f"expected the name or the class of a message, got {message!r:.80}")
+        raise TypeError(f"expected the name or the class of a message, got {brief(message)}")
     found = <Message>cls.message
     if (<Message>found).top != cls:
         raise TypeError(f"{<object>cls.label} is a part of {(<Message>found).name}, not a message")

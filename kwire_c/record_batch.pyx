@@ -783,6 +783,7 @@ cdef class BatchIterator:
             except KwireError as error:
                 if self.verify_crc:  # the checksum is of the length too
                     end[0] = at + batch.head.size
+                error.__traceback__ = None  # there may be as many as entries of 26 bytes
                 return error
         end[0] = at + batch.head.size
         return batch

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from email.parser import HeaderParser
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 from elftools.elf.elffile import ELFFile
@@ -17,6 +19,7 @@ from wheelhouse.targets import OLDEST_GLIBC, Target
 PACKAGES = ("kwire", "kwire_c")
 SOURCES = {".c", ".h", ".pxd", ".pyx"}  # what stays out of a wheel
 BROUGHT = ["cramjam"]  # what the core asks for
+COMPILED_IN = {"kafka-clients", "cython"}  # what is others', and in it
 LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 LOCAL_OR_GLOBAL = ("VER_NDX_LOCAL", "VER_NDX_GLOBAL")  # a symbol of no version
 ELF_MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
@@ -29,6 +32,7 @@ def inspect(wheel: Path, target: Target, built_in: Path | None = None) -> None:
         contents = {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
     faults += files(set(contents), target)
     faults += metadata(contents)
+    faults += bill_of_materials(contents)
     for name, content in contents.items():
         if name.endswith(".so"):
             faults += [f"{name}: {fault}" for fault in machine_code(content, target)]
@@ -85,9 +89,33 @@ def metadata(contents: dict[str, bytes]) -> list[str]:
     return faults + [f"{name} is missing" for name in ("LICENSE", "NOTICE") if name not in licences]
 
 
+def bill_of_materials(contents: dict[str, bytes]) -> list[str]:
+    """Whether a bill of materials (PEP 770, CycloneDX 1.6) is there, of this version, and names all that is in it."""
+    bills = {name: content for name, content in contents.items() if ".dist-info/sboms/" in name}
+    name, content = next(((n, c) for n, c in bills.items() if n.endswith("/sboms/kwire.cdx.json")), ("", b""))
+    if not name:
+        return ["sboms/kwire.cdx.json is missing"]
+    faults = [f"{other}: auditwheel put a library into it" for other in bills if other != name]
+    bill = json.loads(content)
+    if (bill["bomFormat"], bill["specVersion"]) != ("CycloneDX", "1.6"):
+        faults.append(f"{name} is not of CycloneDX 1.6")
+    whole, parts = bill["metadata"]["component"], bill["components"]
+    version = name.partition(".dist-info/")[0].removeprefix("kwire-")
+    if whole["purl"] != f"pkg:pypi/kwire@{version}":
+        faults.append(f"{name} is of {whole['purl']}")
+    if {part["name"] for part in parts} != COMPILED_IN:
+        faults.append(f"{name} names {sorted(part['name'] for part in parts)}, not {sorted(COMPILED_IN)}")
+    for part in (whole, *parts):
+        if not part["purl"].endswith(f"{part['name']}@{part['version']}"):
+            faults.append(f"{name}: {part['name']} {part['version']} has the address {part['purl']}")
+        if part["licenses"] != [{"license": {"id": "Apache-2.0"}}]:
+            faults.append(f"{name}: {part['name']} is under {part['licenses']}")
+    return faults
+
+
 def machine_code(content: bytes, target: Target) -> list[str]:
     """Whether an extension is of the target's processor, stripped, and links to old system libraries only."""
-    elf = ELFFile(BytesIO(content))
+    elf: Any = ELFFile(BytesIO(content))
     faults = [] if elf["e_machine"] == ELF_MACHINES[target.machine] else [f"its processor is {elf['e_machine']}"]
     faults += [f"has the section {s.name}" for s in elf.iter_sections() if s.name.startswith((".debug", ".symtab"))]
     for tag in elf.get_section_by_name(".dynamic").iter_tags():

@@ -13,8 +13,8 @@ from wheelhouse.commands import RecipeError, module, need, run
 from wheelhouse.interpreters import Interpreter
 from wheelhouse.targets import Target
 
-FOLDERS = ("codecs", "messages", "primitives", "records")  # the core, with all vectors
-NEEDED_BY_TESTS = ["pytest>=8", "pytest-timeout", "hypothesis", "numpy", "polars", "duckdb"]
+FOLDERS = ("codec", "compression", "primitives")  # the core, with all vectors
+NEEDED_BY_TESTS = ["pytest>=8", "pytest-timeout", "hypothesis", "numpy", "pandas", "polars", "duckdb"]
 EXAMPLE_PRINTS = "42 1700000000000 b'key' b'value'"
 
 ALONE = """
@@ -89,7 +89,7 @@ def install(target: Target, python: Path, *wanted: str | Path) -> None:
     pip is run by the environment's own Python, so that it is the target that accepts the wheels. Behind an emulator it
     is not to fetch them as well: this machine does, before.
     """
-    pip = ["--python", python, "install", "-q", "--no-warn-script-location"]
+    pip: list[str | Path] = ["--python", python, "install", "-q", "--no-warn-script-location"]
     if not target.native:
         brought = python.parents[1] / "brought"
         platforms = [f"manylinux_2_{minor}_{target.machine}" for minor in range(17, 37)]

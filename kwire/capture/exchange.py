@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kwire import schema
 from kwire.capture.redaction import without_secrets
 from kwire.codec.frames import Request, Response, decode_request, decode_response
 from kwire.codec.json import to_json
+from kwire_c.printable import printable
 
 Direction = Literal["request", "response"]  # from the client, from the server
 Outcome = Literal["answered", "one-way", "unanswered", "lost"]
@@ -39,11 +40,12 @@ class Frame:
     """One request or response: header and body, without the 4-byte size.
 
     time: microseconds since 1970 at which its last byte was seen, None where the capture does not tell;
-    missing: bytes of it that the capture lacks; data ends where the first of them was.
+    missing: bytes of it that the capture lacks; data ends where the first of them was. data is in no repr: passwords
+    and tokens stand in it as they were sent.
     """
 
     direction: Direction
-    data: bytes
+    data: bytes = field(repr=False)
     time: int | None = None
     missing: int = 0
 
@@ -63,6 +65,9 @@ class Lost:
     bytes: int | None = None
     time: int | None = None
     count: int = 1
+
+    def __post_init__(self) -> None:
+        self.reason = printable(self.reason)  # names of others stand in some
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
 from kwire.errors import DecodeError
+from kwire.shared_iterator import shared
 from kwire.storage.filesystem import plain
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
@@ -62,12 +63,13 @@ def _named(path: str) -> str:
     return pair_of(path)[0] if is_frame_file(path) else path
 
 
+@shared
 def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
     """What one capture holds, as it becomes whole: each exchange once, and each thing that is lost.
 
     path: a pcap or pcapng file (gzip too), a pipe of one ("-" is standard input), or either of a pair of frame files.
-    Memory stays bounded however long the capture is. Raises FileNotFoundError, DecodeError for a file that is no
-    capture, LimitError; ImportError without dpkt names the extra.
+    Threads may share it: each item goes to one of them. Memory stays bounded however long the capture is. Raises
+    FileNotFoundError, DecodeError for a file that is no capture, LimitError; ImportError without dpkt names the extra.
     """
     name = plain(path)
     if is_frame_file(name):

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import RLock
 from time import time_ns
 from typing import Any
 
@@ -18,6 +19,8 @@ from kwire.capture.pairing import Pairing
 from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
+from kwire.storage import filesystem
+from kwire_c.printable import printable
 
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
@@ -66,6 +69,7 @@ class _Packed:
         self._rest = b""
         self.position = 0  # of the next byte that take or line gives
         self.broken: str | None = None
+        self._packed, self._unpacked = packed, 0
 
     def close(self) -> None:
         """Close the file."""
@@ -75,7 +79,12 @@ class _Packed:
         if self.broken is not None:
             return b""
         try:
-            return bytes(self._stream.read1(_BLOCK))
+            block = bytes(self._stream.read1(_BLOCK))
+            self._unpacked += len(block)
+            if self._packed and self._unpacked > filesystem.MOST_UNPACKED:
+                told = f"{self.path}: the gzip stream gives too much"
+                raise LimitError(told, limit=filesystem.MOST_UNPACKED, offset=self.position)
+            return block
         except EOFError:
             self.broken = f"{self.path} ends inside its gzip stream: what was written last is missing"
         except (OSError, zlib.error) as error:
@@ -84,21 +93,19 @@ class _Packed:
 
     def lines(self) -> Iterator[bytes]:
         """Every whole line. Raises LimitError for one over 1 MiB."""
-        while True:
-            at = self._rest.find(b"\n")
-            if at >= 0:
-                line, self._rest = self._rest[:at], self._rest[at + 1 :]
-                self.position += at + 1
-                yield line
-                continue
-            if len(self._rest) > MAX_LINE:
+        line = bytearray()
+        while block := self._rest or self._block():
+            at = block.find(b"\n")
+            line += block if at < 0 else block[:at]
+            self._rest = b"" if at < 0 else block[at + 1 :]
+            if len(line) > MAX_LINE:
                 raise LimitError(f"{self.path}: a line is too long", limit=MAX_LINE, offset=self.position)
-            block = self._block()
-            if not block:
-                if self._rest.strip() and self.broken is None:
-                    self.broken = f"{self.path} ends inside a line"
-                return
-            self._rest += block
+            if at >= 0:
+                self.position += len(line) + 1
+                yield bytes(line)
+                line.clear()
+        if line.strip() and self.broken is None:
+            self.broken = f"{self.path} ends inside a line"
 
     def take(self, start: int, size: int) -> bytes | None:
         """Bytes [start, start + size), None where the file ends before; start never goes back."""
@@ -198,7 +205,8 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
 
 def _text(value: str) -> str:
     """A text of a line, as one line that any encoding and any terminal takes."""
-    return " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
+    line = " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
+    return printable(line)[:_MOST_TEXT]
 
 
 def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
@@ -229,7 +237,9 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
 class FrameWriter:
     """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, whatever happens then.
 
-    Raises OSError, FileExistsError where one of them is there already. Use it with `with`, or close it.
+    Threads may share it, a child of fork may not: there it raises OSError. Raises OSError, FileExistsError where one of
+    them is there already, and where a frame was written in part (an interrupt, a full disk); RuntimeError in a
+    finalizer that runs inside another call. Use it with `with`, or close it.
     """
 
     name: str
@@ -238,6 +248,9 @@ class FrameWriter:
     _offset: int = 0
     _lines: Any = None
     _bytes: Any = None
+    _guard: Any = field(default_factory=RLock)
+    _process: int = field(default_factory=os.getpid)
+    _partial: bool = False
 
     def __post_init__(self) -> None:
         bytes_file, lines_file = f"{self.name}.bin.gz", f"{self.name}.jsonl.gz"
@@ -254,33 +267,56 @@ class FrameWriter:
 
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
         """Add a frame; exchange: the one it belongs to, where that is known."""
-        row = self._row(connection, frame.direction, frame.time)
-        if len(frame.data) >= 4:
-            at = 4 if frame.direction == "request" else 0
-            row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
-        if exchange is not None:
-            row |= {"api_key": exchange.api_key, "api_version": exchange.version}
-            if frame.direction == "request":
-                row["client_id"] = exchange.client_id
-        packed = pack_frame(frame.data)
-        row["len"] = len(packed)
-        if len(frame.data) <= MAX_HEX:
-            row["hex"] = frame.data.hex()
-        self._bytes.write(packed)
-        self._add(row)
-        self._offset += len(packed)
+        with self._alone():
+            row = self._row(connection, frame.direction, frame.time)
+            if len(frame.data) >= 4:
+                at = 4 if frame.direction == "request" else 0
+                row["corr"] = int.from_bytes(frame.data[at : at + 4], "big", signed=True)
+            if exchange is not None:
+                row |= {"api_key": exchange.api_key, "api_version": exchange.version}
+                if frame.direction == "request":
+                    row["client_id"] = exchange.client_id
+            packed = pack_frame(frame.data)
+            row["len"] = len(packed)
+            if len(frame.data) <= MAX_HEX:
+                row["hex"] = frame.data.hex()
+            self._begin()
+            self._bytes.write(packed)
+            self._add(row)
+            self._offset += len(packed)
+            self._partial = False
 
     def note(self, lost: Lost) -> None:
         """Add a line for what is not in the record: its len is 0, lost says why, lost_bytes how much it was."""
         if lost.connection is not None:
-            row = self._row(lost.connection, lost.direction, lost.time)
-            self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+            with self._alone():
+                row = self._row(lost.connection, lost.direction, lost.time)
+                self._begin()
+                self._add(row | {"len": 0, "lost": lost.reason, "lost_bytes": lost.bytes})
+                self._partial = False
 
     def flush(self) -> None:
         """Write everything out, the bytes before the lines that speak of them."""
-        for stream in (self._bytes, self._lines):
-            stream.flush(zlib.Z_SYNC_FLUSH)
-            stream.fileobj.flush()
+        with self._alone():
+            self._begin()
+            for stream in (self._bytes, self._lines):
+                stream.flush(zlib.Z_SYNC_FLUSH)
+                stream.fileobj.flush()
+            self._partial = False
+
+    def _alone(self) -> Any:
+        """The lock, which a child of fork does not wait for: the files are the parent's."""
+        if self._process != os.getpid():
+            raise OSError(1, "another process writes this record", self.name)
+        if self._guard._is_owned():
+            raise RuntimeError("a finalizer writes to this record inside another of its calls")
+        return self._guard
+
+    def _begin(self) -> None:
+        """From here to the end it is done whole, or nothing is written any more: a line tells where its bytes are."""
+        if self._partial:
+            raise OSError(5, "a frame was written in part: the record ends there", self.name)
+        self._partial = True
 
     def close(self) -> None:
         """Write everything out and end the files."""
@@ -290,10 +326,11 @@ class FrameWriter:
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
         now = time_ns() // 1000 if time is None else time
-        port = (connection.server or "").rpartition(":")[2]
+        text = (connection.server or "").rpartition(":")[2]
+        port = int(text) if len(text) < 10 and text.isascii() and text.isdigit() else None
         return {
             "seq": self.frames, "us": max(0, now - self._start // 1000), "time": now, "conn": connection.number,
-            "client": connection.client, "server": connection.server, "port": int(port) if port.isdigit() else None,
+            "client": connection.client, "server": connection.server, "port": port,
             "dir": _NAMES.get(direction), "off": self._offset,
         }
 

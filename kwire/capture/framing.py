@@ -177,13 +177,13 @@ class Conversation:
     """Both directions of one connection.
 
     seen: called with each frame, once its pairing is known, and the exchange that it belongs to (None: none that can be
-    read). What is done waits until take_events.
+    read). What is done waits until take_events. most_decoded: as in Pairing.
     """
 
     def __init__(self, connection: Connection, max_frame: int = MAX_FRAME_BYTES,
-                 seen: Callable[[Frame, Exchange | None], None] | None = None) -> None:
+                 seen: Callable[[Frame, Exchange | None], None] | None = None, most_decoded: int = 1 << 31) -> None:
         self.connection = connection
-        self.pairing = Pairing(connection)
+        self.pairing = Pairing(connection, most_decoded=most_decoded)
         self._seen = seen
         self.requests_late = False  # the requests are behind the responses: one may answer what is still to come
         self.cutters: dict[Direction, Cutter] = {

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.codec.frames import Request, decode_request, decode_request_header
-from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
+from kwire.codec.messages import encode
+from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys
 
 _NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
 _MOST_TRAILING = 16  # bytes that a client's request may have too many, so that it is still taken for one
+_MOST_MECHANISM = 40  # characters of a SASL mechanism's name that are told
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
+_MOST_KINDS = 1000  # of losses of one moment
 _MOST_KEY, _MOST_VERSION = 1000, 100  # an API beyond what kwire knows may be newer; beyond these it is no Kafka
 
 
@@ -30,7 +34,8 @@ class _Tokens:
 class Pairing:
     """Pairs the frames of one connection. What is done waits in .events, in order, for whoever takes it.
 
-    held: bytes of frames that wait for their counterpart.
+    held: bytes of frames that wait for their counterpart; most_decoded: bytes of the largest request that is read
+    whole; of larger ones only the header is.
     """
 
     connection: Connection
@@ -39,6 +44,8 @@ class Pairing:
     readable: bool = False  # a request was read: this is Kafka
     unreadable: str | None = None  # why nothing more of this connection is read
     newest: int = -1  # correlation id of the last request
+    most_decoded: int = 1 << 31
+    _alike: dict[tuple[str, Direction | None], Lost] = field(default_factory=dict)  # among the events
     _waiting: dict[int, deque[Exchange]] = field(default_factory=dict)
     _early: dict[int, deque[Frame]] = field(default_factory=dict)
     _broken: set[Direction] = field(default_factory=set)
@@ -50,6 +57,9 @@ class Pairing:
         if self.unreadable is not None:
             self.count_unread(len(frame.data) + frame.missing + 4)
             return None
+        if not frame.data and self.readable and self._tokens is None:
+            self.lose("an empty request", "request", frame.missing, frame.time)
+            return None
         try:
             exchange = self._read(frame)
         except KwireError as error:
@@ -60,7 +70,8 @@ class Pairing:
                     self.response(self._take_early(next(iter(self._early))))
                 return None
             if not self.readable:
-                self.give_up(f"not Kafka's protocol: {_first_bytes(frame.data)}")
+                large = isinstance(error, LimitError)
+                self.give_up(str(error) if large else f"not Kafka's protocol: {_first_bytes(frame.data)}")
                 self.count_unread(len(frame.data) + frame.missing + 4)
                 return None
             self.lose(f"a request that cannot be read: {error}", "request", len(frame.data), frame.time)
@@ -125,12 +136,23 @@ class Pairing:
 
     def lose(self, reason: str, direction: Direction | None = None, size: int | None = None,
              time: int | None = None) -> None:
-        """Note a loss on this connection."""
-        self.events.append(Lost(self.connection.capture, reason, self.connection, direction, size, time))
+        """Note a loss on this connection; alike ones of the same moment are one, and so are those of many kinds."""
+        if (reason, direction) not in self._alike and len(self._alike) >= _MOST_KINDS:
+            reason = "more of other kinds, which are not listed"
+        known = self._alike.get((reason, direction))
+        if known is None:
+            known = Lost(self.connection.capture, reason, self.connection, direction, size, time)
+            self._alike[reason, direction] = known
+            self.events.append(known)
+            return
+        known.count += 1
+        if size is not None:
+            known.bytes = (known.bytes or 0) + size
 
     def take_events(self) -> list[Exchange | Lost]:
         """What is done since the last call, in order."""
         events, self.events = self.events, []
+        self._alike.clear()
         return events
 
     def give_up(self, reason: str) -> None:
@@ -183,8 +205,11 @@ class Pairing:
 
     def _read(self, frame: Frame) -> Exchange:
         """The exchange of a request; KwireError where the bytes are none."""
+        large = len(frame.data) > self.most_decoded
+        if large and not self.readable:
+            raise LimitError("the first request is too large to tell whether it is one", limit=self.most_decoded)
         try:
-            if frame.missing:
+            if frame.missing or large:
                 header, request = decode_request_header(frame.data, lenient=True), None
             else:
                 request = decode_request(frame.data, lenient=True) if self.readable else decode_first(frame.data)
@@ -206,8 +231,15 @@ class Pairing:
                 self.connection.software = software or None
             elif request.api_key == api_keys.SASL_HANDSHAKE and request.version == 0:
                 self._end_tokens()
-                self._tokens = _Tokens(request.message.mechanism)
+                self._tokens = _Tokens(request.message.mechanism[:_MOST_MECHANISM])
+        elif large and key == api_keys.PRODUCE and _acks(frame.data, header) == 0:
+            exchange.outcome = "one-way"
         return exchange
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether the client's next frame may be a raw SASL token."""
+        return self._tokens is not None
 
     def _token(self, frame: Frame) -> None:
         assert self._tokens is not None
@@ -219,6 +251,24 @@ class Pairing:
             what = f"{self._tokens.seen} raw SASL tokens ({self._tokens.mechanism})"
             self.lose(f"{what} behind SaslHandshake v0: not readable", size=self._tokens.bytes)
         self._tokens = None
+
+
+def _acks(data: bytes, header: Any) -> int:
+    """The acks of a Produce request, of which only the header was read."""
+    version = header.request_api_version
+    at = len(encode(header, 2 if version >= 9 else 1))
+    if version >= 9:
+        size = shift = 0
+        while at < len(data) and shift < 35:
+            size |= (data[at] & 0x7F) << shift
+            shift += 7
+            at += 1
+            if data[at - 1] < 0x80:
+                break
+        at += max(0, size - 1)
+    elif version >= 3:
+        at += 2 + max(0, int.from_bytes(data[at : at + 2], "big", signed=True))
+    return int.from_bytes(data[at : at + 2], "big", signed=True)
 
 
 def decode_first(data: bytes) -> Request:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, cast
 
 from kwire.errors import DecodeError, LimitError
+from kwire.storage import filesystem
 from kwire.storage.filesystem import Rejoined
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
 _HEAD = 2048  # bytes of a packet in which all its headers stand: dpkt copies what it is given with each of them
 _MOST_INTERFACES = 10_000  # of one section
 _LATEST = 1 << 62  # microseconds
+_MOST_PIECE = 256 << 10  # bytes of a segment that is handed on whole
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x34\xcd\xb2\xa1")
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP = b"\x1f\x8b"
@@ -71,7 +73,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
             raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
         link_layers = _link_layers(dpkt)
         wrong = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
-        for time, link, packet in _packets(dpkt, head, _Bounded(head, stream, path), unread):
+        for time, link, packet in _packets(dpkt, head, _Bounded(head, stream, path, stream is not file), unread):
             layer = link_layers.get(link)
             if layer is None:
                 unread.foreign[link] += 1
@@ -83,15 +85,29 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
                 unread.damaged += 1
                 continue
             if segment is not None:
-                yield segment
+                yield from _pieces(segment)
+
+
+def _pieces(segment: TcpSegment) -> Iterator[TcpSegment]:
+    """A segment that is larger than TCP's are, in pieces: what each gives is taken before the next comes."""
+    data, at = segment.data, 0
+    while len(data) - at > _MOST_PIECE:
+        piece = data[at : at + _MOST_PIECE]
+        seq = (segment.seq + at + (segment.syn and at > 0)) % (1 << 32)
+        yield segment._replace(seq=seq, syn=segment.syn and at == 0, fin=False, data=piece, size=len(piece))
+        at += _MOST_PIECE
+    if at:
+        segment = segment._replace(seq=(segment.seq + at + segment.syn) % (1 << 32), syn=False, data=data[at:],
+                                   size=segment.size - at)
+    yield segment
 
 
 class _Bounded(Rejoined):
     """A file of which no read asks for more than a packet may have, and that tells where it is."""
 
-    def __init__(self, head: bytes, stream: IO[bytes], path: str) -> None:
+    def __init__(self, head: bytes, stream: IO[bytes], path: str, packed: bool) -> None:
         super().__init__(head, stream)
-        self.path, self.position = path, 0
+        self.path, self.position, self.packed = path, 0, packed
 
     def read(self, size: int = -1) -> bytes:
         """Up to size bytes; LimitError for what no packet has."""
@@ -100,6 +116,8 @@ class _Bounded(Rejoined):
                                    offset=self.position)
         data = super().read(size)
         self.position += len(data)
+        if self.packed and self.position > filesystem.MOST_UNPACKED:
+            raise LimitError(f"{self.path}: the gzip stream gives too much", limit=filesystem.MOST_UNPACKED)
         return data
 
 

@@ -72,6 +72,16 @@ def without_secrets(frame: Message, request: Request | None = None) -> Message:
         frame.message.response_data = _inner_answer(frame.message.response_data, request)
     if has_secrets(name):
         frame.trailing = b""
+        frame.header.unknown_tags = {}
+        left = [frame.message]
+        while left:
+            one = left.pop()
+            if isinstance(one, list):
+                left += one
+            elif hasattr(one, "unknown_tags"):
+                one.unknown_tags = {}
+                left += [value for field in type(one).__match_args__ if isinstance(
+                    value := getattr(one, field), list) or hasattr(value, "unknown_tags")]
     return frame
 
 

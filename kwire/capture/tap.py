@@ -12,11 +12,15 @@ from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.frame_files import FrameWriter
 from kwire.capture.framing import MOST_HELD, Conversation
 from kwire.capture.redaction import may_have_secrets
-from kwire.errors import KwireError
+from kwire.codec.frames import decode_request
+from kwire.errors import KwireError, LimitError
 from kwire.net.address import Address
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
+_MOST_DECODED = 1 << 20  # bytes of a frame that is read whole on its way, while all connections wait
+_PIECE = 8  # bytes of a secret that stand nowhere by chance
+_SHORT, _MOST_SECRET, _MOST_PIECES = 128, 8192, 4096  # bytes of a secret; pieces of all of one connection
 
 
 class Recording:
@@ -24,8 +28,9 @@ class Recording:
 
     def __init__(self, connection: Connection, writer: FrameWriter) -> None:
         self.connection, self.writer = connection, writer
-        self.conversation = Conversation(connection, seen=self._write)
+        self.conversation = Conversation(connection, seen=self._write, most_decoded=_MOST_DECODED)
         self._told = False
+        self._secrets: list[bytes] = []  # pieces of what this connection authenticated with
 
     @property
     def held(self) -> int:
@@ -59,10 +64,16 @@ class Recording:
 
     def _write(self, frame: Frame, exchange: Exchange | None) -> None:
         if exchange is None:  # a raw SASL token, or what cannot be read: its bytes may be a secret
+            if frame.direction == "request" and self.conversation.pairing.takes_tokens:
+                self._remember(frame.data)
             return
         kind = "Request" if frame.direction == "request" else "Response"
         if may_have_secrets(f"{exchange.api}{kind}", frame.data):
             try:
+                if len(frame.data) > _MOST_DECODED:
+                    raise LimitError("the frame is too large to be read on the way", limit=_MOST_DECODED)
+                if (kind, exchange.api) == ("Request", "SaslAuthenticate"):
+                    self._remember(decode_request(frame.data, lenient=True).message.auth_bytes)
                 found = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert found is not None
                 frame = Frame(frame.direction, found.to_bytes(), frame.time)
@@ -70,7 +81,31 @@ class Recording:
                 reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be told from the rest"
                 self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
                 return
+        if self._repeats(frame.data) or self._repeats((exchange.client_id or "").encode("utf-8", "replace")):
+            reason = f"a {frame.direction} that repeats what the client authenticated with"
+            self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
+            return
         self.writer.write(self.connection, frame, exchange)
+
+    def _remember(self, token: bytes) -> None:
+        """Know the secret of a SASL token from now on: every eight bytes of it, of a long one every eighth of these."""
+        for begin in (b"\0", b"auth=Bearer ", b",p="):  # behind the last of it: of PLAIN, OAUTHBEARER and SCRAM
+            if begin in token:
+                token = token.rpartition(begin)[2]
+                break
+        else:
+            if token[:2] in (b"n,", b"y,", b"p="):  # SCRAM's first: a name and a nonce
+                return
+        token = token[:_MOST_SECRET].rstrip(b"\x01")
+        step = 1 if len(token) <= _SHORT else _PIECE
+        for at in range(0, len(token) - _PIECE + 1, step):
+            if token[at : at + _PIECE] not in self._secrets and len(self._secrets) < _MOST_PIECES:
+                self._secrets.append(token[at : at + _PIECE])
+
+    def _repeats(self, data: bytes) -> bool:
+        """Whether a piece of a secret stands in it; in large frames fifteen bytes in a row are looked for."""
+        pieces = self._secrets if len(data) <= _MOST_DECODED else self._secrets[::_PIECE]
+        return any(piece in data for piece in pieces)
 
 
 class Tap:
@@ -180,6 +215,7 @@ class Tap:
             writer.write(data)
             self._record(recording, direction, data)
             await writer.drain()
+            await asyncio.sleep(0)  # neither read nor drain need wait: the others have their turn
         with suppress(OSError):
             writer.write_eof()
 

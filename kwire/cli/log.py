@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.terminal import Time, amount, as_json, as_text, console, print_json, progress, when
+from kwire.cli.terminal import LONG, Time, amount, as_json, as_text, console, print_json, progress, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -30,16 +30,18 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
     @click.option("--topic", "topics", multiple=True, help="Only this topic (may be repeated).")
-    @click.option("--partition", "partitions", type=int, multiple=True, help="Only this partition (may be repeated).")
+    @click.option("--partition", "partitions", type=click.IntRange(0, (1 << 31) - 1), multiple=True,
+                  help="Only this partition (may be repeated).")
     @wraps(command)
     def selecting(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], **options: Any) -> Any:
         from kwire.storage import LogDirectory
+        from kwire.storage.filesystem import shown
 
         if "output" in options and options["output"] is None:
             paths, options["output"] = _split_output(paths)
         found = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
         if not found.segments:
-            raise FileNotFoundError(f"{' '.join(paths)}: no segments there")
+            raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no segments there")
         return command(found, **options)
 
     return selecting
@@ -56,8 +58,8 @@ def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
 def span(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a range of offsets and times, given to the command as keywords of read() and columns()."""
 
-    @click.option("--start-offset", type=int, help="First offset.")
-    @click.option("--end-offset", type=int, help="Offset to stop before.")
+    @click.option("--start-offset", type=LONG, help="First offset.")
+    @click.option("--end-offset", type=LONG, help="Offset to stop before.")
     @click.option("--start-timestamp", type=Time(), help="First time: milliseconds or ISO 8601.")
     @click.option("--end-timestamp", type=Time(), help="Time to stop before.")
     @click.option("--committed", is_flag=True, help="Leave out aborted and still open transactions.")
@@ -75,7 +77,9 @@ def _segments(found: LogDirectory) -> Iterator[LogSegment]:
 def _name(segment: Any) -> str:
     """topic-partition, or the file's name where that is unknown."""
     if segment.topic is None:
-        return printable(str(segment.path).rpartition("/")[2])
+        from kwire.storage.filesystem import shown
+
+        return printable(shown(str(segment.path)).rpartition("/")[2])
     return printable(segment.topic if segment.partition is None else f"{segment.topic}-{segment.partition}")
 
 
@@ -86,10 +90,10 @@ def _name(segment: Any) -> str:
 @selection
 @span
 @click.option("--batches", is_flag=True, help="Batches instead of records.")
-@click.option("-n", "--limit", type=click.IntRange(min=0), help="Stop after so many.")
+@click.option("-n", "--limit", type=click.IntRange(0, (1 << 63) - 1), help="Stop after so many.")
 @click.option("--control", is_flag=True, help="Control records (transaction markers and the like) too.")
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a line; bytes that are no UTF-8 as base64.")
-@click.option("--width", type=click.IntRange(min=4), default=60, show_default=True, help="Characters of a value.")
+@click.option("--width", type=click.IntRange(4, 1 << 30), default=60, show_default=True, help="Characters of a value.")
 def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, as_lines: bool, width: int,
          **wanted: Any) -> None:
     """Records (or batches) in order of offsets, partition by partition."""
@@ -119,6 +123,7 @@ def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, a
 
 def _show_batches(found: LogDirectory, limit: int | None, as_lines: bool, wanted: dict[str, Any]) -> None:
     from kwire.storage.bounds import Bounds
+    from kwire.storage.filesystem import shown
 
     if wanted.pop("committed"):
         raise click.UsageError("--committed selects records: it does not go with --batches")
@@ -139,7 +144,7 @@ def _show_batches(found: LogDirectory, limit: int | None, as_lines: bool, wanted
     for segment, batch in islice(rows(), limit):
         if as_lines:
             print_json({
-                "topic": segment.topic, "partition": segment.partition, "path": segment.path,
+                "topic": segment.topic, "partition": segment.partition, "path": shown(segment.path),
                 **{name: getattr(batch, name) for name in _BATCH_FIELDS},
             })
             continue
@@ -320,7 +325,8 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
 @click.option("--control", is_flag=True, help="Control records too.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
               show_default=True, help="Parquet's own codec.")
-@click.option("--rows", type=click.IntRange(min=1), default=131072, show_default=True, help="Most rows of a row group.")
+@click.option("--rows", type=click.IntRange(1, 1 << 31), default=131072, show_default=True,
+              help="Most rows of a row group.")
 @click.option("--json", "as_value", is_flag=True, help="Say what was written as one JSON object on stdout.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def to_parquet(found: LogDirectory, output: str, as_value: bool, **options: Any) -> None:

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kwire import schema
-from kwire.cli.terminal import print_json
+from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
 from kwire.codec.json import from_json, to_json
@@ -40,7 +40,7 @@ def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
         yield _name(file), file.read()
         return
     for number, line in enumerate(file, 1):
-        text = b"".join(line.split())
+        text = line.translate(None, b" \t\r\n\v\f")
         if not text:
             continue
         where = f"{_name(file)}, line {number}"
@@ -61,7 +61,7 @@ def _located(where: str, error: KwireError) -> click.ClickException:
 
 @click.command()
 @click.argument("name", type=MessageName())
-@click.argument("version", type=int)
+@click.argument("version", type=VERSION)
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="What the input is.")
 @click.option("--lenient", is_flag=True, help="Accept what Kafka's own classes accept.")
@@ -81,7 +81,7 @@ def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -
 
 @click.command()
 @click.argument("name", type=MessageName())
-@click.argument("version", type=int)
+@click.argument("version", type=VERSION)
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--to", "form", type=FORMATS, default="hex", show_default=True, help="What the output is.")
 def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
@@ -119,7 +119,7 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="What the input is.")
 @click.option("--api", help="The frames are responses of this API (name or key); needs --version.")
-@click.option("--version", type=int, help="The version of the requests that they answer.")
+@click.option("--version", type=VERSION, help="The version of the requests that they answer.")
 @click.option("--lenient", is_flag=True, help="Accept what Kafka's own classes accept.")
 def frame(file: IO[bytes], form: str, api: str | None, version: int | None, lenient: bool) -> None:
     """Decode frames, header and body, to JSON lines: requests, or responses of --api.
@@ -158,7 +158,7 @@ def _request(data: bytes, lenient: bool) -> dict[str, Any]:
 
 
 def _response(data: bytes, api: str, version: int | None, lenient: bool) -> dict[str, Any]:
-    response = decode_response(data, api=int(api) if api.isdigit() else api, version=version, lenient=lenient)
+    response = decode_response(data, api=api_of(api), version=version, lenient=lenient)
     return {
         "api_key": response.api_key, "api": response.name, "version": response.version,
         "correlation_id": response.correlation_id, "message": to_json(response.message, response.version),

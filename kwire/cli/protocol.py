@@ -12,7 +12,7 @@ from rich.table import Table
 
 from kwire import schema
 from kwire.cli.apis import api_json, api_table
-from kwire.cli.terminal import console, print_json
+from kwire.cli.terminal import VERSION, api_of, console, print_json
 from kwire.errors import UnsupportedVersionError
 from kwire.pages.notation import FieldRow, grammar, rows
 from kwire.schema.diff import FieldChange, VersionChange
@@ -30,7 +30,7 @@ class ReleaseGroup(click.Group):
                 cmd_name, callback=partial(_show, cmd_name), help=f"Show the protocol of Kafka {cmd_name}.",
                 params=[
                     click.Option(["--api"], metavar="NAME", help="The fields of one API, by name or key."),
-                    click.Option(["--version"], type=int, help="The version to show; default the newest."),
+                    click.Option(["--version"], type=VERSION, help="The version to show; default the newest."),
                     click.Option(["--json", "as_json"], is_flag=True, help="One JSON value."),
                 ],
             )
@@ -57,7 +57,7 @@ def _show(release: str, api: str | None, version: int | None, as_json: bool) -> 
         else:
             console().print(api_table(found))
         return
-    row = schema.api(int(api) if api.isdigit() else api, release)
+    row = schema.api(api_of(api), release)
     shown = row.max_version if version is None else version
     if shown not in row.versions:
         raise UnsupportedVersionError(

@@ -17,6 +17,8 @@ from kwire_c.printable import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
+LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # what an offset or a time can be
+VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -30,9 +32,11 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if isinstance(value, int):
             return value
         try:
-            return int(value)
+            number = int(value)
         except ValueError:
             pass
+        else:
+            return LONG.convert(number, param, ctx)
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
@@ -57,6 +61,11 @@ def amount(size: int) -> str:
     while scaled >= 1024 and unit < len(_UNITS) - 1:
         scaled, unit = scaled / 1024, unit + 1
     return f"{size} B" if unit == 0 else f"{scaled:.1f} {_UNITS[unit]}"
+
+
+def api_of(text: str) -> int | str:
+    """An API's key, or its name."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def as_text(data: bytes | None, limit: int = 0) -> str:

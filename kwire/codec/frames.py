@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kwire import messages, schema
 from kwire.defaults import MAX_FRAME_BYTES
-from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
+from kwire.errors import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_after
@@ -24,6 +24,7 @@ __all__ = [
     "encode_request", "encode_response", "pack_frame",
 ]
 
+_MOST_SIZE = (1 << 31) - 1  # bytes that the size of a frame can say
 _UNSUPPORTED_VERSION = 35
 
 
@@ -239,7 +240,7 @@ def _key_of(api: int | str) -> int:
     if isinstance(api, int):
         return api
     if not isinstance(api, str):
-        raise TypeError(f"api is a key or a name, not {api!r:.80}")
+        raise TypeError(f"api is a key or a name, not {brief(api)}")
     facts = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
     if facts.api_key is None or facts.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{brief(api)} is no API", api=api)
@@ -290,48 +291,69 @@ def encode_response(
 
 
 def pack_frame(frame: Buffer) -> bytes:
-    """The frame with its 4-byte size in front, as it goes over a connection."""
-    data = memoryview(frame).tobytes()
+    """The frame with its 4-byte size in front, as it goes over a connection. EncodeError for 2 GiB or more."""
+    view = memoryview(frame)
+    if view.nbytes > _MOST_SIZE:
+        raise EncodeError(f"a frame of {view.nbytes} bytes, more than its size can say ({_MOST_SIZE})")
+    data = view.tobytes()
     return len(data).to_bytes(4, "big") + data
 
 
 class FrameReader:
     """Cuts the bytes of a connection into frames, wherever the reads fell.
 
-    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read.
+    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read. A stream has one
+    order: one thread feeds at a time, another is told so by a ValueError, as after a feed that was interrupted.
     """
 
     def __init__(self, max_size: int = MAX_FRAME_BYTES) -> None:
         self.max_size = max_size
         self._rest = bytearray()
         self._read = 0
+        self._wrong: KwireError | None = None  # why nothing more is read
+
+    def __copy__(self) -> FrameReader:
+        raise TypeError("a FrameReader is not copied: what it holds is one stream's")
 
     @property
     def pending(self) -> int:
         """Bytes that wait for the rest of their frame, its size included."""
-        return len(self._rest)
+        return len(vars(self).get("_rest", b""))
 
     def feed(self, data: Buffer) -> list[bytes]:
         """The frames that these bytes complete, in order, without their sizes.
 
-        Raises LimitError for a size over max_size and DecodeError for a negative one; the stream is lost then.
+        Raises LimitError for a size over max_size and DecodeError for a negative one, at the next feed where whole
+        frames stand before it; the stream is lost then: every later feed raises the same and keeps nothing.
         """
-        self._rest += memoryview(data).cast("B")
-        frames, at = [], 0
+        more = memoryview(data).cast("B")
+        rest = vars(self).pop("_rest", None)  # in one step: who has it is alone, and gives it back whole
+        if rest is None:
+            raise ValueError("another thread feeds this reader, or was interrupted there: frames may be lost")
+        if self._wrong is None:
+            rest += more
+        frames: list[bytes] = []
+        at = 0
         try:
-            while len(self._rest) - at >= 4:
-                size = int.from_bytes(self._rest[at : at + 4], "big", signed=True)
+            while self._wrong is None and len(rest) - at >= 4:
+                size = int.from_bytes(rest[at : at + 4], "big", signed=True)
                 if size < 0:
                     raise DecodeError(f"a frame of {size} bytes", offset=self._read)
                 if size > self.max_size:
                     raise LimitError(
                         "the frame is too large", limit=self.max_size, needed=size, offset=self._read
                     )
-                if len(self._rest) - at - 4 < size:
+                if len(rest) - at - 4 < size:
                     break
-                frames.append(bytes(memoryview(self._rest)[at + 4 : at + 4 + size]))
+                frames.append(bytes(memoryview(rest)[at + 4 : at + 4 + size]))
                 at += 4 + size
                 self._read += 4 + size
-        finally:
-            del self._rest[:at]
+        except KwireError as error:
+            self._wrong = error
+        del rest[:at]
+        if self._wrong is not None:
+            del rest[4:]
+        self._rest = rest
+        if self._wrong is not None and not frames:
+            raise self._wrong.with_traceback(None)
         return frames

@@ -29,7 +29,7 @@ _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 def decompress(data: Any, limit: int, magic: int) -> bytes | bytearray:
     """The members' content in one piece. What follows a member and is no gzip header is ignored, as Java does."""
-    if bytes(data[:4]) != _PLAIN:
+    if bytes(data[:4]) != _PLAIN or len(data) > _STEP:  # in one piece an inflater copies what is left at each step
         return _members(memoryview(data), limit)
     inflater = _inflater(31)
     out = _inflate(inflater, data, limit + 1)
@@ -130,9 +130,7 @@ def _header(data: memoryview) -> int:
         at += 2 + int.from_bytes(data[at : at + 2], "little")
     for flag in (_FNAME, _FCOMMENT):
         if flags & flag:
-            while at < len(data) and data[at]:
-                at += 1
-            at += 1
+            at = _past_zero(data, at)
     if flags & _FHCRC:
         if len(data) < at + 2:
             raise CorruptBatchError("gzip: the header ends early")
@@ -142,6 +140,16 @@ def _header(data: memoryview) -> int:
     if at > len(data):
         raise CorruptBatchError("gzip: the header ends early")
     return at
+
+
+def _past_zero(data: memoryview, at: int) -> int:
+    """Behind the next zero byte, or behind the end."""
+    while at < len(data):
+        found = bytes(data[at : at + _PIECE]).find(0)
+        if found >= 0:
+            return at + found + 1
+        at += _PIECE
+    return len(data) + 1
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:

@@ -31,6 +31,7 @@ _ERRORS = (*((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.Decomp
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _STORED = 0x80000000
+_NO_BLOCK = (0, 0, False)  # of bytes that changed meanwhile: what it unpacks to is refused
 _BLOCK = 64 * 1024
 _DEFAULT_LEVEL = 9  # CompressionType.LZ4: the fast compressor, other levels are the high-compression one's
 
@@ -41,7 +42,7 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
     out: bytes
     try:
         if blocks.count == 1:
-            start, stop, stored = next(blocks)
+            start, stop, stored = next(blocks, _NO_BLOCK)
             block = memoryview(data)[start:stop]
             out = bytes(block) if stored else _unpack(block, min(blocks.most, blocks.max_block))
         else:

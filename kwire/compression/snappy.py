@@ -29,13 +29,13 @@ def decompress(data: Any, limit: int, magic: int) -> bytes:
     room, view, done, whole = Room(total), memoryview(data), 0, True
     try:
         if blocks.count < 0:
-            whole = _into(view, room.part(0, total)) == total
+            done = _into(view, room.part(0, total))
         for start, stop, size in blocks:
             whole = whole and _into(view[start:stop], room.part(done, done + size)) == size
             done += size
     except (_Error, ValueError) as error:  # ValueError: the bytes changed meanwhile, and their blocks no longer fit
         raise CorruptBatchError(f"snappy: {error}") from None
-    if not whole:
+    if not whole or done != total:
         raise CorruptBatchError("snappy: a block gives another size than it declares")
     return room.take(total)
 

@@ -24,7 +24,7 @@ def address(text: str) -> Address:
     """
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
-    number = int(port) if port.isascii() and port.isdigit() else 0
+    number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else 0
     if not bare or (":" in bare and bare == host) or not 0 < number < 65536:
         raise BrokerConnectionError(f"{text!r} is no broker's address: HOST:PORT is")
     return Address(bare, number)

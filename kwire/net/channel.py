@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import re
 import socket
 import ssl
 from collections import Counter
 from typing import Any
+from weakref import WeakSet
 
 from kwire.codec.frames import FrameReader, decode_response, encode_request, pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
@@ -66,6 +68,7 @@ class Channel:
         self._left: set[int] = set()  # ids whose callers have gone: their answers are dropped
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
         self._task = asyncio.create_task(self._read(), name=f"kwire reads {address}")
+        _ALL.add(self)
 
     @classmethod
     async def open(
@@ -129,8 +132,8 @@ class Channel:
             self.fail(self._error(f"the connection is lost: {_said(error)}"))
             self._check()
 
-    def fail(self, error: BrokerConnectionError) -> None:
-        """End the connection at once: what is in flight fails with this error."""
+    def fail(self, error: BrokerConnectionError, cause: BaseException | None = None) -> None:
+        """End the connection at once: what is in flight fails with this error, or with what caused it."""
         if self.lost is None:
             self.lost = error
         self._writer.transport.abort()
@@ -140,7 +143,7 @@ class Channel:
             waiting.append(self._token)
         for answer in waiting:
             if not answer.done():
-                answer.set_exception(self.lost)
+                answer.set_exception(cause or self.lost)
                 answer.exception()  # seen: a caller that has gone leaves no "never retrieved"
 
     async def close(self) -> None:
@@ -152,6 +155,12 @@ class Channel:
                     await self._writer.wait_closed()
         self.fail(self._error("the connection was closed"))
         await asyncio.wait([self._task])
+
+    def disown(self, nowhere: int) -> None:
+        """Have the socket lead nowhere in this process; nowhere: a descriptor of /dev/null."""
+        number = self._writer.get_extra_info("socket").fileno()
+        if number >= 0:
+            os.dup2(nowhere, number, inheritable=False)
 
     def _error(self, reason: str) -> BrokerConnectionError:
         return BrokerConnectionError(reason, address=str(self.address))
@@ -171,6 +180,7 @@ class Channel:
                 head = head if self._started else (head + data)[:8]
                 for frame in self._frames.feed(data):
                     self._take(frame)
+                self._frames.feed(b"")  # tells of what is wrong behind them
             self.fail(self._error(self._ended()))
         except BrokerConnectionError as error:
             self.fail(error)
@@ -178,6 +188,8 @@ class Channel:
             self.fail(self._error(f"the connection is lost: {_said(error)}"))
         except (LimitError, DecodeError) as error:
             self.fail(self._not_kafka(head, error))
+        except MemoryError as error:
+            self.fail(self._error("the connection was given up: memory fell short"), error)
         finally:
             self.fail(self._error("the connection was given up"))  # unless there is a reason already
 
@@ -213,7 +225,7 @@ class Channel:
             return
         try:
             answer.set_result(self._read_answer(frame, key, version))
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             answer.set_exception(error)
 
     def _read_answer(self, frame: bytes, key: int, version: int) -> Any:
@@ -225,6 +237,25 @@ class Channel:
             found = decode_response(frame, api=key, version=version, lenient=True)
             self.tolerated.add(f"{found.name}Response v{found.version} {error.path}: {error.reason}")
             return found.message
+
+
+_ALL: WeakSet[Channel] = WeakSet()
+
+
+def _forget() -> None:
+    """In a child of fork: what is open is the parent's, and so is the epoll that watches it.
+
+    Whatever is finalised here, or is written by mistake, does not reach it then.
+    """
+    inherited = list(_ALL)
+    if inherited:
+        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for channel in inherited:
+            channel.disown(nowhere)
+        os.close(nowhere)
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _said(error: OSError) -> str:

@@ -8,12 +8,17 @@ from types import TracebackType
 from typing import Any, NamedTuple, Unpack
 
 from kwire import messages
-from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
+from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import NodeApiVersions, api_name, intersection
 from kwire.net.connection import Connection, Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
+from kwire.net.sasl import credentials
+from kwire.net.tls import tls_context
+
+MOST_BROKERS = 10_000
+_AT_ONCE = 32  # connections that are opened at a time
 
 
 class Broker(NamedTuple):
@@ -34,12 +39,14 @@ class Cluster:
     """The brokers behind a bootstrap list, for `async with`; each has a Connection of its own.
 
     partial: a broker that cannot be reached stands in .unreachable instead of failing the opening. The other keywords
-    are those of connect().
+    are those of connect(). Metadata that names more than 10,000 brokers is refused with a LimitError.
     """
 
     def __init__(self, bootstrap: str, *, partial: bool = False, **keywords: Unpack[Options]) -> None:
         self.bootstrap = addresses(bootstrap)
-        self.partial, self._keywords = partial, keywords
+        self.partial, self._keywords = partial, keywords.copy()
+        self._keywords["tls"] = tls_context(keywords.get("tls", False)) or False  # one for all: each takes long to make
+        self._keywords["sasl"] = credentials(keywords.get("sasl"))
         self.brokers: list[Broker] = []
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
@@ -47,7 +54,7 @@ class Cluster:
         self._timeout = keywords.get("timeout", 30.0)
         self._turn = 0
         self._stale = False
-        Connection(self.bootstrap[0], **keywords)  # keywords that are wrong fail now
+        Connection(self.bootstrap[0], **self._keywords)  # keywords that are wrong fail now
 
     def __repr__(self) -> str:
         return f"<kwire.net.Cluster {','.join(map(str, self.bootstrap))}, {len(self.brokers)} brokers>"
@@ -150,6 +157,9 @@ class Cluster:
                 return
             except BrokerConnectionError as error:
                 failed = error
+            finally:
+                if connection not in self._connections.values():  # that broker is gone, or is another node now
+                    await connection.close()
         await self._find(failed)
         await self._reach()
 
@@ -186,7 +196,11 @@ class Cluster:
             raise BrokerConnectionError(told, address=str(connection.address)) from None
         if not answer.brokers:
             raise BrokerConnectionError("names no brokers in its Metadata", address=str(connection.address))
-        self.brokers = sorted(Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers)
+        if len(answer.brokers) > MOST_BROKERS:
+            told = f"{connection.address} names too many brokers in its Metadata"
+            raise LimitError(told, limit=MOST_BROKERS, needed=len(answer.brokers))
+        self.brokers = sorted((Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers),
+                              key=lambda broker: (*broker[:3], broker.rack or ""))
         self.controller = answer.controller_id if answer.controller_id >= 0 else None
         self._stale = False
         there = {broker.id: broker.address for broker in self.brokers}
@@ -208,9 +222,13 @@ class Cluster:
                 if not self.partial:
                     raise
 
-        outcomes = await asyncio.gather(
-            *(reach(node, connection) for node, connection in self._connections.items()), return_exceptions=True
-        )
+        async def reach_each() -> None:
+            for node, connection in left:
+                await reach(node, connection)
+                await asyncio.sleep(0)  # a connection that is refused at once waits for nothing
+
+        left = iter(list(self._connections.items()))
+        outcomes = await asyncio.gather(*(reach_each() for _ in range(_AT_ONCE)), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome

@@ -15,7 +15,8 @@ from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_OPTION = re.compile(r"""([\w.]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;"]+)""")
+_OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # each sign is read once
+_ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b", re.I)
 
 
 def read_config(path: str | Path) -> Options:
@@ -58,7 +59,7 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
         keywords["client_id"] = properties["client.id"]
     if "request.timeout.ms" in properties:
         text = properties["request.timeout.ms"].strip()
-        if not (text.isascii() and text.isdigit()) or not int(text):
+        if not (len(text) < 10 and text.isascii() and text.isdigit() and int(text)):
             raise BrokerConnectionError(f"request.timeout.ms{_shown(text)} is no number of milliseconds")
         keywords["timeout"] = int(text) / 1000
     return keywords
@@ -90,11 +91,12 @@ def jaas_options(text: str) -> dict[str, str]:
 
     Raises AuthenticationError, which does not quote it.
     """
-    found = re.fullmatch(r"\s*([\w.$]+)\s+(required|requisite|sufficient|optional)\b(.*?);?\s*", text, re.S | re.I)
-    rest = "" if found is None else _OPTION.sub("", found[3])
-    if found is None or rest.strip():
+    entry = text.strip().removesuffix(";")
+    found = _ENTRY.match(entry)
+    options = "" if found is None else entry[found.end() :]
+    if found is None or _OPTION.sub("", options).strip():
         raise AuthenticationError('sasl.jaas.config is none: MODULE required username="..." password="...";')
-    return {name: _unquoted(value) for name, value in _OPTION.findall(found[3])}
+    return {name: _unquoted(value) for name, value in _OPTION.findall(options)}
 
 
 def _unquoted(value: str) -> str:

@@ -19,6 +19,8 @@ from kwire.net.negotiation import Chooser
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
 
+_LEAST_SESSION = 0.2  # seconds between two authentications, however short a broker says that a session is
+
 
 class Options(TypedDict, total=False):
     """The keywords of connect(), connect_sync() and Cluster; connect() says what they mean."""
@@ -161,7 +163,10 @@ class Connection:
     def refuse_closed(self) -> None:
         """Raise BrokerConnectionError where close() was called, and open() not since."""
         if self._closed:
-            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+            raise self._was_closed()
+
+    def _was_closed(self) -> BrokerConnectionError:
+        return BrokerConnectionError("the connection was closed", address=str(self.address))
 
     def _chosen(self) -> Chooser:
         if self._chooser is None:
@@ -186,7 +191,8 @@ class Connection:
             if self._channel is None or self._channel.lost is not None:
                 await self._drop()
                 await self._open()
-            assert self._channel is not None
+            if self._channel is None:
+                raise self._was_closed()
             return self._channel
 
     async def _open(self) -> None:
@@ -202,7 +208,7 @@ class Connection:
             self._chooser = Chooser(api_versions, where=str(self.address), deny=self._deny, unstable=self._unstable)
             if self._sasl is not None:
                 lifetime = await self._sasl.authenticate(channel, self._chooser)
-                if lifetime:
+                if lifetime and self._channel is channel:  # not closed meanwhile
                     self._renewal = asyncio.create_task(self._renew(channel, lifetime))
         except BaseException:
             if self._channel is not None:
@@ -215,15 +221,14 @@ class Connection:
             self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout,
             tolerated=self._tolerated,
         )
-        if self._closed:  # meanwhile
-            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+        self.refuse_closed()  # meanwhile
         return self._channel
 
     async def _renew(self, channel: Channel, lifetime: float) -> None:
         """Authenticates again before the session's lifetime (seconds) ends, as long as the channel lives (KIP-368)."""
         assert self._sasl is not None
         while lifetime:
-            await asyncio.sleep(lifetime * 0.8)
+            await asyncio.sleep(max(lifetime * 0.8, _LEAST_SESSION))
             async with self._lock:
                 if channel.lost is not None:
                     return

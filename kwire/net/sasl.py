@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
@@ -10,7 +11,7 @@ from kwire import messages, schema
 from kwire.errors import KwireError
 from kwire.net.address import Address
 from kwire.net.channel import Channel
-from kwire.net.echo import quoted
+from kwire.net.echo import MOST, quoted
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.negotiation import Chooser
 from kwire.schema import api_keys
@@ -23,6 +24,7 @@ Token = str | tuple[str, dict[str, str]]
 TokenCallback = Callable[[], Token | Awaitable[Token]]
 _Dialogue = Generator[bytes, bytes, None]  # yields what to send, gets what came
 
+_NAME, _VALUE = re.compile("[A-Za-z]+"), re.compile("[\x21-\x7e \t\r\n]+")  # of an extension, as Kafka has them
 
 
 class Refused(Exception):
@@ -39,8 +41,9 @@ class Credentials:
             # named only where it is one that others have: what stands in its place may be the password
             name = f" {mechanism!r}" if mechanism.upper() in (*MECHANISMS, *_OF_OTHERS) else ""
             raise AuthenticationError(f"no SASL mechanism{name}: there are {', '.join(MECHANISMS)}")
+        if any("\ud800" <= sign <= "\udfff" for sign in user + password):  # UnicodeEncodeError would hold them
+            raise AuthenticationError("the user or the password cannot be sent: a lone surrogate is no character")
         self.mechanism, self.user, self._password, self._callback = mechanism, user, password, callback
-        self._sent: tuple[str, ...] = ()  # the token, which the broker may echo
 
     def __repr__(self) -> str:
         return f"Credentials({self.mechanism!r}, {self.user!r}, password=...)"
@@ -71,18 +74,15 @@ class Credentials:
         who = f" of user {self.user!r}" if self.user else ""
         return AuthenticationError(f"{self.mechanism} authentication{who} failed: {told}", address=str(address))
 
-    def _quoted(self, text: str, *secrets: str) -> str:
-        """A peer's words for an error, without the password, a token or any piece of them."""
-        return quoted(text, [secret for secret in (self._password, *secrets) if secret])
-
     async def _authenticate(self, channel: Channel, chooser: Chooser) -> float:
         version = chooser.newest(api_keys.SASL_HANDSHAKE)
         framed = api_keys.SASL_AUTHENTICATE in chooser.api_versions.ranges and version >= 1
         greeting = messages.SaslHandshakeRequest(mechanism=self.mechanism)
         handshake = await channel.request(greeting, version if framed else 0)
         if handshake.error_code:
-            name, there = schema.ErrorCode(handshake.error_code).name, ", ".join(handshake.mechanisms) or "none"
-            raise Refused(f"{name}; the broker has {self._quoted(there)}")
+            known = [name for name in (*MECHANISMS, *_OF_OTHERS) if name in handshake.mechanisms]
+            there = ", ".join(known) or ("none that kwire has heard of" if handshake.mechanisms else "none")
+            raise Refused(f"{schema.ErrorCode(handshake.error_code).name}; the broker has {there}")
         dialogue = await self._dialogue()
         lifetime = 0
         try:
@@ -93,7 +93,7 @@ class Credentials:
                         messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(api_keys.SASL_AUTHENTICATE)
                     )
                     if answer.error_code:
-                        told = self._quoted(answer.error_message or "", *self._sent)
+                        told = quoted(answer.error_message or "")
                         raise Refused(f"{schema.ErrorCode(answer.error_code).name}: {told}".rstrip(": "))
                     lifetime = max(lifetime, answer.session_lifetime_ms)
                     came = answer.auth_bytes
@@ -104,6 +104,7 @@ class Credentials:
             return lifetime / 1000
 
     async def _dialogue(self) -> _Dialogue:
+        """What is said."""
         if self.mechanism == "PLAIN":
             return self._plain()
         if self.mechanism == "OAUTHBEARER":
@@ -113,9 +114,11 @@ class Credentials:
                 if inspect.isawaitable(token):
                     token = await token
                 text, extensions = (token, {}) if isinstance(token, str) else token
+                extensions = dict(extensions)
+                if not all(isinstance(one, str) for one in (text, *extensions, *extensions.values())):
+                    raise TypeError
             except Exception as error:
                 raise Refused(f"the token's callback failed: {type(error).__name__}") from None
-            self._sent = (text, *extensions.values())
             return self._bearer(text, extensions)
         return self._scram()
 
@@ -135,19 +138,20 @@ class Credentials:
                 raise Refused(f"the broker asks for {rounds} rounds, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
             client.set_server_final((yield client.get_client_final().encode()).decode())
         except ScramException as error:
-            raise Refused(self._quoted(str(error))) from None
+            raise Refused(quoted(str(error))) from None
         except (ValueError, IndexError, KeyError) as error:
             raise Refused(f"the broker's message is none of SCRAM ({type(error).__name__})") from None
 
     def _bearer(self, token: str, extensions: dict[str, str]) -> _Dialogue:
         if not token or any(not 33 <= ord(sign) <= 126 for sign in token):
             raise Refused("the callback returned no bearer token")
+        if not all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in extensions.items()):
+            raise Refused("the callback returned extensions that cannot be sent")
         more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
         problem = yield f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
         if problem:  # RFC 7628: the client acknowledges, then the broker fails the exchange
-            told = self._quoted(problem.decode(errors="replace"), token, *extensions.values())
             yield b"\x01"
-            raise Refused(f"the token was refused: {told}")
+            raise Refused(f"the token was refused: {quoted(problem[:MOST].decode(errors='replace'))}")
 
 
 def credentials(sasl: Any) -> Credentials | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import CancelledError, Future
+from _thread import start_new_thread
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 from weakref import WeakSet
 
 from kwire.net.address import Address
@@ -27,10 +30,9 @@ class SyncConnection:
 
     def _begin(self) -> None:
         """Have no loop yet."""
-        self._ending = threading.Lock()  # held until a loop has ended: no other begins before
-        self._guard = threading.Lock()  # of the two below; nothing is waited for while it is held
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._ending = threading.RLock()  # held until a loop has ended: no other begins before
+        self._guard = threading.RLock()  # of the two below; nothing is waited for while it is held
+        self._loop: _Loop | None = None
 
     def __repr__(self) -> str:
         return repr(self._connection).replace("Connection", "SyncConnection", 1)
@@ -96,48 +98,132 @@ class SyncConnection:
         return self._run(self._connection.send(message, version, timeout=timeout))
 
     def close(self) -> None:
-        """Close the connection and end its thread; what other threads have in flight fails."""
+        """Close the connection and end its thread; what other threads have in flight fails.
+
+        Raises RuntimeError in a callback of this connection, and in a finalizer that runs inside another of its calls.
+        """
+        self._refuse_itself()
+        loop, closed = None, list[asyncio.Task[None]]()
         with self._ending:
-            with self._guard:
-                loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-            if loop is None or thread is None:
-                return
             try:
-                asyncio.run_coroutine_threadsafe(self._end(), loop).result()
-            finally:
-                loop.call_soon_threadsafe(loop.stop)
-                thread.join()
-                loop.close()
+                with self._guard:
+                    loop, self._loop = self._loop, None
+            finally:  # whatever interrupts this: a loop that nobody has any more ends by itself
+                if loop is not None:
+                    loop.post(partial(loop.begin, self._connection.close(), closed.append, loop.end))
+            if loop is not None:
+                _taken(loop.gone)
+        for task in closed:
+            task.result()
 
-    async def _end(self) -> None:
-        """Close the connection, and end what still runs in this loop."""
-        await self._connection.close()
-        running = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+    def _refuse_itself(self) -> None:
+        """Raise RuntimeError where waiting would be for oneself: in the loop's own thread, or inside another call."""
+        if getattr(_SERVED, "connection", None) is self._connection:
+            raise RuntimeError("a callback of this connection calls the connection itself, which waits for it")
+        if self._guard._is_owned() or self._ending._is_owned():  # type: ignore[attr-defined]
+            raise RuntimeError("a finalizer calls the connection inside another of its calls")
 
-    def _begun(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Have the loop do it; a loop that is there, or a new one."""
+    def _post(self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object]) -> _Loop:
+        """Begin work in the loop: one that is there, or a new one."""
         with self._guard:
             if self._loop is not None:
-                return asyncio.run_coroutine_threadsafe(work, self._loop)
+                self._loop.post(partial(self._loop.begin, work, ended))
+                return self._loop
         with self._ending, self._guard:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name=repr(self), daemon=True)
-                self._thread.start()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+                loop = _Loop(self._connection)
+                try:
+                    self._loop = loop
+                    start_new_thread(loop.serve, ())
+                except BaseException:  # KeyboardInterrupt: whether it runs is not known
+                    self._loop = None
+                    loop.post(loop.stop)
+                    raise
+            self._loop.post(partial(self._loop.begin, work, ended))
+            return self._loop
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        future = self._begun(work)
+        """What the work gives, done in the loop."""
+        ended: SimpleQueue[asyncio.Task[Any]] = SimpleQueue()
         try:
-            return future.result()
-        except CancelledError:
-            raise BrokerConnectionError("the connection was closed", address=str(self.address)) from None
-        except BaseException:  # KeyboardInterrupt: the work must not go on unseen
-            future.cancel()
+            self._refuse_itself()
+        except RuntimeError:
+            work.close()
             raise
+        loop = self._post(work, ended.put)
+        try:
+            task = _taken(ended)
+        except BaseException:  # KeyboardInterrupt: the work must not go on unseen
+            with suppress(RuntimeError):  # the loop is closed
+                loop.post(partial(loop.cancel, work))
+            raise
+        if task.cancelled():
+            raise BrokerConnectionError("the connection was closed", address=str(self.address))
+        return task.result()
+
+
+_T = TypeVar("_T")
+
+
+def _taken(queue: SimpleQueue[_T]) -> _T:
+    """What comes out of a queue. Waits by turns: a signal just before the wait begins is seen only after it."""
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=0.5)
+
+
+_SERVED = threading.local()  # .connection: whose loop this thread runs
+
+
+class _Loop:
+    """An event loop for a thread of its own, and its tasks.
+
+    What waits uses SimpleQueue and start_new_thread, which are C: an interrupt inside of a Future, a Condition or
+    Thread.start can leave their locks taken, for which the loop would wait then, or released twice. The tasks are
+    remembered here, as asyncio.all_tasks() may miss one while other threads begin others.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.gone: SimpleQueue[None] = SimpleQueue()  # tells the end of the thread
+        self._loop = asyncio.new_event_loop()
+        self._tasks: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
+        self.post, self.stop = self._loop.call_soon_threadsafe, self._loop.stop
+
+    def serve(self) -> None:
+        """The work of the thread, until the loop is stopped."""
+        _SERVED.connection = self._connection
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+            self.gone.put(None)
+
+    def begin(
+        self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object],
+        then: Callable[[], object] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Begin work, in the loop; that it failed is seen, whether or not its caller waits still."""
+        task = self._tasks[work] = self._loop.create_task(work)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        task.add_done_callback(lambda done: self._tasks.pop(work))
+        task.add_done_callback(ended)
+        task.add_done_callback(lambda done: then())
+
+    def cancel(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Cancel work that has not ended, in the loop."""
+        if work in self._tasks:
+            self._tasks[work].cancel()
+
+    def end(self) -> None:
+        """Cancel what still runs, in the loop, and stop it then."""
+        left = {*self._tasks.values(), *asyncio.all_tasks(self._loop)}
+        for task in left:
+            task.cancel()
+        if left:
+            asyncio.gather(*left, return_exceptions=True).add_done_callback(lambda _: self.stop())
+        else:
+            self.stop()
 
 
 _ALL: WeakSet[SyncConnection] = WeakSet()

@@ -39,6 +39,8 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
         raise
     except OSError as error:
         raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
+    except ValueError:  # an empty store, a NUL in a path
+        raise BrokerConnectionError("the ssl.* stores cannot be used: no certificate, or no path of a file") from None
     if (properties.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
         context.check_hostname = False
     enabled = [part.strip() for part in properties.get("ssl.enabled.protocols", "").split(",") if part.strip()]
@@ -57,7 +59,7 @@ def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
     if text is None:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(cadata=text)
+    context.load_verify_locations(cadata=text.encode("ascii", "replace").decode())  # comments may be in any language
     return context
 
 
@@ -68,9 +70,9 @@ def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     text = f"{key}\n{chain}\n" if key is not None else _store(properties, "keystore", "")
     if text is None:
         return
-    password = properties.get("ssl.key.password")
+    password = properties.get("ssl.key.password", "").encode("utf-8", "replace")
     with _private_file(text) as path:  # the ssl module loads keys from files only
-        context.load_cert_chain(path, password=lambda: password or "")
+        context.load_cert_chain(path, password=lambda: password)
 
 
 def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None:
@@ -92,16 +94,17 @@ def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None
 @contextlib.contextmanager
 def _private_file(text: str) -> Iterator[str]:
     """A file that only this process can read, for as long as it takes; in memory where the system has that."""
+    data = text.encode("utf-8", "replace")  # an error of encode would hold the key
     if hasattr(os, "memfd_create"):
-        with os.fdopen(os.memfd_create("kwire"), "w") as file:
-            file.write(text)
+        with os.fdopen(os.memfd_create("kwire"), "wb") as file:
+            file.write(data)
             file.flush()
             yield f"/proc/self/fd/{file.fileno()}"
         return
     handle, path = tempfile.mkstemp(prefix="kwire-")
     try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         yield path
     finally:
         os.unlink(path)

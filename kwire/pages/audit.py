@@ -14,7 +14,7 @@ def audit_page(found: Mapping[str, Any]) -> str:
     style = (ASSETS / "style.css").read_text(encoding="utf-8")
     times = [use[end] for use in found["uses"] for end in ("first", "last") if use[end] is not None]
     broken = [use for use in found["uses"] if use["breaks"]]
-    return environment().get_template("audit.html").render(
+    return environment(foreign_text=True).get_template("audit.html").render(
         found=found, style=style, broken=broken, users=_users(found["uses"]),
         begin=_when(min(times)) if times else None, end=_when(max(times)) if times else None,
         requests=sum(use["count"] for use in found["uses"]),

@@ -18,6 +18,7 @@ from kwire.defaults import BATCH_ROWS
 from kwire.errors import KwireError
 from kwire.spark.schema import CORRUPT, arrow_schema
 from kwire.storage.filesystem import is_url, plain
+from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -164,7 +165,7 @@ class _Rows:
         size = "" if event.bytes is None else f" ({event.bytes} bytes)"
         reason = f"{event.reason}{size} at {_place(event)}"
         if self.mode != "PERMISSIVE":
-            warnings.warn(reason, RuntimeWarning, stacklevel=2)
+            warnings.warn(printable(reason), RuntimeWarning, stacklevel=2)
             return
         ends = event.connection
         self._add({
@@ -174,7 +175,8 @@ class _Rows:
 
     def _add(self, row: dict[str, Any]) -> None:
         for name, values in self.columns.items():
-            values.append(row.get(name))
+            value = row.get(name)
+            values.append(storable(value) if isinstance(value, str) else value)
         self.count += 1
 
 

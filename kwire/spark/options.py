@@ -41,7 +41,7 @@ class Options:
     bytes; storage_options: keywords of the fsspec file system, for URLs.
     """
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = field(repr=False)
     kind: str = "records"
     topics: tuple[str, ...] | None = None
     partitions: tuple[int, ...] | None = None
@@ -57,7 +57,7 @@ class Options:
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     push_filters: bool = False
-    storage_options: dict[str, Any] = field(default_factory=dict)
+    storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def start_of(self, topic: str | None, partition: int | None) -> int:
         """Return the first offset asked for in a partition, or EARLIEST or LATEST."""
@@ -142,7 +142,7 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     if "paths" in options:
         try:
             paths = json.loads(options["paths"])
-        except ValueError:
+        except (ValueError, RecursionError):
             paths = [options["paths"]]
         if paths and all(isinstance(path, str) for path in paths):
             return tuple(paths)
@@ -186,7 +186,7 @@ def _size(name: str, value: str | None, default: int) -> int:
 def _storage_options(value: str) -> dict[str, Any]:
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise ValueError('option storageOptions is a JSON object, the keywords of the fsspec file system')
@@ -203,7 +203,7 @@ def _offsets(name: str, value: str) -> Bound:
         f'option {name}: {text} is neither "earliest", "latest" nor JSON such as {{"orders": {{"0": 23}}}}')
     try:
         tree = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise wrong from None
     if not isinstance(tree, dict):
         raise wrong

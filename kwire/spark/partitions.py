@@ -13,6 +13,8 @@ from kwire.errors import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
 from kwire.storage.bounds import NO_BOUNDS, Bounds
+from kwire.storage.filesystem import shown
+from kwire_c.printable import printable
 
 
 class SegmentRange(InputPartition):
@@ -29,7 +31,7 @@ class SegmentRange(InputPartition):
         self.bounds, self.transactions = bounds, transactions
 
     def __repr__(self) -> str:
-        return f"SegmentRange({self.file.path}, bytes {self.start}..{self.end})"
+        return f"SegmentRange({printable(shown(self.file.path))}, bytes {self.start}..{self.end})"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder in front of a file's name, in a path or a URL."""
+    """Return the folder in front of a file's name, in a path or a URL, without what is secret in it."""
+    path = shown(path)
     return path.rsplit("/", 1)[0] if "/" in path else ""
 
 
@@ -122,6 +125,7 @@ def _segment_ranges(
     if not segment.size:
         return
     hidden = segment.transactions() if wanted.read_committed else None
-    spans = segment.split(wanted.partition_bytes)
+    # each task would unpack a .gz once more
+    spans = segment.split(segment.size if file.size < 0 else wanted.partition_bytes)
     for span in bounds.select(spans, lambda span: span.first_offset):
         yield SegmentRange(file, span.start, span.end, span is spans[-1], bounds, hidden)

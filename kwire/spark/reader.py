@@ -16,6 +16,8 @@ from kwire.spark.partitions import Pushed, SegmentRange, opened, ranges
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import settle
+from kwire.storage.filesystem import shown
+from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
@@ -71,21 +73,21 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
             if len(columns):
                 yield shaper.rows(columns)
             if options.mode == "PERMISSIVE" and columns.bad:
-                yield shaper.bad([_place(bad.error, file.path) for bad in columns.bad])
+                yield shaper.bad([_place(bad.error, shown(file.path)) for bad in columns.bad])
     except (CorruptBatchError, LimitError) as error:
-        error.args = (_place(error, file.path)[0],)
+        error.args = (_place(error, shown(file.path))[0],)
         raise
     except MissingCodecError as error:
-        error.args = (f"{error} (needed for {file.path})",)
+        error.args = (f"{error} (needed for {shown(file.path)})",)
         raise
     # a file that has grown meanwhile is for the next read
     tail = pieces.find_tail() if task.last and segment.size <= task.end else None
     if tail is not None:
         position, left = tail
         reason = f"torn tail, the last {left} bytes are no whole batch"
-        warnings.warn(f"{reason}: {file.path}, byte {position}", RuntimeWarning, stacklevel=2)
+        warnings.warn(printable(f"{reason}: {shown(file.path)}, byte {position}"), RuntimeWarning, stacklevel=2)
         if options.mode == "PERMISSIVE":
-            yield shaper.bad([(f"{reason} at {file.path}, offset -1, byte {position}", None)])
+            yield shaper.bad([(f"{reason} at {shown(file.path)}, offset -1, byte {position}", None)])
 
 
 def _place(error: Any, path: str) -> tuple[str, int | None]:
@@ -105,7 +107,8 @@ class _Shaper:
         fields = tuple(dict.fromkeys(name for _, name in self.made_of if name is not None))
         self.fields = fields or ("offset",)
         file = task.file
-        self.values = {"topic": file.topic, "partition": file.partition, "source": file.path, CORRUPT: None}
+        topic = None if file.topic is None else storable(file.topic)
+        self.values = {"topic": topic, "partition": file.partition, "source": storable(shown(file.path)), CORRUPT: None}
         self.repeated: dict[str, pa.Array] = {}
 
     def rows(self, columns: Any) -> pa.RecordBatch:
@@ -120,7 +123,7 @@ class _Shaper:
     def bad(self, found: list[tuple[str, int | None]]) -> pa.RecordBatch:
         """Return one row for each bad batch: null but for what is known, and the reason."""
         offsets = [offset for _, offset in found]
-        known = {"offset": offsets, CORRUPT: [text for text, _ in found]}
+        known = {"offset": offsets, CORRUPT: [storable(text) for text, _ in found]}
         arrays = []
         for field, name in self.made_of:
             if field.name in known:

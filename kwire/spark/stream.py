@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from kwire.codec.records import BadBatch
-from kwire.errors import CorruptBatchError, KwireError
+from kwire.errors import KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.partitions import SegmentRange, by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_range
 from kwire.storage import LogSegment, Partition, SegmentFile
 from kwire.storage.bounds import Bounds
+from kwire.storage.filesystem import shown
+from kwire.storage.scanner import Scanner, window_headers
+from kwire_c.printable import printable
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -129,7 +131,8 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             number = names.index(at["segment"])
             if at["position"] <= files[number].size:
                 return number, at["position"]
-            self._lost(f"{files[number].path} shrank to {files[number].size} bytes; {at['position']} were read before")
+            file = files[number]
+            self._lost(f"{shown(file.path)} shrank to {file.size} bytes; {at['position']} were read before")
             return (number + 1, 0) if number + 1 < len(files) else (number, files[number].size)
         number = next((number for number, name in enumerate(names) if name > at["segment"]), len(files))
         if number == len(files):
@@ -147,7 +150,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise KwireError(f'{text} (option failOnDataLoss "false" goes on behind them)')
         if (text, 0) not in self.warned:
             self.warned.add((text, 0))
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(printable(text), RuntimeWarning, stacklevel=2)
 
     def _advance(self, files: list[SegmentFile], at: dict[str, Any] | None, most: int | None) -> dict[str, Any] | None:
         """Return how far whole batches reach from a point on; most: bytes, at least one batch is taken all the same."""
@@ -173,24 +176,22 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         segment = opened(file, self.options)
         limit = self._last_stable(segment, file) if self.options.read_committed else None
         end, offset = position, None
-        while end < file.size:
-            try:
-                for header in segment.headers(end, file.size):
-                    if header.position + header.size > file.size:
-                        break
-                    if limit is not None and header.last_offset >= limit:
-                        return end, offset
-                    end, offset = header.position + header.size, header.last_offset + 1
-                    if most is not None and end - position >= most:
-                        return end, offset
-                break
-            except CorruptBatchError:
-                sound = _next_sound(segment, end + 1, file.size)
-                if sound is None:
+        for window in Scanner(segment.file, position, file.size):
+            if window.bad is not None:
+                if window.end == file.size:  # no sound batch follows
                     if closed or self.options.mode == "FAILFAST":
                         return file.size, offset
                     break
-                end = sound
+                end = window.end
+                continue
+            for header in window_headers(window):
+                if header.position + header.size > file.size:
+                    break
+                if limit is not None and header.last_offset >= limit:
+                    return end, offset
+                end, offset = header.position + header.size, header.last_offset + 1
+                if most is not None and end - position >= most:
+                    return end, offset
         if end < file.size:
             self._waits(file, end, closed)
         return end, offset
@@ -199,8 +200,8 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if closed and (file.path, position) not in self.warned:
             self.warned.add((file.path, position))
             warnings.warn(
-                f"{file.path} is torn at byte {position} of {file.size}, though later segments are there: "
-                "its partition waits for the rest", RuntimeWarning, stacklevel=2)
+                printable(f"{shown(file.path)} is torn at byte {position} of {file.size}, though later segments are "
+                          "there: its partition waits for the rest"), RuntimeWarning, stacklevel=2)
 
     def _last_stable(self, segment: LogSegment, file: SegmentFile) -> int | None:
         """Return the first offset of the oldest open transaction, None where all have ended."""
@@ -255,12 +256,4 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _name(file: SegmentFile) -> str:
-    return str(file.path.rsplit("/", 1)[-1])
-
-
-def _next_sound(segment: LogSegment, position: int, end: int) -> int | None:
-    """Return the byte of the next sound batch at or behind position, None if there is none before end."""
-    for found in segment.batches(position, end, errors="keep"):
-        if not isinstance(found, BadBatch):
-            return int(found.position)
-    return None
+    return str(shown(file.path).rsplit("/", 1)[-1])

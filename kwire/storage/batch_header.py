@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -101,13 +102,32 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
                        -1 if attributes & CODEC_MASK else 1)
 
 
-def examine(file: File, position: int, size: int, view: memoryview | None = None, at: int = 0) -> Place:
+def end_of_zeros(file: File, position: int, size: int) -> int:
+    """Where the zeros from position on end, or less than a piece before that; size where they go to the end."""
+    while position < size:
+        piece = file.read(position, min(size, position + len(_ZEROS)))
+        if piece != _ZEROS[: len(piece)]:
+            return position
+        if not piece:  # they were cut off meanwhile, as a broker does that closes a preallocated file
+            return size
+        position += len(piece)
+    return size
+
+
+def examine(
+    file: File,
+    position: int,
+    size: int,
+    view: memoryview | None = None,
+    at: int = 0,
+    zeros_to: Callable[[File, int, int], int] = end_of_zeros,
+) -> Place:
     """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
     left = size - position
     head: memoryview | bytes = b"" if view is None else view[at : at + HEADER_UP_TO_MAGIC]
     if len(head) < min(HEADER_UP_TO_MAGIC, left):
         head = file.read(position, min(size, position + HEADER_UP_TO_MAGIC))
-    if bytes(head) == _ZEROS[: len(head)] and _all_zero(file, position, size):
+    if head and bytes(head) == _ZEROS[: len(head)] and zeros_to(file, position, size) == size:
         return Place("zeros", left, "zeros to the end of the file", -1)
     if len(head) < HEADER_UP_TO_MAGIC:
         return Place("torn", left, f"{left} bytes left, {HEADER_UP_TO_MAGIC} needed at least", -1)
@@ -123,15 +143,6 @@ def examine(file: File, position: int, size: int, view: memoryview | None = None
     if length + LOG_OVERHEAD > left:
         return Place("torn", left, f"{left} bytes left, {length + LOG_OVERHEAD} needed", base)
     return Place("batch", length + LOG_OVERHEAD, "", base)
-
-
-def _all_zero(file: File, position: int, size: int) -> bool:
-    while position < size:
-        piece = file.read(position, min(size, position + len(_ZEROS)))
-        if not piece or piece != _ZEROS[: len(piece)]:
-            return False
-        position += len(piece)
-    return True
 
 
 def stored_checksum(head: memoryview | bytes) -> int:

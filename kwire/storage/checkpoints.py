@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import urlsafe_b64decode
 from struct import Struct
 from typing import Any, NamedTuple
@@ -12,7 +13,8 @@ from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
 from kwire.storage.filesystem import located, open_file
 from kwire_c.crc32c import crc32c
 
-MOST_BYTES = 64 << 20  # of such a file: a snapshot of a million producers has 52 MB
+MOST_BYTES = 64 << 20  # of a snapshot: that of a million producers has 52 MB
+MOST_TEXT = 1 << 20  # of the others, which have a few lines
 _ENTRY = Struct(">qhiqiqiq")
 
 
@@ -69,13 +71,16 @@ def read_producer_snapshot(
 
 
 def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> list[LeaderEpoch]:
-    """The lines of a leader-epoch-checkpoint; none of an empty one. Raises DecodeError (.file) for another layout."""
+    """The lines of a leader-epoch-checkpoint; none of an empty one.
+
+    Raises DecodeError (.file) for another layout, LimitError for more than 1 MiB.
+    """
     lines, name = _lines(path, options)
     if not lines:
         return []
     try:
-        version, count = int(lines[0]), int(lines[1])
-        epochs = [LeaderEpoch(*map(int, line.split())) for line in lines[2:]]
+        version, count = _number(lines[0]), _number(lines[1])
+        epochs = [LeaderEpoch(*map(_number, line.split())) for line in lines[2:]]
     except (ValueError, IndexError, TypeError) as error:
         raise located(DecodeError(f"no leader epoch checkpoint: {error}"), name) from None
     if version != 0 or count != len(epochs):
@@ -84,27 +89,38 @@ def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | N
 
 
 def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> PartitionMetadata:
-    """The version and topic id of a partition.metadata. Raises DecodeError (.file) for another layout."""
+    """The version and topic id of a partition.metadata.
+
+    Raises DecodeError (.file) for another layout, LimitError for more than 1 MiB.
+    """
     lines, name = _lines(path, options)
     values = dict(line.split(": ", 1) for line in lines if ": " in line)
     try:
-        return PartitionMetadata(int(values["version"]), UUID(bytes=urlsafe_b64decode(values["topic_id"] + "==")))
+        return PartitionMetadata(_number(values["version"]), UUID(bytes=urlsafe_b64decode(values["topic_id"] + "==")))
     except (ValueError, KeyError) as error:
         raise located(DecodeError(f"no partition metadata: {error}"), name) from None
 
 
+def _number(text: str) -> int:
+    if not re.fullmatch("-?[0-9]{1,19}", text):
+        raise ValueError(f"{text[:40]!r} is no whole number")
+    return int(text)
+
+
 def _lines(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tuple[list[str], str]:
-    data, name = _content(path, options)
+    data, name = _content(path, options, MOST_TEXT)
     try:
         return data.decode().splitlines(), name
     except UnicodeDecodeError as error:
         raise located(DecodeError("not text", offset=error.start), name) from None
 
 
-def _content(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tuple[bytes, str]:
+def _content(
+    path: str | os.PathLike[str], options: dict[str, Any] | None, most: int = MOST_BYTES
+) -> tuple[bytes, str]:
     """(the bytes of a small file, its path)."""
     file = open_file(path, options).held()
     size = file.size()
-    if size > MOST_BYTES:
-        raise located(LimitError("no checkpoint is so large", limit=MOST_BYTES, needed=size), file.path)
+    if size > most:
+        raise located(LimitError("no checkpoint is so large", limit=most, needed=size), file.path)
     return file.read(0, size), file.path

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from kwire.defaults import RECORD_FIELDS
+from kwire.shared_iterator import shared, unshared
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import SegmentFile, discover, offset_in_name
 from kwire.storage.segment import LogSegment, PartitionSegments
@@ -33,15 +34,17 @@ class Partition:
     def __iter__(self) -> Iterator[LogSegment]:
         return iter(self.segments)
 
+    @shared
     def batches(self, **options: Any) -> Iterator[Any]:
         """The RecordBatches of all segments; keywords as LogSegment.batches."""
         for segment in self.segments:
-            yield from segment.batches(**options)
+            yield from unshared(segment.batches(**options))
 
+    @shared
     def read(self, *, start_offset: int | None = None, end_offset: int | None = None, **options: Any) -> Iterator[Any]:
         """The Records of the range; keywords as LogSegment.read."""
         for segment in self._selected(start_offset, end_offset):
-            yield from segment.read(start_offset=start_offset, end_offset=end_offset, **options)
+            yield from unshared(segment.read(start_offset=start_offset, end_offset=end_offset, **options))
 
     def columns(
         self,
@@ -55,6 +58,7 @@ class Partition:
         selected = self._selected(start_offset, end_offset)
         return gather_all(selected, fields, start_offset=start_offset, end_offset=end_offset, **options)
 
+    @shared
     def column_batches(
         self,
         fields: Sequence[str] = RECORD_FIELDS,
@@ -65,7 +69,8 @@ class Partition:
     ) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for segment in self._selected(start_offset, end_offset):
-            yield from segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
+            pieces = segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
+            yield from unshared(pieces)
 
     def verify(self) -> list[Finding]:
         """What is wrong in any segment or between them; empty when all is well."""
@@ -116,24 +121,27 @@ class LogDirectory:
         """All segments, in order."""
         return [segment for partition in self.partitions for segment in partition]
 
+    @shared
     def batches(self, **options: Any) -> Iterator[Any]:
         """The RecordBatches of all partitions, one after the other; keywords as LogSegment.batches."""
         for partition in self.partitions:
-            yield from partition.batches(**options)
+            yield from unshared(partition.batches(**options))
 
+    @shared
     def read(self, **options: Any) -> Iterator[Any]:
         """The Records of the range in every partition; keywords as LogSegment.read."""
         for partition in self.partitions:
-            yield from partition.read(**options)
+            yield from unshared(partition.read(**options))
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
         """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
         return gather_all(self.segments, fields, **options)
 
+    @shared
     def column_batches(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Iterator[Any]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for partition in self.partitions:
-            yield from partition.column_batches(fields, **options)
+            yield from unshared(partition.column_batches(fields, **options))
 
     def verify(self) -> list[Finding]:
         """What is wrong in any partition; empty when all is well."""

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kwire.storage.filesystem import SpooledFile, is_url, open_file, open_folder, plain
+from kwire.storage.filesystem import SpooledFile, is_url, open_file, open_folder, plain, shown
+from kwire_c.printable import printable
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside
@@ -31,6 +32,10 @@ class SegmentFile(NamedTuple):
     base_offset: int
     size: int
 
+    def __repr__(self) -> str:
+        rest = f"{self.topic!r}, {self.partition}, {self.base_offset}, {self.size}"
+        return f"SegmentFile({shown(self.path)!r}, {rest})"
+
 
 def discover(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -46,7 +51,7 @@ def discover(
     folder a single topic (partition) labels. .deleted, .cleaned, .swap and .checkpoint files are no segments, unless
     named. Raises FileNotFoundError for a path that does not exist and a glob that matches nothing.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
     found: dict[str, SegmentFile] = {}
     for item in given:
         for path in _split(plain(item), options):
@@ -109,7 +114,7 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
     elif any(sign in path for sign in "*?["):
         matches = folder.glob(path)
         if not matches:
-            raise FileNotFoundError(f"{path}: no file matches")
+            raise FileNotFoundError(f"{printable(shown(path))}: no file matches")
         for match in matches:
             if any(_DROPPED.fullmatch(part) for part in match.split("/")[-2:]):
                 continue
@@ -118,7 +123,7 @@ def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]
             elif not match.endswith(_BESIDE):
                 yield _file(match, _size(match, options))
     else:
-        raise FileNotFoundError(f"{path}: no such file or folder")
+        raise FileNotFoundError(f"{printable(shown(path))}: no such file or folder")
 
 
 def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import re
 import stat
 import tempfile
 import weakref
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kwire.errors import CorruptBatchError, DecodeError, LimitError
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Exception)
 _PIECE = 1 << 20  # bytes that a pipe is read by
-MOST_UNPACKED = 16 << 30  # bytes that a .gz may give
+MOST_UNPACKED = 16 << 30  # bytes that a .gz, or a pipe, may give
+_SECRETS = re.compile(r"(?<=://)[^/?#]*@|\?.*=.*", re.DOTALL)  # of a URL: user and password, signature
 
 
 class File(Protocol):
@@ -78,6 +82,10 @@ class _OpenFile:
     def __init__(self, path: str, file: IO[bytes]) -> None:
         self.path, self._file = path, file
 
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()  # left to itself it warns of an unclosed file
+
     def size(self) -> int:
         """Bytes of the file as it is now."""
         return os.fstat(self._file.fileno()).st_size
@@ -109,8 +117,8 @@ class _OpenFile:
 class SpooledFile:
     """What can only be read from its beginning on: a pipe, a terminal, a .gz. It goes through a temporary file.
 
-    once: it can be read once only, so the temporary file stays as long as the source; that of a .gz goes with the last
-    who reads, and is made again.
+    once: it can be read once only, by one thread, so the temporary file stays as long as the source; that of a .gz goes
+    with the last who reads, and is made again.
     """
 
     def __init__(self, path: str, once: bool) -> None:
@@ -118,6 +126,7 @@ class SpooledFile:
         self._kept: _OpenFile | None = None
         self._open: weakref.ref[_OpenFile] | None = None
         self._size: int | None = None
+        self._turns = [True]  # to read what is read once
 
     def __getstate__(self) -> Any:
         if self._kept is not None:
@@ -127,7 +136,8 @@ class SpooledFile:
     def size(self) -> int:
         """Bytes that come, unpacked; reads it all."""
         if self._size is None:
-            self._size = self.held().size()
+            self.held()
+        assert self._size is not None
         return self._size
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
@@ -139,15 +149,28 @@ class SpooledFile:
         return self.held().read(start, end)
 
     def held(self) -> File:
-        """The temporary file. Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much."""
+        """The temporary file.
+
+        Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much; ValueError for a pipe that
+        another thread reads, or that was read in part: what is left would look whole.
+        """
         spool = None if self._open is None else self._open()
         if spool is None:
+            if self.once and not vars(self).pop("_turns", None):
+                if self._kept is not None:  # since a moment
+                    return self._kept
+                raise ValueError(f"{self.path}: another thread reads it, or it was read in part")
             file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with the last who holds it)
-            with open(self.path, "rb") as stream:
+            try:
+                stream = open(self.path, "rb")  # noqa: SIM115 (closed below)
+            except OSError:
+                self._turns = [True]
+                raise
+            with stream:
                 _copy(stream, file, self.path)
             file.flush()
             spool = _OpenFile(self.path, file)
-            self._open = weakref.ref(spool)
+            self._open, self._size = weakref.ref(spool), spool.size()
             self._kept = spool if self.once else None
         return spool
 
@@ -163,8 +186,9 @@ def _copy(stream: IO[bytes], file: IO[bytes], path: str) -> None:
     try:
         while piece := plain.read(_PIECE):
             file.write(piece)
-            if head == b"\x1f\x8b" and file.tell() > MOST_UNPACKED:
-                raise located(LimitError("the gzip stream gives too much", limit=MOST_UNPACKED), path)
+            if file.tell() > MOST_UNPACKED:
+                what = "gzip stream" if head == b"\x1f\x8b" else "pipe"
+                raise located(LimitError(f"the {what} gives too much", limit=MOST_UNPACKED), path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         reason = f"the gzip stream is damaged: {' '.join(str(error).split())}"
         raise located(DecodeError(reason, offset=file.tell()), path) from None
@@ -203,9 +227,10 @@ class RemoteFile:
 
     def size(self) -> int:
         """Bytes of the object as it is now."""
-        store, path = self._store()
-        store.invalidate_cache(store._parent(path))
-        return int(store.info(path)["size"])
+        with _telling(self.path):
+            store, path = self._store()
+            store.invalidate_cache(store._parent(path))
+            return int(store.info(path)["size"])
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end), fetched. Raises CorruptBatchError (.file) where the object has become shorter."""
@@ -219,8 +244,9 @@ class RemoteFile:
         """Bytes [start, end), fetched; cut at the object's end."""
         if end <= start:
             return b""
-        store, path = self._store()
-        return bytes(store.cat_file(path, start=start, end=end))
+        with _telling(self.path):
+            store, path = self._store()
+            return bytes(store.cat_file(path, start=start, end=end))
 
     def held(self) -> File:
         """Itself: a store's object is replaced, not changed."""
@@ -228,11 +254,30 @@ class RemoteFile:
 
 
 def located(error: E, path: str) -> E:
-    """The error, its text now naming the file first; .file is the path."""
+    """The error, its text now naming the file first; .file is the path, without what is secret in a URL."""
     if getattr(error, "file", None) is None:
-        error.file = path  # type: ignore[attr-defined]
-        error.args = (f"{printable(path)}: {error.args[0] if error.args else error}", *error.args[1:])
+        error.file = shown(path)  # type: ignore[attr-defined]
+        error.args = (f"{printable(shown(path))}: {error.args[0] if error.args else error}", *error.args[1:])
     return error
+
+
+def shown(path: str) -> str:
+    """A path as it may be told: a URL without user, password and query (a signature)."""
+    return _SECRETS.sub("", path) if is_url(path) else path
+
+
+@contextmanager
+def _telling(path: str) -> Iterator[None]:
+    """What a store says of a URL, without what is secret in it."""
+    secrets = [found for found in _SECRETS.findall(path) if found]
+    try:
+        yield
+    except Exception as error:
+        if not any(secret.strip("@?") in f"{error} {error!r}" for secret in secrets):
+            raise
+        if isinstance(error, FileNotFoundError):
+            raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
+        raise OSError(f"{shown(path)}: the store cannot read it: {type(error).__name__}") from None
 
 
 def is_url(path: str) -> bool:
@@ -242,7 +287,7 @@ def is_url(path: str) -> bool:
 
 def plain(path: str | os.PathLike[str]) -> str:
     """Path as text; file:// and local:// URLs as the local paths they are, - as standard input."""
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     if text == "-":
         return "/dev/stdin"
     for scheme in ("file://", "local://"):
@@ -256,8 +301,9 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
-        raise ImportError(f"{path}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
-    store, inner = url_to_fs(path, **(options or {}))
+        raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
+    with _telling(path):
+        store, inner = url_to_fs(path, **(options or {}))
     return store, inner
 
 
@@ -304,12 +350,16 @@ class LocalFolder:
     """Folders of the local file system."""
 
     def entries(self, path: str) -> list[tuple[str, bool, int]]:
-        """(full path, is a folder, bytes), sorted by name; files that vanish meanwhile are left out."""
+        """(full path, is a folder, bytes), sorted by name.
+
+        Files that vanish meanwhile are left out, as are pipes and devices: they are read only where a user names them.
+        """
         found = []
         with os.scandir(path) as items:
             for item in items:
                 try:
-                    found.append((item.path, item.is_dir(), 0 if item.is_dir() else item.stat().st_size))
+                    if item.is_dir() or item.is_file():
+                        found.append((item.path, item.is_dir(), 0 if item.is_dir() else item.stat().st_size))
                 except FileNotFoundError:
                     continue
         return sorted(found)
@@ -319,8 +369,9 @@ class LocalFolder:
         return "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else None
 
     def glob(self, pattern: str) -> list[str]:
-        """Matches of a shell pattern, ** included."""
-        return sorted(glob.glob(pattern, recursive=True))
+        """Matches of a shell pattern, ** included: files and folders."""
+        found = glob.glob(pattern, recursive=True)
+        return sorted(name for name in found if os.path.isfile(name) or os.path.isdir(name))
 
 
 class RemoteFolder:
@@ -340,8 +391,9 @@ class RemoteFolder:
     def entries(self, path: str) -> list[tuple[str, bool, int]]:
         """(URL, is a folder, bytes), sorted by name."""
         inner = self._inner(path)
-        self._store.invalidate_cache(inner)
-        listed = self._store.ls(inner, detail=True)
+        with _telling(path):
+            self._store.invalidate_cache(inner)
+            listed = self._store.ls(inner, detail=True)
         return sorted(
             (f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
              int(item.get("size") or 0))
@@ -352,14 +404,16 @@ class RemoteFolder:
     def kind(self, path: str) -> str | None:
         """"file", "folder" or None."""
         inner = self._inner(path)
-        self._store.invalidate_cache(inner)
-        if self._store.isdir(inner):
-            return "folder"
-        return "file" if self._store.exists(inner) else None
+        with _telling(path):
+            self._store.invalidate_cache(inner)
+            if self._store.isdir(inner):
+                return "folder"
+            return "file" if self._store.exists(inner) else None
 
     def glob(self, pattern: str) -> list[str]:
         """Matches of fsspec's own glob."""
-        return sorted(self._url(name) for name in self._store.glob(self._inner(pattern)))
+        with _telling(pattern):
+            return sorted(self._url(name) for name in self._store.glob(self._inner(pattern)))
 
 
 def open_folder(path: str, options: dict[str, Any] | None = None) -> Folder:

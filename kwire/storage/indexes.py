@@ -84,6 +84,7 @@ class OffsetIndex:
     def points_right(self, file: File, entry: tuple[int, int], size: int) -> bool:
         """Does the entry point to a sound batch (header, CRC) that does not begin behind the entry's offset?"""
         offset, position = entry
+        file = file.held()
         return (
             self.damage is None
             and position < size
@@ -122,7 +123,7 @@ class TransactionIndex:
     def __init__(self, data: bytes) -> None:
         self.damage = _wrong_size(data, 34)
         usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % 34
-        self.entries = [AbortedTransaction(*entry) for entry in iter_unpack(">hqqqq", memoryview(data)[:usable])]
+        self.entries = [AbortedTransaction(*entry) for entry in iter_unpack(">hqqqq", data[:usable])]
         last = -1
         for entry in self.entries:
             if entry.version != 0 or not 0 <= entry.first_offset <= entry.last_offset or entry.producer_id < 0:
@@ -151,7 +152,7 @@ def _columns(data: bytes, layout: str, kinds: str) -> tuple[array[int], array[in
     usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % pair.size
     filled = -(-len(data[:usable].rstrip(b"\0")) // pair.size)
     first, second = array(kinds[0]), array(kinds[1])
-    for one, other in pair.iter_unpack(memoryview(data)[: filled * pair.size]):
+    for one, other in pair.iter_unpack(data[: filled * pair.size]):
         first.append(one)
         second.append(other)
     return first, second, usable // pair.size - filled

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from kwire.output import new_file
+from kwire_c.printable import storable
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -30,8 +31,10 @@ def write_parquet(
     headers. rows: of a row group (fewer where 64 MiB are reached before); compression: Parquet's codec;
     wanted: range keywords, committed and control as LogSegment.column_batches. progress takes bytes done. The file
     appears under its name when it is whole; force: also where another has that name ("-" is standard output). Raises
-    FileExistsError, OSError; ImportError that names the extra where pyarrow is missing.
+    ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra where pyarrow is missing.
     """
+    if rows < 1:
+        raise ValueError(f"rows is {rows}: at least 1 is needed")
     try:
         import pyarrow as pa
         from pyarrow import compute, parquet
@@ -60,12 +63,16 @@ def write_parquet(
         kinds = pa.DictionaryArray.from_arrays(
             compute.add(batch["timestamp_type"], pa.scalar(1, pa.int8())), names)
         topic = pa.DictionaryArray.from_arrays(
-            pa.repeat(pa.scalar(None if segment.topic is None else 0, pa.int32()), count), [segment.topic or ""])
+            pa.repeat(pa.scalar(None if segment.topic is None else 0, pa.int32()), count),
+            [storable(segment.topic or "")])
         partition = pa.repeat(pa.scalar(segment.partition, pa.int32()), count)
         rest = [batch[name].cast(schema.field(name).type) for name in ("key", "value", "headers")]
         return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
 
     inputs = [path for segment in segments for path in segment.files]
+    if wanted.get("committed"):  # the ends of transactions stand in other segments
+        logs = {id(segment.log): segment.log for segment in segments}
+        inputs += [path for log in logs.values() for segment in log.segments for path in segment.files]
     with new_file(output, inputs=inputs, force=force) as file:
         counted = _Counted(file)
         with parquet.ParquetWriter(counted, schema, compression=compression) as writer:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.errors import CorruptBatchError, DecodeError
+from kwire.shared_iterator import shared
 from kwire.storage.batch_header import (
     BatchHeader,
     Place,
     base_offset_at,
     checksum_holds,
+    end_of_zeros,
     examine,
     parse_header,
     stored_checksum,
@@ -34,8 +36,8 @@ WINDOW_BYTES = 5 << 18
 KEPT_BYTES = 32 << 20  # where they are kept as they are: in few pieces, for which there are huge pages
 OBJECT_BYTES = 1 << 18  # for records as objects: one record that a user keeps keeps so much
 _REGION_BYTES = 1 << 20  # of a bad region, that much is shown
-_SEARCH_BYTES = 8 << 20
-_TRIAL = 1 << 16  # what looking at one place costs, in bytes of checksum
+_SEARCH_BYTES = 64 << 10, 8 << 20  # that are looked through at a time: at first, at most
+_TRIAL = 1 << 14  # what looking at one place in vain costs, in bytes of checksum
 
 
 class Window(NamedTuple):
@@ -54,6 +56,7 @@ class Window(NamedTuple):
 
 def is_sound(file: File, position: int, size: int) -> bool:
     """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
+    file = file.held()
     place = examine(file, position, size)
     if place.kind != "batch" or not _holds_at(file, position, place.size):
         return False
@@ -105,6 +108,7 @@ class Scanner:
         self._size = self._file.size()
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
+        self._resync = _Resync(self._file, start, self._size)
         self._view, self._begin = memoryview(b""), start  # a piece of the file and its first byte
 
     def _load(self, at: int, room: int) -> None:
@@ -159,7 +163,10 @@ class Scanner:
             return
         torn = place.kind == "torn"
         # a torn batch is one only where no batch follows in the whole file, behind a cut too
-        following = resync(self._file, at + 1, None if torn else self._end) if self._search or torn else None
+        following = None
+        if self._search or torn:
+            view = self._view[at + 1 - self._begin :] if at >= self._begin else None
+            following = self._resync.next(at + 1, self._size if torn else self._end, view)
         if torn and following is None:
             self.tail = (at, self._size - at)
             return
@@ -168,41 +175,71 @@ class Scanner:
         yield Window(at, self._at, self._file.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
 
 
+class _Resync:
+    """The search for the next sound batch, again and again in one file; all of it together has one budget."""
+
+    def __init__(self, file: File, start: int, size: int) -> None:
+        self._file, self._size = file, size
+        # bytes that may be looked at in vain, so that crafted input cannot make this crawl
+        self._budget = 64 * (size - start) + (256 << 20)
+        self._zeros = (0, 0)  # where bytes are zeros that do not go to the end
+
+    def _zeros_to(self, file: File, position: int, size: int) -> int:
+        first, behind = self._zeros
+        if not first <= position < behind:
+            behind = end_of_zeros(file, position, size)
+            self._budget -= behind - position
+            if behind == size:
+                return size
+            self._zeros = (position, behind)
+        return behind
+
+    def next(self, position: int, end: int, view: memoryview | None = None) -> int | None:
+        """The byte of the next sound batch in [position, end); view: bytes from position on that are there."""
+        file, size = self._file, self._size
+        span, most = _SEARCH_BYTES
+        while position < end:
+            if view is None or len(view) < HEADER_UP_TO_MAGIC:
+                view = file.view(position, min(size, position + span))
+                span = min(2 * span, most)
+            at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
+            while (at := find_header(view, at + 1, stop, size - position)) >= 0:
+                here = position + at
+                place = examine(file, here, size, view, at, self._zeros_to)
+                if place.kind != "batch":
+                    continue
+                behind = here + place.size
+                followed = behind == size or (
+                    examine(file, behind, size, view, at + place.size, self._zeros_to).kind != "bad")
+                cost = _TRIAL + (place.size if followed else 0)
+                if cost > self._budget:
+                    return None
+                if followed and _holds_at(file, here, place.size):
+                    return here
+                self._budget -= cost
+            if position + len(view) >= size:
+                return None
+            position += max(1, len(view) - HEADER_UP_TO_MAGIC + 1)
+            view = None
+        return None
+
+
 def resync(file: File, position: int, end: int | None = None) -> int | None:
     """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
+    if position < 0:
+        raise located(DecodeError(f"invalid file position {position}", offset=position), file.path)
     file = file.held()
     size = file.size()
-    end = size if end is None else min(end, size)
-    budget = 64 * (size - position) + (256 << 20)  # bytes of checksums, so that crafted input cannot make this crawl
-    while position < end:
-        view = file.view(position, min(size, position + _SEARCH_BYTES))
-        at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
-        while (at := find_header(view, at + 1, stop, size - position)) >= 0:
-            here = position + at
-            place = examine(file, here, size, view, at)
-            if place.kind != "batch":
-                continue
-            behind = here + place.size
-            followed = behind == size or examine(file, behind, size, view, at + place.size).kind != "bad"
-            budget -= _TRIAL + (place.size if followed else 0)
-            if budget < 0:
-                return None
-            if not followed:
-                continue
-            if _holds_at(file, here, place.size):
-                return here
-        if position + len(view) >= size:
-            return None
-        position += len(view) - HEADER_UP_TO_MAGIC + 1
-    return None
+    return _Resync(file, position, size).next(position, size if end is None else min(end, size))
 
 
+@shared
 def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
     """The headers of the batches that begin in bytes [start, end) of the file; start must be a batch boundary.
 
     Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) where bytes are no batches.
     """
-    for window in Scanner(file, start, end):
+    for window in Scanner(file, start, end, search=False):
         if window.bad is not None:
             raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), file.path)
         yield from window_headers(window)

@@ -4,23 +4,52 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
+from kwire.shared_iterator import shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
-from kwire.storage.filesystem import is_url, located, open_file, plain
+from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
-from kwire.storage.transactions import AbortedByIndex, FirstMarkers, LaterMarkers, Transactions, find_transactions
+from kwire.storage.transactions import (
+    AbortedByIndex,
+    FirstMarkers,
+    LaterMarkers,
+    Transactions,
+    find_transactions,
+    listed_aborted,
+)
 
 if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """An attribute that a method makes at first use; threads that come together all get the first one's.
+
+    functools.cached_property of Python 3.11 holds a lock meanwhile, of all objects together: in a child of fork nobody
+    gives it back.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make, self.__doc__ = make, make.__doc__
+
+    def __get__(self, owner: object, kind: type) -> T:
+        """Asked where the object has no attribute of the name yet."""
+        made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))
+        return made
+
+    if TYPE_CHECKING:  # at run time it has none: what is set stands in the object
+
+        def __set__(self, owner: object, value: T) -> None: ...
 
 
 class PartitionSegments:
@@ -29,16 +58,15 @@ class PartitionSegments:
     def __init__(self, segments: list[LogSegment]) -> None:
         self.segments = segments
 
-    @cached_property
+    @once
     def markers(self) -> LaterMarkers:
         """Where the first marker of a producer behind a segment stands."""
         return LaterMarkers(self.segments)
 
-    @cached_property
+    @once
     def aborted(self) -> AbortedByIndex:
-        """What the .txnindex files say that are not damaged."""
-        found = (segment.transaction_index for segment in self.segments)
-        return AbortedByIndex(entry for index in found if index and not index.damage for entry in index.entries)
+        """What the .txnindex files say that are not damaged. Raises LimitError where they say too much."""
+        return AbortedByIndex(listed_aborted(self.segments))
 
 
 class LogSegment:
@@ -60,7 +88,10 @@ class LogSegment:
         self.path = plain(path)
         self.options = options
         self.file = open_file(self.path, options)
-        self.file.size()
+        if isinstance(self.file, SpooledFile) and not self.file.once:
+            os.stat(self.path)  # a .gz is unpacked when it is read
+        else:
+            self.file.size()
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
@@ -68,7 +99,7 @@ class LogSegment:
         self._number = 0
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.path!r})"
+        return f"{type(self).__name__}({shown(self.path)!r})"
 
     @property
     def files(self) -> list[str]:
@@ -88,7 +119,7 @@ class LogSegment:
         offset = offset_in_name(self.path)
         return None if offset < 0 else offset
 
-    @cached_property
+    @once
     def base_offset(self) -> int:
         """The offset that the file's name tells, else that of the first batch (0 where there is none)."""
         named = offset_in_name(self.path)
@@ -100,10 +131,10 @@ class LogSegment:
     @property
     def later(self) -> list[LogSegment]:
         """The segments of the same partition behind this one, in order."""
-        return self._log.segments[self._number + 1 :]
+        return self.log.segments[self._number + 1 :]
 
-    @cached_property
-    def _log(self) -> PartitionSegments:
+    @once
+    def log(self) -> PartitionSegments:
         """The partition from this segment on, unless a Partition has said what it is: see join."""
         return PartitionSegments([self, *(
             type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
@@ -112,7 +143,7 @@ class LogSegment:
 
     def join(self, log: PartitionSegments, number: int) -> None:
         """Be the segment of that number in a partition."""
-        self._log, self._number = log, number
+        self.log, self._number = log, number
 
     @property
     def tail(self) -> tuple[int, int] | None:
@@ -130,24 +161,27 @@ class LogSegment:
 
     def _beside(self, kind: str) -> bytes | None:
         try:
-            file = open_file(beside(self.path, kind), self.options).held()
+            file = open_file(beside(self.path, kind), self.options)
+            if isinstance(file, SpooledFile):  # a pipe, which nobody named: it may have no end
+                return None
+            file = file.held()
             return file.read(0, min(file.size(), indexes.MOST_BYTES + 1))
         except FileNotFoundError:
             return None
 
-    @cached_property
+    @once
     def index(self) -> indexes.OffsetIndex | None:
         """The .index beside the segment, None if missing."""
         data = self._beside(".index")
         return None if data is None else indexes.OffsetIndex(data, self.base_offset)
 
-    @cached_property
+    @once
     def time_index(self) -> indexes.TimeIndex | None:
         """The .timeindex beside the segment, None if missing."""
         data = self._beside(".timeindex")
         return None if data is None else indexes.TimeIndex(data, self.base_offset)
 
-    @cached_property
+    @once
     def transaction_index(self) -> indexes.TransactionIndex | None:
         """The .txnindex beside the segment, None if missing."""
         data = self._beside(".txnindex")
@@ -193,9 +227,10 @@ class LogSegment:
         entry = index.before(timestamp) if index and index.damage is None else None
         if entry is None:
             return 0
-        for header in scanner.headers(self.file, self._near(entry[1])):
-            if header.last_offset >= entry[1]:
-                return header.position if header.max_timestamp == entry[0] else 0
+        for window in scanner.Scanner(self.file, self._near(entry[1])):
+            for header in scanner.window_headers(window) if window.bad is None else ():
+                if header.last_offset >= entry[1]:
+                    return header.position if header.max_timestamp == entry[0] else 0
         return 0
 
     def start_of(self, bounds: Bounds) -> int:
@@ -209,11 +244,11 @@ class LogSegment:
 
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
-        log, number = self._log, self._number
+        log, number = self.log, self._number
         return find_transactions(
             self.file, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
 
-    @cached_property
+    @once
     def first_markers(self) -> FirstMarkers:
         """The first transaction marker of each producer in this segment, as far as it was needed."""
         return FirstMarkers(self.file)
@@ -238,6 +273,7 @@ class LogSegment:
             strict_tail=strict_tail,
         )
 
+    @shared
     def read(
         self,
         *,

@@ -9,6 +9,7 @@ from kwire.codec.record_columns import gather_columns
 from kwire.codec.records import BadBatch, read_batches
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
+from kwire.shared_iterator import SharedIterator
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
@@ -42,7 +43,7 @@ class SegmentBatches:
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
         self._scanner = Scanner(segment.file, start, end, search=self._keep, read_bytes=OBJECT_BYTES)
-        self._batches = self._read()
+        self._batches = SharedIterator(self._read())
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -91,12 +92,29 @@ def bad_region(window: Window) -> CorruptBatchError:
     return CorruptBatchError(reason, position=window.position, offset=window.offset)
 
 
-class ColumnBatches:
-    """RecordColumns of a range of a segment in order, piece by piece.
+class ColumnBatches(SharedIterator[Any]):
+    """RecordColumns of a range of a segment in order, piece by piece; keywords as _Range has them.
 
-    A piece is about `rows` rows, at most 16 MiB of the file, and ends with the batch with which more than 16 MiB were
-    decompressed. committed: transactions says what is left out (None: they are looked up first).
+    Threads may share it. A piece is about `rows` rows, at most 16 MiB of the file, and ends with the batch with which
+    more than 16 MiB were decompressed. committed: transactions says what is left out (None: they are looked up first).
     """
+
+    def __init__(self, segment: LogSegment, fields: Sequence[str], bounds: Bounds, **options: Any) -> None:
+        self._range = _Range(segment, fields, bounds, **options)
+        super().__init__(self._range.read())
+
+    def find_tail(self) -> tuple[int, int] | None:
+        """(position, bytes left) of a partial last batch, or None; goes on from where the reading stopped."""
+        scanner = self._range.scanner
+        if scanner is None:
+            return None
+        for _ in scanner:
+            pass
+        return scanner.tail
+
+
+class _Range:
+    """What ColumnBatches read. It does not know them, so that they end, and close the file, where nobody has them."""
 
     def __init__(
         self,
@@ -119,24 +137,10 @@ class ColumnBatches:
         self._committed, self._transactions = committed, transactions
         self._errors, self._strict_tail, self._options = errors, strict_tail, options
         self._progress = progress
-        self._scanner: Scanner | None = None
-        self._pieces = self._read()
+        self.scanner: Scanner | None = None
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._pieces)
-
-    def find_tail(self) -> tuple[int, int] | None:
-        """(position, bytes left) of a partial last batch, or None; goes on from where the reading stopped."""
-        if self._scanner is None:
-            return None
-        for _ in self._scanner:
-            pass
-        return self._scanner.tail
-
-    def _read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[Any]:
+        """The pieces."""
         segment, end = self._segment, self._end
         start = self._start or segment.start_of(self._bounds)
         hidden = self._transactions
@@ -156,7 +160,7 @@ class ColumnBatches:
         scanner = Scanner(
             segment.file, start, self._end, window_bytes=_PIECE_BYTES, rows=self._rows, search=keep
         )
-        self._scanner = scanner
+        self.scanner = scanner
         for window in scanner:
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end

@@ -28,6 +28,7 @@ def split(file: File, partition_bytes: int, index: OffsetIndex | None = None) ->
     """
     if partition_bytes < 1:
         raise ValueError(f"partition_bytes is {partition_bytes}: at least 1 is needed")
+    file = file.held()
     size = file.size()
     if not size:
         return []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
+from kwire.storage.filesystem import shown
 from kwire.storage.segment_reader import SegmentBatches
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
 
 def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
     """Statistics of one segment; damaged batches are counted and left out. progress: takes bytes done since last."""
-    stats = SegmentStats(segment.path, segment.topic, segment.partition, size=segment.size)
+    stats = SegmentStats(shown(segment.path), segment.topic, segment.partition, size=segment.size)
     batches = SegmentBatches(segment, errors="keep")
     for batch in batches:
         bad = isinstance(batch, BadBatch)

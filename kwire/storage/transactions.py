@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kwire.errors import LimitError
@@ -17,10 +18,10 @@ from kwire_c.record_batch import BATCH_FORMAT, CONTROL_FLAG, LOG_OVERHEAD, RECOR
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
-    from kwire.storage.indexes import AbortedTransaction
+    from kwire.storage.indexes import AbortedTransaction, TransactionIndex
     from kwire.storage.scanner import Window
 
-MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment: some 300 MiB of memory
+MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment, in one partition: some 300 MiB of memory
 _ABORT, _COMMIT = 0, 1
 _fields = Struct(BATCH_FORMAT).unpack_from
 
@@ -52,24 +53,27 @@ class FirstMarkers:
 
     def __init__(self, file: File) -> None:
         self._found: dict[int, tuple[int, int]] = {}
+        self.in_order: list[tuple[int, tuple[int, int]]] = []  # what was found: producer, marker; some perhaps twice
         self._at: int | None = 0  # what stands in front of it was read; None: all was
         self._file = file
 
     def of(self, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker, None if there is none."""
-        if producer not in self._found and self._at is not None:
-            self._read_to(producer)
+        at = self._at
+        if producer not in self._found and at is not None:
+            self._read_to(producer, at)
         return self._found.get(producer)
 
-    def _read_to(self, producer: int) -> None:
-        assert self._at is not None
-        for window in Scanner(self._file, self._at):
+    def _read_to(self, producer: int, start: int) -> None:
+        """Read on from a byte; other threads may do the same, and go as far or farther."""
+        for window in Scanner(self._file, start):
             for at, end, base, attributes, one in _marked(window):
                 if attributes & CONTROL_FLAG and one not in self._found:
                     kind = marker_type(window.data[at:end])
                     if kind in (_ABORT, _COMMIT):
                         self._found[one] = (base, kind)
-            _bounded(self._found, self._file)
+                        self.in_order.append((one, (base, kind)))
+            _bounded(len(self._found), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
             self._at = window.end
             if producer in self._found:
                 return
@@ -87,31 +91,79 @@ class HasMarkers(Protocol):
 class LaterMarkers:
     """The segments of a partition in order, asked for the first marker of a producer behind one of them.
 
-    What was found answers for every segment from the asking one up to where it stands, so that a partition is gone
-    through once, however many of its segments ask.
+    The markers of all segments from the first that was asked behind are noted by producer, as far as it was needed, so
+    that a partition is gone through once, however many segments and producers ask.
     """
 
     def __init__(self, segments: Sequence[HasMarkers]) -> None:
         self._segments = segments
-        # producer -> asked behind, stands in, marker
-        self._last: dict[int, tuple[int, int, tuple[int, int] | None]] = {}
+        self._turn = Lock()  # nobody waits for it: a child of fork may have it held for ever
+        self._begin(0)
+
+    def _begin(self, number: int) -> None:
+        """Have noted nothing, and go on at that segment."""
+        self._first, self._next, self._taken = number, number, 0  # noted from, to; markers of the next one
+        self._noted: dict[int, list[tuple[int, tuple[int, int]]]] = {}  # producer -> segments, markers
 
     def behind(self, number: int, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker in the segments behind that number, None if there is none."""
-        asked, found, marker = self._last.get(producer, (-1, -1, None))
-        if not asked <= number < found:
-            found, marker = len(self._segments), None
-            for later in range(number + 1, len(self._segments)):
-                marker = self._segments[later].first_markers.of(producer)
-                if marker is not None:
-                    found = later
-                    break
-            self._last[producer] = number, found, marker
-        return marker
+        if not self._turn.acquire(blocking=False):  # another thread is at what is noted
+            found = (segment.first_markers.of(producer) for segment in self._segments[number + 1 :])
+            return next(filter(None, found), None)
+        whole = False
+        try:
+            marker = self._noted_behind(number, producer)
+            whole = True
+            return marker
+        finally:
+            if not whole:
+                self._begin(0)
+            self._turn.release()
+
+    def _noted_behind(self, number: int, producer: int) -> tuple[int, int] | None:
+        if not self._first <= number + 1 <= self._next:
+            self._begin(number + 1)
+        noted = self._noted.get(producer, [])
+        at = bisect_right(noted, number, key=lambda one: one[0])
+        if at < len(noted):
+            return noted[at][1]
+        while self._next < len(self._segments):
+            markers = self._segments[self._next].first_markers
+            found = markers.of(producer)
+            for other, marker in markers.in_order[self._taken :]:
+                self._taken += 1
+                places = self._noted.setdefault(other, [])
+                if not places or places[-1][0] < self._next:
+                    places.append((self._next, marker))
+            if found is not None:
+                return found
+            self._next, self._taken = self._next + 1, 0
+        return None
+
+
+class HasIndex(Protocol):
+    """A segment."""
+
+    file: File
+
+    @property
+    def transaction_index(self) -> TransactionIndex | None:
+        """Its .txnindex, None if missing."""
+
+
+def listed_aborted(segments: Iterable[HasIndex]) -> Iterator[AbortedTransaction]:
+    """The entries of all .txnindex files of a partition but damaged ones. Raises LimitError for over MOST_ABORTED."""
+    count = 0
+    for segment in segments:
+        index = segment.transaction_index
+        if index and not index.damage:
+            count += len(index.entries)
+            _bounded(count, segment.file, "aborted transactions in one partition", MOST_ABORTED)
+            yield from index.entries
 
 
 class AbortedByIndex:
-    """The entries of .txnindex files, found by producer and offsets."""
+    """The entries of .txnindex files, found by producer and offset."""
 
     def __init__(self, entries: Iterable[AbortedTransaction]) -> None:
         ranges: dict[int, list[tuple[int, int]]] = {}
@@ -122,13 +174,11 @@ class AbortedByIndex:
     def __contains__(self, producer: int) -> bool:
         return producer in self._ranges
 
-    def of(self, producer: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """(first offset, offset of the abort marker) of the producer's transactions that touch [first, last]."""
+    def at(self, producer: int, offset: int) -> tuple[int, int] | None:
+        """(first offset, offset of the abort marker) of the producer's transaction around that offset, or None."""
         found = self._ranges.get(producer, ())
-        at = bisect_left(found, first, key=lambda one: one[1])
-        while at < len(found) and found[at][0] <= last:
-            yield found[at]
-            at += 1
+        at = bisect_right(found, offset, key=lambda one: one[0]) - 1
+        return found[at] if at >= 0 and offset <= found[at][1] else None
 
 
 def find_transactions(
@@ -142,14 +192,17 @@ def find_transactions(
 
     Looks for their markers behind end too, and then in the later segments of the partition: later gives the first
     marker (offset, type) of a producer in them. listed: what their .txnindex files and that of the file say; an entry
-    counts unless the markers in the data contradict it. Raises LimitError where more than MOST_PRODUCERS are there.
+    counts unless the markers in the data contradict it. Raises LimitError where more than MOST_PRODUCERS, or
+    MOST_ABORTED, are there.
     """
+    file = file.held()
     size = file.size()
     end = size if end is None else end
     pending: dict[int, int] = {}  # producer -> first offset seen of its running transaction
     aborted: list[tuple[int, int, int]] = []
     markers: dict[int, array[int]] = {}  # of producers that are listed: twice the offset, and one for a commit
-    touched: dict[int, tuple[int, int]] = {}  # producer -> its first and last transactional batch in the range
+    touched: dict[int, tuple[int, int]] = {}  # producer -> the entry around its last batch in the range, if any
+    around: set[tuple[int, int, int]] = set()  # the entries around batches
 
     def settle(producer: int, offset: int, kind: int) -> None:
         if producer in listed and offset >= 0:
@@ -166,33 +219,35 @@ def find_transactions(
                     settle(producer, base, kind)
             else:
                 pending.setdefault(producer, base)
-                touched[producer] = (touched.get(producer, (base, base))[0], base)
-        _bounded(touched, file)
-        _bounded(aborted, file, MOST_ABORTED)
+                first, last = touched.setdefault(producer, (0, -1))
+                if not first <= base <= last and (entry := listed.at(producer, base)):
+                    touched[producer] = entry
+                    around.add((producer, *entry))
+        _bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
+        _bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
     if pending and end < size:
         _settle_behind(Scanner(file, end), pending, settle)
     for producer in list(pending):
         marker = later(producer)
         if marker is not None:
             settle(producer, *marker)
-    for producer, (low, high) in touched.items():
-        if producer not in listed:
-            continue
-        seen = sorted(markers.get(producer, ()))
-        for first, last in listed.of(producer, low, high):
-            at = bisect_left(seen, first << 1)  # a marker inside contradicts, and a commit at its end
-            inside = at < len(seen) and seen[at] < last << 1
-            at = bisect_left(seen, last << 1 | 1, at)
-            if not inside and not (at < len(seen) and seen[at] == last << 1 | 1):
-                aborted.append((producer, first, last))
-    return Transactions(_merged(aborted), sorted(pending.items()))
+    seen = {producer: sorted(found) for producer, found in markers.items()}
+    for producer, first, last in around:
+        mine = seen.get(producer, ())
+        at = bisect_left(mine, first << 1)  # a marker inside contradicts, and a commit at its end
+        inside = at < len(mine) and mine[at] < last << 1
+        at = bisect_left(mine, last << 1 | 1, at)
+        if not inside and not (at < len(mine) and mine[at] == last << 1 | 1):
+            aborted.append((producer, first, last))
+    merged = _merged(aborted)
+    _bounded(len(merged), file, "aborted transactions in one segment", MOST_ABORTED)
+    return Transactions(merged, sorted(pending.items()))
 
 
-def _bounded(known: Sized, file: File, most: int = MOST_PRODUCERS) -> None:
+def _bounded(count: int, file: File, what: str, most: int) -> None:
     """Refuses more producers, or aborted transactions, than memory is for."""
-    if len(known) > most:
-        what = "producers with transactions" if most == MOST_PRODUCERS else "aborted transactions"
-        raise located(LimitError(f"too many {what} in one segment", limit=most, needed=len(known)), file.path)
+    if count > most:
+        raise located(LimitError(f"too many {what}", limit=most, needed=count), file.path)
 
 
 def _settle_behind(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.discovery import beside
+from kwire.storage.filesystem import shown
 from kwire.storage.segment_reader import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
 from kwire_c.printable import printable
@@ -23,9 +24,9 @@ MOST_FINDINGS = 10_000  # of one segment, one by one
 class Finding(NamedTuple):
     """One thing that is wrong.
 
-    path: the file; position: byte in it (-1 where none fits); offset: Kafka offset (-1 where none fits);
-    kind: "batch" (checksum, damage), "offsets", "timestamps", "tail", "index", "timeindex", "txnindex", "epochs" or
-    "segments".
+    path: the file, without what is secret in a URL; position: byte in it (-1 where none fits); offset: Kafka offset
+    (-1 where none fits); kind: "batch" (checksum, damage), "offsets", "timestamps", "tail", "index", "timeindex",
+    "txnindex", "epochs" or "segments".
     """
 
     path: str
@@ -48,6 +49,7 @@ class Findings(list[Finding]):
 
     def add(self, finding: Finding) -> None:
         """Tell a finding, or count it."""
+        finding = finding._replace(path=shown(finding.path))
         if len(self) < MOST_FINDINGS:
             self.append(finding)
         else:
@@ -85,7 +87,7 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
     for check in checks:
         check.end()
     if found.more:
-        found.append(Finding(segment.path, -1, -1, "batch", f"{found.more} more findings, which are not told"))
+        found.append(Finding(shown(segment.path), -1, -1, "batch", f"{found.more} more findings, which are not told"))
     return found
 
 
@@ -101,8 +103,8 @@ def verify_partition(
         try:
             for header in segment.headers():
                 if last < 0 and previous is not None and header.magic == 2 and header.base_offset <= previous[1]:
-                    message = f"begins at {header.base_offset}, {previous[0].path} reaches {previous[1]}"
-                    found.append(Finding(segment.path, 0, header.base_offset, "segments", message))
+                    message = f"begins at {header.base_offset}, {shown(previous[0].path)} reaches {previous[1]}"
+                    found.append(Finding(shown(segment.path), 0, header.base_offset, "segments", message))
                 last = max(last, header.last_offset)
         except KwireError:
             pass  # found above

@@ -17,7 +17,9 @@ static inline kw_fill_status find(const kw_arrow_bytes *column, int64_t at, cons
         *size = view[0];
         *data = (const uint8_t *)column->spans + 16 * at + 4;
         if (view[0] <= 12) return KW_FILL_OK;
-        if (view[2] < 0 || view[2] >= column->n_buffers || view[3] < 0) return KW_FILL_BAD_SPAN;
+        if (view[2] < 0 || view[2] >= column->n_buffers || view[3] < 0 || column->sizes == NULL ||
+            (int64_t)view[3] + view[0] > column->sizes[view[2]])
+            return KW_FILL_BAD_SPAN;
         *data = column->buffers[view[2]] + view[3];
         return KW_FILL_OK;
     }

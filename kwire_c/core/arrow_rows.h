@@ -19,6 +19,7 @@ typedef struct {
     const void *spans;    /* offsets or views */
     const uint8_t *data;
     const uint8_t *const *buffers; /* of views */
+    const int64_t *sizes;          /* of these buffers, in bytes; NULL: there are none */
     int64_t n_buffers, width;
     int64_t first; /* where in the array row 0 is */
 } kw_arrow_bytes;

@@ -8,8 +8,9 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     batch->base_offset = batch->last_offset = (int64_t)kw_load64(data);
     batch->size = 0;
     int32_t length = (int32_t)kw_load32(data + KW_LENGTH_OFFSET);
-    if (length < KW_MIN_LENGTH || length > KW_MAX_LENGTH) return KW_BATCH_LENGTH;
+    if (length < KW_MIN_LENGTH) return KW_BATCH_LENGTH;
     if (left < KW_HEADER_UP_TO_MAGIC) return KW_BATCH_TAIL;
+    if (length > KW_MAX_LENGTH) return KW_BATCH_LENGTH; /* in Kafka the sum with the overhead overflows here */
     batch->size = (uint32_t)length + KW_LOG_OVERHEAD;
     batch->magic = (int8_t)data[KW_MAGIC_OFFSET];
     if (batch->magic < 0 || batch->magic > 2) return KW_BATCH_MAGIC;
@@ -73,13 +74,14 @@ static kw_batch_status walk_headers(const uint8_t *block, uint32_t at, uint32_t 
     if (count < 0 || (uint32_t)count > end - at) return KW_BATCH_HEADERS;
     const uint8_t *p = block + at, *stop = block + end;
     while (count) {
-        /* one-byte lengths, the usual case, without the general reader */
-        if (KW_LIKELY(p < stop && *p < 0x80 && !(*p & 1))) {
-            uint32_t key = *p >> 1;
-            if (KW_LIKELY((int64_t)key + 2 <= stop - p)) {
-                const uint8_t *v = p + 1 + key;
-                if (KW_LIKELY(*v < 0x80 && !(*v & 1) && (*v >> 1) < stop - v)) {
-                    p = v + 1 + (*v >> 1);
+        /* one-byte lengths, the usual case, without the general reader; each read once, as the input may change */
+        const uint32_t key = p < stop ? *(const volatile uint8_t *)p : 1;
+        if (KW_LIKELY(key < 0x80 && !(key & 1))) {
+            if (KW_LIKELY((int64_t)(key >> 1) + 2 <= stop - p)) {
+                const uint8_t *v = p + 1 + (key >> 1);
+                const uint32_t value = *(const volatile uint8_t *)v;
+                if (KW_LIKELY(value < 0x80 && !(value & 1) && (value >> 1) < stop - v)) {
+                    p = v + 1 + (value >> 1);
                     count--;
                     continue;
                 }

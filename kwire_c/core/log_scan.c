@@ -31,8 +31,10 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
         *last = (size_t)(at - data);
         c.at += batch;
         if (rows) {
-            count += at[KW_MAGIC_OFFSET] == 2 ? (int64_t)kw_load32(at + KW_RECORDS_COUNT_OFFSET)
-                     : at[KW_LEGACY_ATTRIBUTES_OFFSET] & KW_ATTR_CODEC ? 100 : 1;
+            if (batch >= KW_RECORD_BATCH_OVERHEAD && at[KW_MAGIC_OFFSET] == 2) /* asked again: the input may have changed */
+                count += (int64_t)kw_load32(at + KW_RECORDS_COUNT_OFFSET);
+            else
+                count += at[KW_LEGACY_ATTRIBUTES_OFFSET] & KW_ATTR_CODEC ? 100 : 1;
             if (count >= rows) break;
         }
     }

@@ -308,21 +308,27 @@ static inline const uint8_t *walk_run(const uint8_t *at, const uint8_t *end, con
     return at + step->op->need;
 }
 
-/* Reads a string or bytes; *size is -1 for null. */
-static inline const uint8_t *read_bytes(const uint8_t *at, const uint8_t *end, int code, int flags, int64_t *size) {
+/* Reads the length of a string or bytes; *size is -1 for null. */
+static inline const uint8_t *read_size(const uint8_t *at, const uint8_t *end, int code, int flags, int64_t *size) {
     at = take_length(at, end, flags & KW_COMPACT, code == KW_STRING ? 2 : 4, size);
     if (at == NULL || (*size < 0 && !(flags & KW_NULLABLE)) || *size > end - at) return NULL;
-    if (*size > 0 && code == KW_STRING && (*size > KW_MAX_STRING || !kw_is_ascii(at, *size))) return NULL;
-    return at;
+    return code == KW_STRING && *size > KW_MAX_STRING ? NULL : at;
+}
+
+/* Whether a string needs no look by object: what was appended of it to a sink is looked at, as the input may change. */
+static inline int is_plain(const kw_sink *sink, const uint8_t *at, int64_t size) {
+    if (size <= 0) return 1;
+    return kw_is_ascii(sink ? sink->values.data + sink->values.size - size : at, size);
 }
 
 static inline const uint8_t *walk_bytes(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
     int64_t size;
-    at = read_bytes(at, end, step->code, step->op->flags, &size);
+    at = read_size(at, end, step->code, step->op->flags, &size);
     if (KW_UNLIKELY(at == NULL)) return stop(status, KW_BY_OBJECT);
     if (size < 0) return taken(at, status, step->sink ? put_null(step) : KW_DONE);
+    if (step->sink && KW_UNLIKELY(append(&step->sink->values, at, (size_t)size) < 0)) return stop(status, KW_NO_MEMORY);
+    if (step->code == KW_STRING && KW_UNLIKELY(!is_plain(step->sink, at, size))) return stop(status, KW_BY_OBJECT);
     if (step->sink == NULL) return at + size;
-    if (KW_UNLIKELY(append(&step->sink->values, at, (size_t)size) < 0)) return stop(status, KW_NO_MEMORY);
     return taken(at + size, status, put_row(step, step->sink->values.size));
 }
 
@@ -370,10 +376,11 @@ static const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, kw_step 
         if (items && mark(items, 1, count) < 0) return stop(status, KW_NO_MEMORY);
     } else if (op->code == KW_ARRAY_STRING) {
         for (int64_t i = 0; i < count; i++) {
-            at = read_bytes(at, end, KW_STRING, op->flags & KW_COMPACT, &size);
+            at = read_size(at, end, KW_STRING, op->flags & KW_COMPACT, &size);
             if (at == NULL) return stop(status, KW_BY_OBJECT);
             int why = items ? add_bytes(items, at, (size_t)size) : KW_DONE;
             if (KW_UNLIKELY(why != KW_DONE)) return stop(status, why);
+            if (KW_UNLIKELY(!is_plain(items, at, size))) return stop(status, KW_BY_OBJECT);
             at += size;
         }
     } else { /* the need is the width */
@@ -387,14 +394,16 @@ static const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, kw_step 
    length to know where the next field begins. */
 static inline const uint8_t *guess_array(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
     if (KW_UNLIKELY(at == end)) return stop(status, KW_BY_OBJECT);
-    if (KW_LIKELY(*at == step->last_length)) {
+    const uint8_t length = *at;
+    if (KW_LIKELY(length == step->last_length)) {
         if (KW_UNLIKELY(step->last_size > end - at)) return stop(status, KW_BY_OBJECT);
         if (step->sink == NULL) return at + step->last_size;
         return taken(at + step->last_size, status, put_numbers(step, at + 1, step->last_size - 1, end));
     }
     const uint8_t *after = walk_array(at, end, step, status);
-    if (after && *at && *at < 0x80) {
-        step->last_length = *at;
+    /* with a sound length it is as long as that says: the input may have changed since it was read */
+    if (after && length && length < 0x80 && after - at == 1 + ((int64_t)(length - 1) << step->shift)) {
+        step->last_length = length;
         step->last_size = (uint32_t)(after - at);
     }
     return after;

@@ -16,10 +16,10 @@ import pytest
 
 import kwire
 from kwire import messages
-from kwire.capture import Connection, Exchange, FrameWriter, audit, read_capture
+from kwire.capture import Connection, Exchange, FrameWriter, Lost, audit, read_capture
 from kwire.capture.exchange import Frame
 from kwire.pages.audit import audit_page
-from tests.capture.making import ACK, PUSH, Talk, hello, metadata, produce, told, welcome, write_pcap
+from tests.capture.making import ACK, PUSH, Talk, hello, metadata, produce, read, told, welcome, write_pcap
 from tests.capture.test_framing import blocks, long_talk
 from tests.upstream.places import ROOT
 
@@ -251,3 +251,56 @@ def test_a_frame_of_2_gib_and_a_million_small_connections(tmp_path: Path) -> Non
         packets.append(Talk(client=client).packet((True, number, 1, PUSH | ACK, b"\0\0\0\x20" + bytes(12))))
     path = write_pcap(tmp_path / "a.pcap", packets)
     assert limited(path).startswith("read")
+
+
+def test_packets_within_packets(tmp_path: Path) -> None:
+    """IP in GRE in IP, deeper than calls may go; the packets beside them are read."""
+    for layers in (5, 300, 2000):
+        packet = b"x" * 20
+        for _ in range(layers):
+            packet = struct.pack(">BBHHHBBH8s", 0x45, 0, 0, 0, 0, 64, 47, 0, bytes(8)) + b"\0\0\x08\0" + packet
+        ethernet = bytes(12) + b"\x08\0" + packet
+        exercise(write_pcap(tmp_path / "a.pcap", [ethernet, *long_talk().bytes(), ethernet]))
+        events = list(read_capture(tmp_path / "a.pcap"))
+        assert len([one for one in events if isinstance(one, Exchange)]) == 9
+
+
+def test_blocks_whose_options_are_cut(tmp_path: Path) -> None:
+    head = bytes.fromhex("0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000")
+    interface = bytes.fromhex("01000000180000000000000000000000")
+    for options in ("0900010018000000", "0900010006000000", "0e00080018000000", "0900ffff18000000", "0900000018000000"):
+        (tmp_path / "a.pcapng").write_bytes(head + interface + bytes.fromhex(options))
+        exercise(tmp_path / "a.pcapng")
+        assert not [one for one in read_capture(tmp_path / "a.pcapng") if isinstance(one, Exchange)]
+    for size in range(len(head + interface) + 8):
+        (tmp_path / "a.pcapng").write_bytes((head + interface + bytes.fromhex("0900010018000000"))[:size])
+        exercise(tmp_path / "a.pcapng")
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\n\x9b2J", "\u202eegasse"])
+def test_what_is_lost_is_told_in_one_line_that_moves_no_terminal(tmp_path: Path, name: str) -> None:
+    """Names of others stand in it: a SASL mechanism, a file, an address of a frame file."""
+    greeting = kwire.encode_request(messages.SaslHandshakeRequest(mechanism=name + "x" * 20_000), 0, correlation_id=1)
+    talk = Talk().open().exchange(hello(), welcome())
+    talk.exchange(greeting, kwire.encode_response(messages.SaslHandshakeResponse(), 0, correlation_id=1))
+    talk.exchange(b"\0user\0secret", b"").exchange(*metadata(3)).close()
+    reasons = [one.reason for one in read(write_pcap(tmp_path / "a.pcap", talk.bytes()))[1]]
+    folder = tmp_path / name
+    folder.mkdir()
+    lines, data = frame_files(tmp_path)
+    row = json.loads(lines.splitlines()[0]) | {"client": name, "server": name, "lost": name}
+    (folder / "a.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(row | {"len": 0}) + "\n")
+    (folder / "a.bin").write_bytes(data[:10])
+    events = list(read_capture(folder / "a.bin"))
+    reasons += [one.reason for one in events if isinstance(one, Lost)]
+    reasons += [str(one.connection.client) + str(one.connection.server) for one in events if one.connection]
+    assert any("raw SASL tokens" in reason for reason in reasons) and any("lacks" in reason for reason in reasons)
+    for reason in reasons:
+        assert reason.isprintable() and len(reason) < 1200, reason
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    request = kwire.encode_request(messages.SaslAuthenticateRequest(auth_bytes=b"\0user\0p4ssw0rd"), 2)
+    exchange = Exchange(Connection("c", 0), 36, 2, 0, None, Frame("request", request), Frame("response", request))
+    assert "p4ssw0rd" not in repr(exchange) + repr([exchange])
+    assert "p4ssw0rd" not in repr(exchange.decode_request())

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -23,6 +24,7 @@ from kwire import messages
 from kwire.capture import read_capture
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.tap import Tap
+from kwire.cli import main
 from tests.capture.making import hello, metadata, produce, read, told, welcome
 from tests.upstream.places import ROOT
 
@@ -208,6 +210,82 @@ def test_no_secret_is_in_the_record_and_every_byte_reaches_the_broker(tmp_path: 
     assert any("cannot be read" in one.reason for one in lost)
 
 
+def envelope(request: bytes, answer: bytes, correlation_id: int) -> tuple[bytes, bytes]:
+    """The same exchange as a broker passes it on to the controller."""
+    wrapped = messages.EnvelopeRequest(request_data=request, request_principal=b"P", client_host_address=b"\x7f\0\0\1")
+    return (kwire.encode_request(wrapped, 0, correlation_id=correlation_id, client_id="me"),
+            kwire.encode_response(messages.EnvelopeResponse(response_data=answer), 0, correlation_id=correlation_id))
+
+
+def altered(correlation_id: int) -> tuple[bytes, bytes]:
+    """Settings whose values are passwords, and an answer that quotes one of them."""
+    kind, reply = messages.AlterConfigsRequest, messages.AlterConfigsResponse
+    names = ("ssl.key.password", "sasl.jaas.config", "listener.name.x.plain.sasl.jaas.config", "ssl.keystore.key",
+             "sasl.oauthbearer.client.credentials.client.secret", "password.encoder.old.secret")
+    rows = [kind.AlterableConfig(name=name, value=f'x password="{SECRETS[2].decode()}"') for name in names]
+    rows.append(kind.AlterableConfig(name="retention.ms", value="5000"))
+    row = reply.AlterConfigsResourceResponse(error_code=40, error_message=f"Invalid value {SECRETS[2].decode()}")
+    return (kwire.encode_request(kind(resources=[kind.AlterConfigsResource(configs=rows)]), 2,
+                                 correlation_id=correlation_id, client_id="me"),
+            kwire.encode_response(reply(responses=[row]), 2, correlation_id=correlation_id))
+
+
+def described(correlation_id: int) -> tuple[bytes, bytes]:
+    """Settings as a broker tells them, one marked as sensitive, with synonyms."""
+    reply = messages.DescribeConfigsResponse
+    synonym = reply.DescribeConfigsSynonym(name="odd", value=SECRETS[2].decode(), source=1)
+    row = reply.DescribeConfigsResourceResult(
+        name="odd", value=SECRETS[2].decode(), is_sensitive=True, synonyms=[synonym])
+    result = reply.DescribeConfigsResult(configs=[row], resource_name="1", resource_type=4)
+    return (kwire.encode_request(messages.DescribeConfigsRequest(), 4, correlation_id=correlation_id, client_id="me"),
+            kwire.encode_response(reply(results=[result]), 4, correlation_id=correlation_id))
+
+
+def with_hmac(correlation_id: int, kind: str) -> tuple[bytes, bytes]:
+    """A request about a delegation token that shows it."""
+    request = getattr(messages, f"{kind}Request")(hmac=SECRETS[3])
+    return (kwire.encode_request(request, 2, correlation_id=correlation_id, client_id="me"),
+            kwire.encode_response(getattr(messages, f"{kind}Response")(), 2, correlation_id=correlation_id))
+
+
+def metadata_log(correlation_id: int, version: int) -> tuple[bytes, bytes]:
+    """A fetch of the metadata log, in which a SCRAM credential is set."""
+    kind, reply = messages.FetchRequest, messages.FetchResponse
+    named = {"topic": "__cluster_metadata"} if version < 13 else {"topic_id": UUID(int=1)}
+    record = messages.UserScramCredentialRecord(
+        name="u", mechanism=1, iterations=4096, salt=b"s", stored_key=SECRETS[1])
+    records = kwire.build_batch([(1, None, kwire.encode_metadata_record(record, 0))])
+    partition = reply.PartitionData(partition_index=0, records=records)
+    topic = reply.FetchableTopicResponse(partitions=[partition], **named)
+    asked = kind(topics=[kind.FetchTopic(partitions=[kind.FetchPartition()], **named)])
+    return (kwire.encode_request(asked, version, correlation_id=correlation_id, client_id="me"),
+            kwire.encode_response(reply(responses=[topic]), version, correlation_id=correlation_id))
+
+
+def test_no_secret_is_in_the_record_however_it_is_wrapped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Envelopes, settings, answers that quote them, delegation tokens, the metadata log; the rest stays as it is."""
+    pairs = [(hello(), welcome()), altered(1), described(2), metadata_log(3, 12), metadata_log(4, 17),
+             with_hmac(5, "RenewDelegationToken"), with_hmac(6, "ExpireDelegationToken")]
+    pairs += [envelope(*pair, 10 + number) for number, pair in enumerate((
+        scram(), configs(), altered(7), described(8), metadata_log(9, 12), metadata(30),
+        (b"\0\x24" + SECRETS[0], SECRETS[3]), envelope(*scram(), 9)))]  # fmt: skip
+    pairs.append(metadata(31))
+    requests, answers = zip(*pairs, strict=True)
+    tapped(tmp_path / "t", answering(*answers), asking(*requests))
+    written = unpacked(tmp_path / "t") + json.dumps(lines(tmp_path / "t")).encode()
+    for secret in (*SECRETS, b"p4ssw0rd"):
+        assert secret not in written and secret.hex().encode() not in written, secret
+    exchanges, lost = read(tmp_path / "t.jsonl.gz")
+    assert not lost and [one.outcome for one in exchanges] == ["answered"] * len(pairs)
+    told_of = json.dumps([one.to_json() for one in exchanges])
+    assert "p4ssw0rd" not in told_of and "retention.ms" in told_of and "5000" in told_of
+    assert exchanges[-1].request.data == metadata(31)[0]
+    passed_on = exchanges[12].decode_request().message.request_data
+    assert passed_on == metadata(30)[0]
+    assert main(["audit", str(tmp_path / "t.jsonl.gz"), "--to", "4.4", "--json"]) == 0
+    assert "p4ssw0rd" not in capsys.readouterr().out
+
+
 def test_a_broker_that_refuses_closes_the_client(tmp_path: Path) -> None:
     said: list[str] = []
 
@@ -388,8 +466,10 @@ def test_unfinished_frames_of_many_connections_are_bounded(
     async def run() -> None:
         server = await asyncio.start_server(broker, "127.0.0.1", 0)
         async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(tmp_path / "t")) as tap:
+            writers = []  # one that nobody holds is closed
             for _ in range(5):
                 _, writer = await asyncio.open_connection(*tap.address)
+                writers.append(writer)
                 await say_all(writer, kwire.pack_frame(hello()), (1 << 20).to_bytes(4, "big"), bytes(40_000))
             while len(got) < 5 * (40_008 + len(hello())):
                 await asyncio.sleep(0.01)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from struct import pack_into
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -34,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, out, err
 
 
-def process(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+def process(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "kwire", *map(str, arguments)],
         text=True,
@@ -187,6 +188,32 @@ def test_to_parquet(
     assert str(log) in err
     assert not broken.exists()
     assert list(tmp_path.glob("*.partial")) == []
+
+
+LATE = (253_402_300_799_999, 253_402_300_800_000, 1 << 60, (1 << 63) - 1)  # the year 9999 ends, and times past it
+
+
+@pytest.mark.parametrize("times", [LATE[:1], LATE[1:2], LATE, (START, *LATE), (0, (1 << 63) - 1)], ids=str)
+def test_a_plot_of_times_that_no_calendar_has(
+    times: tuple[int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(3 * at, time=one - 40) for at, one in enumerate(times)])
+    picture = tmp_path / "picture.svg"
+    code, out, err = run(capsys, "log", "stats", path, "--plot", picture)
+    assert (code, err) == (0, f"drawn to {picture}\n") and "t-0" in out
+    assert picture.read_bytes().startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("name", ["t-99999999999", "t-4294967296", "t-2147483648", "t-00000000000000000001", "t--1"])
+def test_a_folder_whose_number_is_none_of_a_partition(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A partition is a number of 31 bits."""
+    path = write_segment(tmp_path / name, 0, [batch(0)])
+    out = tmp_path / "out.parquet"
+    assert run(capsys, "log", "to-parquet", path, "-o", out)[0] == 0
+    assert pq.read_table(out)["partition"].to_pylist() == [1 if name == "t--1" else None] * 3
+    assert run(capsys, "log", "stats", path)[0] == 0
 
 
 def test_failures_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

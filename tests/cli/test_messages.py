@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -109,3 +110,26 @@ def test_shells_complete_commands_and_names(tmp_path: Any) -> None:
         ran = subprocess.run([str(command)], env=environment | {"_KWIRE_COMPLETE": f"{shell}_source"},
                              capture_output=True, text=True)  # fmt: skip
         assert ran.returncode == 0 and "_KWIRE_COMPLETE" in ran.stdout
+
+
+def test_many_values_are_read_in_a_time_that_grows_with_them(run: Any) -> None:
+    """60,000 lines took ten seconds, and their double forty."""
+
+    def taken(count: int) -> float:
+        values = (json.dumps(VALUE).encode() + b"\n") * count
+        best = 1e9
+        for _ in range(3):
+            started = time.process_time()
+            code, out, _ = run("encode", "FindCoordinatorRequest", "3", stdin=values)
+            best = min(best, time.process_time() - started)
+            assert code == 0 and out == (DATA.hex().encode() + b"\n") * count
+        return best
+
+    assert taken(20_000) < 4 * max(taken(10_000), 0.05)
+
+
+def test_the_line_of_a_value_is_told(run: Any) -> None:
+    value = json.dumps(VALUE, indent=2).encode()
+    code, out, err = run("encode", "FindCoordinatorRequest", "3", stdin=value + b"\n\n" + value + b"\n{}")
+    assert code == 1 and len(out.split()) == 2
+    assert f", line {2 * len(value.splitlines()) + 2}: " in err

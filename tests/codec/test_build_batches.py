@@ -386,3 +386,63 @@ def test_two_threads():
     for thread in threads:
         thread.join()
     assert found == [wanted] * 8
+
+
+def test_an_array_of_no_rows_gives_no_batches() -> None:
+    assert kwire.build_batches(pa.array([], type=pa.struct([("value", pa.binary())]))) == []
+
+
+class Capsules:
+    """What hands out an array whose structs in C were changed."""
+
+    def __init__(self, array: pa.Array, given: int = 2) -> None:
+        self.capsules = (*array.__arrow_c_array__(), None)[:given]
+
+    def __arrow_c_array__(self, requested: Any = None) -> Any:
+        return self.capsules
+
+    def change(self, at: int, value: int, child: int | None = None) -> None:
+        """Write a 64-bit number into ArrowArray, or into that of a child."""
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        struct = pointer(self.capsules[1], b"arrow_array")
+        if child is not None:
+            children = ctypes.c_void_p.from_address(struct + 48).value
+            struct = ctypes.c_void_p.from_address(children + 8 * child).value
+        ctypes.c_int64.from_address(struct + at).value = value
+
+
+LENGTH, OFFSET, RELEASE = 0, 16, 64  # of ArrowArray
+
+
+@pytest.mark.parametrize(
+    ("offset", "child"), [(1, None), (2**62, None), (2**63 - 1, None), (-1, None), (1, 0), (2**63 - 1, 0), (-1, 0)]
+)
+def test_offsets_past_the_end_of_an_array_are_refused(offset: int, child: int | None) -> None:
+    source = Capsules(pa.array([{"value": b"v"}, {"value": b"w"}]))
+    source.change(OFFSET, offset, child)
+    if (offset, child) == (1, 0):
+        source.change(LENGTH, 1, 0)
+    with pytest.raises(kwire.EncodeError, match="the Arrow array has"):
+        kwire.build_batches(source)
+
+
+def test_a_released_child_is_refused() -> None:
+    source = Capsules(pa.array([{"value": b"v"}]))
+    source.change(RELEASE, 0, 0)
+    with pytest.raises(kwire.EncodeError, match="was released"):
+        kwire.build_batches(source)
+
+
+def test_an_array_is_two_capsules() -> None:
+    with pytest.raises(TypeError, match="two Arrow capsules"):
+        kwire.build_batches(Capsules(pa.array([{"value": b"v"}]), given=3))
+
+
+def test_views_past_their_buffer_are_refused() -> None:
+    values = pa.array([b"v" * 20, b"w" * 20], pa.binary_view())
+    views = bytearray(values.buffers()[1])
+    views[12:16] = (25).to_bytes(4, "little")
+    broken = pa.Array.from_buffers(pa.binary_view(), 2, [None, pa.py_buffer(bytes(views)), *values.buffers()[2:]])
+    with pytest.raises(kwire.EncodeError, match="point outside"):
+        kwire.build_batches(pa.table({"value": broken}))

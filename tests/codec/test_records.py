@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import mmap
 import pickle
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -235,3 +236,15 @@ def test_bad_batches_have_words() -> None:
     assert bad.raw == torn and "the input ends inside the batch" in str(bad.error)
     with pytest.raises(kwire.CorruptBatchError, match="more needed"):
         list(kwire.read_batches(torn[:9], strict_tail=True))
+
+
+@pytest.mark.parametrize("size", [12, 16, 17])
+def test_a_length_that_no_batch_has_is_looked_at_after_the_magic(size: int) -> None:
+    """As ByteBufferLogInputStream: before its 17 bytes are there a batch is a partial one, whatever its length."""
+    data = struct.pack(">qi", 20, 2**31 - 1) + bytes(size - 12)
+    batches = kwire.read_batches(data)
+    if size == 17:
+        with pytest.raises(kwire.CorruptBatchError, match="length"):
+            list(batches)
+    else:
+        assert list(batches) == [] and batches.tail == (0, size)

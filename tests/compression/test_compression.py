@@ -281,3 +281,62 @@ def test_room() -> None:
     assert Room(0).take(0) == b"" == Room(5).take(0)
     with pytest.raises(ValueError):
         Room(-1)
+
+
+def test_snappy_whose_blocks_change_between_two_looks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytearray(compress("snappy", b"x" * 100_000))
+    second = 20 + int.from_bytes(data[16:20], "big")
+
+    def into(block: Any, room: Any) -> int:
+        data[second : second + 4] = b"\xff" * 4
+        return cramjam.snappy.decompress_raw_into(block, room)
+
+    monkeypatch.setattr("kwire.compression.snappy._into", into)
+    with pytest.raises(CorruptBatchError, match="snappy"):
+        decompress("snappy", data, limit=1 << 20)
+
+
+def test_lz4_whose_block_goes_between_two_looks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        count, most, max_block = 1, 65536, 65536
+
+        def __init__(self, data: Any, magic: int) -> None:
+            pass
+
+        def __next__(self) -> Any:
+            raise StopIteration
+
+    monkeypatch.setattr("kwire.compression.lz4.Lz4Blocks", Gone)
+    with pytest.raises(CorruptBatchError, match="lz4"):
+        decompress("lz4", compress("lz4", b"x" * 100), limit=1 << 20)
+
+
+def test_large_gzip_goes_in_by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An inflater that is given all at once copies what it leaves over, at each step."""
+    content = b"".join(bytes([i % 251]) * 7 for i in range(1 << 20))
+    data, given = gzip.compress(content, 0), []
+    assert len(data) > 4 << 20
+
+    class Told:
+        def __init__(self, bits: int) -> None:
+            self.inflater = isal_zlib.decompressobj(bits)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inflater, name)
+
+        def decompress(self, piece: Any, most: int) -> Any:
+            given.append(len(piece))
+            return self.inflater.decompress(piece, most)
+
+    monkeypatch.setattr("kwire.compression.gzip._inflater", Told)
+    assert decompress("gzip", data, limit=64 << 20) == content
+    assert max(given) <= 64 << 10
+
+
+def test_a_long_name_in_a_gzip_header() -> None:
+    plain = gzip.compress(b"content")
+    for size in (0, 65535, 65536, 200_000):
+        named = plain[:3] + b"\x08" + plain[4:10] + b"n" * size + b"\0" + plain[10:]
+        assert decompress("gzip", named, limit=100) == b"content"
+    with pytest.raises(CorruptBatchError, match="header ends early"):
+        decompress("gzip", plain[:3] + b"\x08" + plain[4:10] + b"n" * 200_000, limit=100)

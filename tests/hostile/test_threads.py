@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import kwire
-from tests.hostile import inputs
+from tests.hostile import inputs, races
+from tests.hostile.races import THREADS, together
 from tests.hostile.samples import pairs, samples
 
-THREADS, ROUNDS = 8, 12
+ROUNDS = 12
 
 
 @pytest.fixture(autouse=True)
-def hasty() -> Iterator[None]:
-    """The interpreter changes threads as often as it can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def together(work: Callable[[int], None]) -> None:
-    """Runs work(0..7) at the same moment; what a thread raises comes out."""
-    start, raised = threading.Barrier(THREADS), []
-
-    def body(number: int) -> None:
-        start.wait()
-        try:
-            work(number)
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=body, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(300)
-        assert not thread.is_alive()
-    if raised:
-        raise raised[0]
+def changing() -> Iterator[None]:
+    with races.hasty():
+        yield
 
 
 def records_of(batch: Any) -> list[tuple[Any, ...]]:

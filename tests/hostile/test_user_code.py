@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import kwire
@@ -215,3 +218,54 @@ def test_a_tail_that_looks_at_its_table() -> None:
     columns.tail = Nosy()
     columns.tail = (1, 2)
     assert seen == [(1, 2)]
+
+
+COLLECTED = """
+import gc, sys, kwire
+parts = kwire.messages.ConsumerGroupDescribeResponse
+made = lambda: parts.Assignment(topic_partitions=[parts.TopicPartitions()])
+tagged = kwire.messages.MetadataRequest(topics=[], unknown_tags={1000 + i: b"x%d" % i for i in range(5000)})
+member = parts.Member(assignment=made())
+if sys.argv[1] != "represent":
+    kwire.encode(tagged, 12)
+class Finalizer:
+    def __del__(self):
+        tagged.unknown_tags, member.assignment = {}, made()
+        self.kept = [dict.fromkeys(range(5000)) for _ in range(3)], [made() for _ in range(50)]
+gc.collect()
+gc.disable()
+cycle = Finalizer()
+cycle.cycle = cycle
+del cycle
+gc.set_threshold(int(sys.argv[2]))
+gc.enable()
+{"encode": lambda: kwire.encode(tagged, 12), "json": lambda: kwire.to_json(tagged, 12),
+ "represent": lambda: repr(member)}[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("call", ["encode", "json", "represent"])
+def test_a_finalizer_may_set_the_fields_that_are_read(call: str, threshold: int) -> None:
+    ran = subprocess.run([sys.executable, "-c", COLLECTED, call, str(threshold)], capture_output=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+def test_text_that_changes_is_valid_in_columns_of() -> None:
+    payload = bytearray(kwire.encode(kwire.messages.MetadataResponse(cluster_id="a" * 20000), 8))
+    at, stop = payload.index(b"a"), threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            payload[at] ^= 0x80
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(300):
+            with suppress(kwire.DecodeError):
+                found = kwire.columns_of("MetadataResponse", 8, [payload], ["cluster_id"])
+                pa.array(found["cluster_id"]).validate(full=True)
+    finally:
+        stop.set()
+        thread.join()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import trustme
 
 import kwire
-from kwire import messages
-from kwire.net import BrokerConnectionError, BrokerTimeoutError, FrameSizeError, connect, connect_sync
-from tests.net.fake import HOST, Broker, Server, of_release, run
+from kwire import messages, schema
+from kwire.net import BrokerConnectionError, BrokerTimeoutError, Cluster, FrameSizeError, connect, connect_sync
+from kwire.net.channel import Tolerated
+from tests.net.fake import HOST, Broker, Server, cluster, in_a_child, of_release, run, serving
 
 pytestmark = pytest.mark.quick
 
@@ -337,3 +340,192 @@ def test_a_broker_that_was_lost_while_idle_is_opened_anew_without_async() -> Non
             assert broker.connections == 2
 
     asyncio.run(work())
+
+
+# --- answers that Kafka does not write, and its clients read ---
+
+
+class Generous(Broker):
+    """As the Tansu broker: what is ignored by the protocol's words is written, tags that hold their default."""
+
+    tags = b"\x01\x01\x08" + b"\xff" * 8  # finalized_features_epoch: -1
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames = kwire.FrameReader()
+        while data := await reader.read(1 << 16):
+            for frame in frames.feed(data):
+                request = kwire.decode_request(frame)
+                answer = self.negotiate(request) if request.name == "ApiVersions" else self.answer(request)
+                version = 0 if request.name == "ApiVersions" and answer.error_code else request.version
+                made = kwire.encode_response(answer, version, correlation_id=request.correlation_id)
+                flexible = version in schema.message(f"{request.name}Response").flexible_versions
+                writer.write(kwire.pack_frame(made[:-1] + self.tags if flexible else made))
+
+
+def generous(tags: bytes = Generous.tags) -> Generous:
+    broker = Generous(of_release("3.9"))
+    broker.tags = tags
+    broker.answer = lambda _: messages.HeartbeatResponse()
+    return broker
+
+
+def test_answers_are_read_leniently_and_what_was_tolerated_is_counted() -> None:
+    async def work() -> None:
+        async with generous() as broker, connect(broker.address) as connection:
+            ((what, count),) = connection.tolerated.items()
+            assert what.startswith("ApiVersionsResponse v4 .finalized_features_epoch: ") and count == 1
+            for _ in range(3):
+                answer = await connection.send(messages.HeartbeatRequest(), 4)
+                assert answer.unknown_tags == {1: b"\xff" * 8}
+            assert connection.tolerated == {what: 1}  # an unknown tag is nothing strange
+            broker.drop()
+            await asyncio.gather(connection.send(messages.HeartbeatRequest(), 4), return_exceptions=True)
+            await connection.open()
+            assert connection.tolerated == {what: 2}
+
+    run(work())
+
+
+def test_strict_connections_refuse_them() -> None:
+    async def work() -> None:
+        async with generous() as broker:
+            with pytest.raises(BrokerConnectionError, match=r"ApiVersionsResponse v4 \.finalized_features_epoch"):
+                async with connect(broker.address, strict=True):
+                    pass
+            strict = connect(broker.address, strict=True)
+            assert strict.tolerated == {}
+
+    run(work())
+
+
+def test_bytes_behind_an_answer_are_tolerated_and_what_is_no_answer_is_not() -> None:
+    async def work() -> None:
+        async with generous(b"\0\0\0\0") as broker:
+            async with connect(broker.address) as connection:
+                await connection.send(messages.HeartbeatRequest(), 4)
+                assert [(what.split(" ")[0], count) for what, count in connection.tolerated.items()] == [
+                    ("ApiVersionsResponse", 1), ("HeartbeatResponse", 1)]
+                broker.tags = b"\x05"
+                with pytest.raises(kwire.DecodeError, match="HeartbeatResponse v4"):
+                    await connection.send(messages.HeartbeatRequest(), 4)
+                broker.tags = b"\0"
+                await connection.send(messages.HeartbeatRequest(), 4)
+            assert broker.connections == 1
+
+    run(work())
+
+
+def test_a_cluster_tells_what_all_its_brokers_were_tolerated() -> None:
+    async def work() -> None:
+        async with generous() as one, generous() as other:
+            rows = cluster(of_release("3.9"), of_release("3.9"))
+            for row, broker in zip(rows, (one, other), strict=True):
+                row.port = broker.port
+            for broker in (one, other):
+                broker.answer = rows[0].answer
+                broker.tags = b"\0\0"
+            async with Cluster(one.address) as both:
+                assert set(both.tolerated.values()) == {1, 2} and len(both.tolerated) == 2
+            with pytest.raises(BrokerConnectionError):
+                async with Cluster(one.address, strict=True):
+                    pass
+
+    run(work())
+
+
+def test_kinds_of_what_is_tolerated_are_bounded() -> None:
+    tolerated = Tolerated()
+    for number in range(3000):
+        tolerated.add(f"a kind of its own: {number}")
+        tolerated.add(f".topics[{number}].partitions[{number * 7}]: alike")
+    assert tolerated.counts[".topics[].partitions[]: alike"] == 3000
+    assert len(tolerated.counts) == 1001 and sum(tolerated.counts.values()) == 6000
+
+
+# --- other event loops, other processes ---
+
+
+def in_a_thread(work: Any) -> Any:
+    """What a coroutine function gives in an event loop of another thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work()).result(20)
+
+
+def test_another_event_loop_is_told_so_and_its_own_goes_on() -> None:
+    async def work() -> None:
+        async with Broker(of_release("4.4"), metadata) as broker, connect(broker.address) as connection:
+            async def other() -> list[str]:
+                told = []
+                for use in (connection.send(METADATA), connection.open(), connection.close()):
+                    with pytest.raises(BrokerConnectionError) as caught:
+                        await use
+                    told.append(str(caught.value))
+                return told
+
+            told = await asyncio.to_thread(in_a_thread, other)
+            assert told == [f"{broker.address}: the connection belongs to another event loop"] * 3
+            assert connection.is_open and int((await connection.send(METADATA)).cluster_id) == 2
+            assert broker.connections == 1
+
+    run(work())
+
+
+def test_an_event_loop_that_has_ended_is_forgotten() -> None:
+    broker = Broker(of_release("4.4"), metadata)
+    with serving(broker):
+        connection = connect(broker.address)
+
+        async def use() -> str:
+            return str((await connection.send(METADATA)).cluster_id)
+
+        assert [asyncio.run(use()) for _ in range(3)] == ["2"] * 3
+        assert broker.connections == 3
+
+        async def close() -> None:
+            await connection.close()
+
+        asyncio.run(close())
+    gc.collect()
+
+
+def test_a_child_process_opens_its_own() -> None:
+    """And what it closes is its own: the parent's goes on."""
+    async def work() -> None:
+        async with Broker(of_release("4.4"), metadata) as broker, connect(broker.address) as connection:
+            await connection.send(METADATA)
+
+            async def child_sends() -> bytes:
+                told = (await connection.send(METADATA)).cluster_id
+                await connection.close()
+                return str(told).encode()
+
+            def child() -> bytes:
+                assert not connection.is_open
+                told = asyncio.run(child_sends())
+                gc.collect()
+                return told
+
+            for number in range(3):
+                assert await asyncio.to_thread(in_a_child, child) == b"2"
+                assert int((await connection.send(METADATA)).cluster_id) == 3 + number
+            assert broker.connections == 4
+
+    run(work())
+
+
+def test_closed_and_opened_while_it_opens() -> None:
+    """Whoever waits gets the connection, or is told that it was closed."""
+    async def work() -> None:
+        async with Broker(of_release("4.4"), metadata) as broker:
+            for rounds in range(1, 25):
+                connection = connect(broker.address)
+                opening = [asyncio.create_task(connection.open()) for _ in range(3)]
+                for _ in range(rounds):
+                    await asyncio.sleep(0)
+                await connection.close()
+                again = asyncio.create_task(connection.open())
+                for outcome in await asyncio.gather(*opening, again, return_exceptions=True):
+                    assert outcome is None or "closed" in str(outcome), repr(outcome)
+                await connection.close()
+
+    run(work())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import hmac
+import json
 import pickle
+import re
 import traceback
+import urllib.parse
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +34,11 @@ NEW = "4.4"
 class Login:
     """The server's side of one exchange: tokens in, (token out, error) back; done once it is through."""
 
-    def __init__(self, mechanism: str, *, iterations: int = 4096, change: Callable[[str], str] = str) -> None:
-        self.mechanism, self.change, self.done = mechanism, change, False
+    def __init__(
+        self, mechanism: str, *, iterations: int = 4096, change: Callable[[str], str] = str,
+        echo: Callable[[bytes], str] | None = None,
+    ) -> None:
+        self.mechanism, self.change, self.echo, self.done = mechanism, change, echo, False
         self.step = 0
         if mechanism.startswith("SCRAM"):
             known = ScramMechanism(mechanism)
@@ -40,6 +47,9 @@ class Login:
 
     def take(self, token: bytes) -> tuple[bytes, str | None]:
         self.step += 1
+        if self.echo is not None and self.step == 1 + self.mechanism.startswith("SCRAM"):
+            told = self.echo(token)
+            return (told.encode(), None) if self.mechanism == "OAUTHBEARER" and told.startswith("{") else (b"", told)
         if self.mechanism == "PLAIN":
             self.done = token == f"\0{USER}\0{PASSWORD}".encode()
             return b"", None if self.done else f"no such user, or {token!r} is wrong"
@@ -162,6 +172,49 @@ def test_a_wrong_password(release: str, mechanism: str, how: Any, caplog: Any) -
     run(work())
 
 
+ECHOES: dict[str, Callable[[bytes], str]] = {
+    "plain": lambda token: f"cannot use {token.decode()}", "repr": repr,
+    "base64": lambda token: f"token {base64.b64encode(token).decode()}", "hex": bytes.hex,
+    "percent": lambda token: urllib.parse.quote(token), "half": lambda token: token[len(token) // 2 :].decode(),
+    "where it is cut": lambda token: "x" * (295 - len(token)) + token.decode(),
+    "far behind": lambda token: "x" * 250 + token.decode() * 3,
+    "JSON": lambda token: json.dumps({"status": "invalid", "scope": token.decode()}),
+    "words": lambda token: "Authentication failed: " + " ".join(re.split(r"[,\0\x01 ]+", token.decode())),
+}
+SPACED = "open  sesame\tsays-the-thief  of-Baghdad"
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
+def test_what_a_broker_echoes_is_not_told(mechanism: str, echo: str, caplog: Any) -> None:
+    """Neither the password nor the token nor SCRAM's proof, which lets one guess the password, nor a piece of them."""
+    token = "bearer-eyJhbGciOi.Q2xhaW1z.c2lnbmF0dXJl-SECRET"
+    how: Any = (lambda: token) if mechanism == "OAUTHBEARER" else (mechanism, USER, SPACED)
+    seen: list[bytes] = []
+
+    def echoed(sent: bytes) -> str:
+        seen.append(sent)
+        return ECHOES[echo](sent)
+
+    async def work() -> None:
+        async with Guarded(NEW, mechanism, echo=echoed) as broker:
+            connection = connect(broker.address, sasl=how, timeout=5)
+            with pytest.raises(AuthenticationError) as caught:
+                await connection.open()
+            everything = "".join(traceback.format_exception(caught.value)) + repr(caught.value.__dict__) + caplog.text
+            everything += repr(connection) + repr(pickle.dumps(caught.value))
+            secret = {"PLAIN": SPACED, "OAUTHBEARER": token}.get(mechanism) or seen[0].decode().rpartition("p=")[2]
+            readings = (everything, urllib.parse.unquote(everything))
+            for form in (secret, secret.encode().hex(), *(
+                base64.b64encode(secret.encode()[skip:]).decode().rstrip("=") for skip in range(3)
+            )):
+                pieces = {form[at : at + 6] for at in range(len(form) - 5)}
+                assert not [piece for piece in pieces if any(piece in one for one in readings)], everything
+
+    run(work())
+    assert seen
+
+
 def test_a_mechanism_that_the_broker_lacks_or_that_there_is_not() -> None:
     async def work() -> None:
         async with Guarded(NEW, "PLAIN") as broker:
@@ -218,7 +271,9 @@ def test_a_server_that_lies_is_found_out(what: str, release: str) -> None:
     run(work())
 
 
-def test_authenticates_again_before_the_session_ends() -> None:
+def test_authenticates_again_before_the_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.net.connection._LEAST_SESSION", 0)
+
     async def work() -> None:
         broker, how = Guarded(NEW, "SCRAM-SHA-512", lifetime=300), ("SCRAM-SHA-512", USER, PASSWORD)
         async with broker, connect(broker.address, sasl=how) as connection:
@@ -234,7 +289,9 @@ def test_authenticates_again_before_the_session_ends() -> None:
     run(work())
 
 
-def test_a_password_that_changes_ends_the_session() -> None:
+def test_a_password_that_changes_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.net.connection._LEAST_SESSION", 0)
+
     async def work() -> None:
         broker, how = Guarded(NEW, "PLAIN", lifetime=200), ("PLAIN", USER, PASSWORD)
         async with broker, connect(broker.address, sasl=how) as connection:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from kwire.spark.options import EARLIEST, LATEST, parse
+from kwire.spark.partitions import Pushed, SegmentRange, folder_of, ranges
 from kwire.spark.schema import check_source_schema, source_schema
+from kwire.spark.stream import SegmentStreamReader
+from kwire.storage import scanner
+from tests.spark.logs import batch, segment
 
 pytestmark = pytest.mark.quick
 
@@ -72,3 +79,56 @@ def test_user_schema_is_checked() -> None:
         check_source_schema(StructType([StructField("offsets", LongType())]))
     with pytest.raises(ValueError, match='"offset" is bigint, the schema says string'):
         check_source_schema(StructType([StructField("offset", StringType())]))
+
+
+@pytest.mark.parametrize("name", ["startingOffsets", "endingOffsets", "storageOptions", "paths"])
+def test_json_that_is_nested_too_deep_is_refused(name: str) -> None:
+    given = {"path": "x", name: "[" * 100_000}
+    if name == "paths":
+        del given["path"]
+        assert parse(given).paths == ("[" * 100_000,)
+        return
+    with pytest.raises(ValueError, match=name):
+        parse(given)
+
+
+def test_secrets_stand_in_no_repr() -> None:
+    found = parse({"path": "s3://u:hunter2@b/x", "storageOptions": '{"secret": "hunter2"}'})
+    assert "hunter2" not in repr(found) and found.storage_options == {"secret": "hunter2"}
+
+
+def test_a_gz_is_one_task_because_each_would_unpack_it(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, *(batch(3 * at) for at in range(50)))
+    assert len(ranges(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())) > 10
+    size = path.stat().st_size
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    (task,) = ranges(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())
+    assert (task.start, task.end) == (0, size)
+
+
+def test_a_stream_goes_over_bad_regions_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [b"\xff" * 90 + batch(6 * at) + batch(6 * at + 3) for at in range(20)]
+    path = segment(tmp_path / "t-0", 0, *parts)
+    passes: list[int] = []
+    real = scanner.Scanner.__init__
+
+    def begun(self: scanner.Scanner, *arguments: object, **options: object) -> None:
+        passes.append(1)
+        real(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scanner.Scanner, "__init__", begun)
+    wanted = parse({"path": str(tmp_path), "mode": "PERMISSIVE"})
+    reached = SegmentStreamReader(wanted, source_schema(False, False)).latestOffset({})
+    assert reached[str(path.parent)] == {"segment": path.name, "position": path.stat().st_size, "offset": 120}
+    assert len(passes) < 5
+
+
+def test_secrets_of_a_url_stand_in_no_task_and_no_offset_of_a_stream() -> None:
+    from kwire.storage import SegmentFile
+    from kwire.storage.bounds import Bounds
+
+    file = SegmentFile("s3://u:hunter2@b/t-0/0.log?X-Amz-Signature=SECRET", "t", 0, 0, 9)
+    texts = [repr(SegmentRange(file, 0, 9, True, Bounds(), None)), repr(file), folder_of(file.path)]
+    assert not any("hunter2" in text or "SECRET" in text for text in texts)
+    assert folder_of(file.path) == "s3://b/t-0"

@@ -7,11 +7,18 @@ import platform
 import re
 import subprocess
 import sys
+import tomllib
+from email.parser import HeaderParser
+from fnmatch import fnmatchcase
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from ruamel.yaml import YAML
 
+from kwire import schema
 from wheelhouse import __main__ as recipe
 from wheelhouse import build, inspection, interpreters, manifest, trial
 from wheelhouse.commands import RecipeError, need
@@ -73,6 +80,41 @@ def test_metadata(contents: Contents) -> None:
     assert inspection.metadata(without) == ["NOTICE is missing"]
 
 
+def test_a_bill_of_materials_is_in_it(contents: Contents) -> None:
+    name = next(name for name in contents if name.endswith(".dist-info/sboms/kwire.cdx.json"))
+    bill = json.loads(contents[name])
+    whole, (kafka, cython) = bill["metadata"]["component"], bill["components"]
+    assert (whole["name"], whole["version"]) == ("kwire", recorded_version(contents))
+    assert kafka["version"] == schema.patch_release(schema.releases()[-1])
+    assert cython["version"] == version("Cython")
+    references = [whole["bom-ref"], kafka["bom-ref"], cython["bom-ref"]]
+    assert [row["ref"] for row in bill["dependencies"]] == references
+    assert bill["dependencies"][0]["dependsOn"] == references[1:]
+    assert inspection.bill_of_materials(contents) == []
+
+
+def test_a_bill_of_materials_that_is_not_right(contents: Contents) -> None:
+    name = next(name for name in contents if name.endswith(".dist-info/sboms/kwire.cdx.json"))
+    without = {other: content for other, content in contents.items() if other != name}
+    assert inspection.bill_of_materials(without) == ["sboms/kwire.cdx.json is missing"]
+    more = name.replace("kwire.cdx.json", "auditwheel.cdx.json")
+    assert inspection.bill_of_materials({**contents, more: b"{}"}) == [f"{more}: auditwheel put a library into it"]
+    for old, new, fault in (
+        (b'"1.6"', b'"1.4"', "is not of CycloneDX 1.6"),
+        (b"pkg:pypi/kwire@", b"pkg:pypi/kwire@9", "is of pkg:pypi/kwire@9"),
+        (b'"name": "cython"', b'"name": "zlib"', "names ['kafka-clients', 'zlib']"),
+        (b"Apache-2.0", b"MIT", "is under"),
+    ):
+        told = inspection.bill_of_materials({**contents, name: contents[name].replace(old, new)})
+        assert any(fault in line for line in told), (fault, told)
+
+
+def recorded_version(contents: Contents) -> str:
+    """The version that a wheel's metadata has."""
+    name = next(name for name in contents if name.endswith(".dist-info/METADATA"))
+    return str(HeaderParser().parsestr(contents[name].decode())["Version"])
+
+
 def test_debug_information_foreign_libraries_and_new_symbols_are_found(tmp_path: Path) -> None:
     (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
     calls = "int f(thrd_t thread) { return thrd_detach(thread) + other(); }"
@@ -109,7 +151,8 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.quick
 def test_a_trial_installs_what_the_tests_of_the_core_import() -> None:
-    brought = {re.split(r"[^\w]", wanted)[0] for wanted in trial.NEEDED_BY_TESTS}
+    brought = {re.split(r"[^\w-]", wanted)[0] for wanted in trial.NEEDED_BY_TESTS}
+    assert set(cibuildwheel()["test-requires"]) == brought
     known = {"kwire", "kwire_c", "tests", "cramjam", "pyarrow", "isal", "zstandard", "lz4", *sys.stdlib_module_names}
     imports = re.compile(r"^\s*(?:import|from) (\w+)", re.M)
     for folder in trial.FOLDERS:
@@ -135,10 +178,55 @@ def test_the_workflows() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.quick
+def test_no_wheels_for_free_threaded_pythons_and_those_of_the_newest_and_of_musl() -> None:
+    """By the identifiers of cibuildwheel 4.3: a wheel that takes the GIL back is none for an interpreter without it."""
+    options = cibuildwheel()
+    assert "enable" not in options
+    for system in ("manylinux_x86_64", "manylinux_aarch64", "musllinux_x86_64", "musllinux_aarch64", "macosx_arm64"):
+        chosen = {
+            minor for minor in ("310", "311", "312", "313", "313t", "314", "314t", "315", "315t")
+            if any(fnmatchcase(f"cp{minor}-{system}", pattern) for pattern in options["build"])
+            and not any(fnmatchcase(f"cp{minor}-{system}", pattern) for pattern in options["skip"])
+        }  # fmt: skip
+        assert chosen == {"311", "312", "313", "314", "315"}, system
+    assert not any(target.tag.endswith("t") for target in TARGETS)
+
+
+@pytest.mark.quick
+def test_wheels_are_attested_and_have_the_time_of_the_commit() -> None:
+    jobs = YAML(typ="safe").load((build.ROOT / ".github" / "workflows" / "wheels.yml").read_text())["jobs"]
+    publish, steps = jobs["publish"], jobs["build"]["steps"]
+    assert publish["permissions"] == {"id-token": "write", "attestations": "write"}
+    used = {step["uses"].partition("@")[0]: step.get("with", {}) for step in publish["steps"]}
+    assert used["actions/attest-build-provenance"] == {"subject-path": "dist/*"}
+    assert used["pypa/gh-action-pypi-publish"] == {"attestations": True}
+    assert any("SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)" in step.get("run", "") for step in steps)
+    assert cibuildwheel()["linux"]["environment-pass"] == ["SOURCE_DATE_EPOCH"]  # into the containers
+
+
+def test_how_a_wheel_is_tried_outside_where_the_tests_packages_are_missing() -> None:
+    command: str = cibuildwheel()["overrides"][0]["test-command"]
+    subprocess.run(["sh", "-c", command.replace("python", f'"{sys.executable}"', 1)], cwd=build.ROOT, check=True)
+    wrong = command.replace("b'value'] * 5", "b'value'] * 6").replace("python", f'"{sys.executable}"', 1)
+    assert subprocess.run(["sh", "-c", wrong], cwd=build.ROOT, stderr=subprocess.DEVNULL).returncode == 1
+
+
+def cibuildwheel() -> dict[str, Any]:
+    """The options of the wheels that the workflow builds."""
+    options: dict[str, Any] = tomllib.loads((build.ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    return options
+
+
 def test_a_folder_that_is_not_there_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is made before anything is built; what cannot be one is told."""
     asked: list[Path] = []
-    monkeypatch.setattr(recipe, "make_all", lambda wanted, work, into: asked.append(into) or {})
+
+    def make_all(wanted: list[Target], work: Path, into: Path) -> dict[str, RecipeError]:
+        asked.append(into)
+        return {}
+
+    monkeypatch.setattr(recipe, "make_all", make_all)
     monkeypatch.setattr("sys.argv", ["wheelhouse", "--into", str(tmp_path / "new" / "folder")])
     assert recipe.main() == 0
     assert asked == [tmp_path / "new" / "folder"] and asked[0].is_dir()

@@ -1,0 +1,276 @@
+"""What a second attack on captures, records and the tap found: each fault once."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import threading
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire.capture import Connection, Exchange, Frame, FrameWriter, Lost, read_capture
+from kwire.capture.frame_files import _Packed
+from kwire.capture.pairing import Pairing
+from kwire.capture.pcap import Unread, read_segments
+from kwire.capture.tap import Recording
+from tests.capture.making import Talk, hello, metadata, produce, read, told, welcome, write_pcap
+
+PASSWORD = "hunter2-of-Baghdad"
+
+
+def test_empty_frames_of_one_packet_are_a_few_losses_and_are_not_decoded(tmp_path: Path) -> None:
+    talk = Talk().open().exchange(hello(), welcome())
+    link, seq = talk.bytes(), talk.seq[True]
+    start = bytearray(talk.packet((True, seq, talk.seq[False], 24, b"")))
+    start[16:18] = bytes(2)  # IP length 0, as captures of large segments have it
+    path = write_pcap(tmp_path / "x.pcap", [*link, bytes(start) + bytes(1 << 19)])
+    begun = time.perf_counter()
+    exchanges, lost = read(path)
+    assert time.perf_counter() - begun < 2
+    assert len(exchanges) == 1 and len(lost) <= 10
+    assert sum(one.count for one in lost if "an empty request" in one.reason) == 1 << 17
+
+
+def test_a_large_segment_comes_in_pieces_that_join(tmp_path: Path) -> None:
+    """Its bytes, sequence numbers and flags are those of the whole."""
+    from kwire.capture.pcap import TcpSegment, _pieces
+
+    data = bytes(range(256)) * 4000
+    for syn in (False, True):
+        whole = TcpSegment(1, "a:1", "b:2", (1 << 32) - 5, 7, syn, True, False, data, len(data) + 9)
+        pieces = list(_pieces(whole))
+        assert b"".join(piece.data for piece in pieces) == data and len(pieces) == 4
+        assert sum(piece.size for piece in pieces) == whole.size
+        assert [piece.syn for piece in pieces] == [syn, False, False, False]
+        assert [piece.fin for piece in pieces] == [False, False, False, True]
+        at = whole.seq + syn
+        for piece in pieces:
+            assert (piece.seq + piece.syn) % (1 << 32) == at % (1 << 32)
+            at += len(piece.data)
+    request, response = metadata(1, 20_000)
+    talk = Talk().open().exchange(hello(), welcome())
+    packets, start = talk.bytes(), bytearray(talk.packet((True, talk.seq[True], talk.seq[False], 24, b"")))
+    start[16:18] = bytes(2)
+    packets.append(bytes(start) + kwire.pack_frame(request))
+    talk.seq[True] += len(request) + 4
+    count = len(talk.packets)
+    talk.say(False, kwire.pack_frame(response)).close()
+    packets += [talk.packet(one) for one in talk.packets[count:]]
+    exchanges, lost = read(write_pcap(tmp_path / "x.pcap", packets))
+    assert not lost and told(exchanges)[1] == ("Metadata", 9, 1, "answered") and exchanges[1].request.data == request
+
+
+def test_losses_of_many_kinds_are_bounded() -> None:
+    pairing = Pairing(Connection("x", 0))
+    for number in range(50_000):
+        pairing.lose(f"loss {number}", "request", 4)
+    events = pairing.take_events()
+    assert len(events) == 1001 and isinstance(events[-1], Lost) and events[-1].count == 49_000
+    pairing.lose("loss 1", "request", 4)
+    assert len(pairing.take_events()) == 1
+
+
+def recorded(out: Path, *said: tuple[bytes, bytes | None]) -> tuple[list[Exchange], list[Lost], bytes]:
+    """What a tap records of these exchanges, and all the bytes of its files."""
+    with FrameWriter(str(out)) as writer:
+        recording = Recording(Connection(str(out), 0, "a:1", "b:2"), writer)
+        for request, answer in said:
+            recording.feed("request", kwire.pack_frame(request))
+            if answer is not None:
+                recording.feed("response", kwire.pack_frame(answer))
+        recording.close()
+    data = b"".join(gzip.decompress(Path(f"{out}.{kind}.gz").read_bytes()) for kind in ("jsonl", "bin"))
+    return *read(Path(f"{out}.jsonl.gz")), data
+
+
+def large_metadata(number: int) -> bytes:
+    """A Metadata request of 700,000 topics, 2 MiB."""
+    data = kwire.encode_request(messages.MetadataRequest(topics=[]), 4, correlation_id=number, client_id="me")
+    assert data[-5:-1] == bytes(4)
+    return data[:-5] + struct.pack(">i", 700_000) + b"\0\1a" * 700_000 + data[-1:]
+
+
+def test_the_tap_reads_of_large_requests_the_header_only(tmp_path: Path) -> None:
+    request = large_metadata(1)
+    answer = kwire.encode_response(messages.MetadataResponse(), 4, correlation_id=1)
+    exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), (request, answer))
+    assert not lost and told(exchanges)[1] == ("Metadata", 4, 1, "answered")
+    pairing = Pairing(Connection("x", 0), most_decoded=1 << 20)
+    pairing.request(Frame("request", hello()))
+    tracemalloc.start()
+    assert pairing.request(Frame("request", request)) is not None
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1 << 20
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, 7, 8, 9, 11])
+@pytest.mark.parametrize("acks", [0, 1, -1])
+@pytest.mark.parametrize("name", [None, "", "x" * 200])
+def test_a_large_produce_is_one_way_by_its_acks(version: int, acks: int, name: str | None) -> None:
+    request = messages.ProduceRequest(acks=acks, timeout_ms=0, topic_data=[])
+    if version >= 3:
+        request.transactional_id = name
+    data = kwire.encode_request(request, version, correlation_id=1, client_id="me")
+    pairing = Pairing(Connection("x", 0), readable=True, most_decoded=10)
+    exchange = pairing.request(Frame("request", data))
+    assert exchange is not None and (exchange.outcome == "one-way") == (acks == 0)
+
+
+def test_a_large_frame_with_secrets_and_a_large_first_one_are_lost(tmp_path: Path) -> None:
+    secret = kwire.encode_request(
+        messages.SaslAuthenticateRequest(auth_bytes=PASSWORD.encode() * 100_000), 2, correlation_id=1)
+    exchanges, lost, data = recorded(tmp_path / "t", (hello(), welcome()), (secret, None))
+    assert PASSWORD.encode() not in data and any("whose secrets cannot be told" in one.reason for one in lost)
+    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    exchanges, (loss,), _ = recorded(tmp_path / "u", (large_metadata(0), None))
+    assert not exchanges and "too large" in loss.reason
+
+
+def test_the_tap_does_not_decode_empty_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 MiB of them kept the other clients waiting for 1.4 s."""
+    decoded, decode = [], kwire.decode_request
+    monkeypatch.setattr("kwire.decode_request", lambda *given, **how: (decoded.append(1), decode(*given, **how))[1])
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        recording = Recording(Connection("t", 0, "a:1", "b:2"), writer)
+        recording.feed("request", kwire.pack_frame(hello()) + bytes(1 << 16))
+        recording.close()
+    exchanges, (lost,) = read(tmp_path / "t.jsonl.gz")
+    assert len(exchanges) == 1 and lost.reason == "an empty request" and len(decoded) <= 3
+
+
+def sasl(number: int, tags: dict[int, bytes]) -> tuple[bytes, bytes]:
+    """A login of PLAIN with tags everywhere."""
+    request = messages.SaslAuthenticateRequest(auth_bytes=f"\0alice\0{PASSWORD}".encode(), unknown_tags=tags)
+    answer = messages.SaslAuthenticateResponse(unknown_tags=tags)
+    return (kwire.encode_request(request, 2, correlation_id=number, client_id="me", header_tags=tags),
+            kwire.encode_response(answer, 2, correlation_id=number, header_tags=tags))
+
+
+def test_unknown_tags_of_what_has_secrets_are_not_recorded(tmp_path: Path) -> None:
+    tags = {7000: PASSWORD.encode()}
+    config = messages.AlterConfigsRequest.AlterConfigsResource(
+        resource_name="r", unknown_tags=tags,
+        configs=[messages.AlterConfigsRequest.AlterableConfig(name="n", value="v", unknown_tags=tags)])
+    other = kwire.encode_request(messages.AlterConfigsRequest(resources=[config]), 2, correlation_id=1)
+    answer = kwire.encode_response(messages.AlterConfigsResponse(), 2, correlation_id=1)
+    exchanges, _, data = recorded(tmp_path / "t", (hello(), welcome()), (other, answer), sasl(2, tags))
+    assert PASSWORD.encode() not in data and PASSWORD.encode().hex().encode() not in data
+    assert [one.api for one in exchanges] == ["ApiVersions", "AlterConfigs", "SaslAuthenticate"]
+
+
+@pytest.mark.parametrize("piece", [PASSWORD, PASSWORD[3:11], f"a {PASSWORD[-9:]} b"])
+def test_frames_that_repeat_what_the_client_authenticated_with_are_not_recorded(tmp_path: Path, piece: str) -> None:
+    ask, fine = metadata(3)
+    echo = kwire.encode_response(messages.MetadataResponse(cluster_id=piece), 9, correlation_id=3)
+    exchanges, lost, data = recorded(
+        tmp_path / "t", (hello(), welcome()), sasl(2, {}), (ask, echo), (metadata(4)[0], fine[:3] + b"\4" + fine[4:]))
+    assert piece.encode() not in data and piece.encode().hex().encode() not in data
+    assert any("repeats what the client authenticated with" in one.reason for one in lost)
+    assert told(exchanges)[2] == ("Metadata", 9, 4, "answered") or exchanges[-1].outcome == "answered"
+
+
+def test_raw_tokens_are_remembered_too(tmp_path: Path) -> None:
+    greeting = kwire.encode_request(messages.SaslHandshakeRequest(mechanism="PLAIN"), 0, correlation_id=1)
+    answer = kwire.encode_response(messages.SaslHandshakeResponse(mechanisms=["PLAIN"]), 0, correlation_id=1)
+    echo = kwire.encode_response(messages.MetadataResponse(cluster_id=PASSWORD), 9, correlation_id=3)
+    _, _, data = recorded(tmp_path / "t", (hello(), welcome()), (greeting, answer),
+                          (f"\0alice\0{PASSWORD}".encode(), b""), (metadata(3)[0], echo))
+    assert PASSWORD.encode() not in data and PASSWORD.encode().hex().encode() not in data
+
+
+def test_a_user_name_is_no_secret(tmp_path: Path) -> None:
+    """Else the tap would leave out whatever speaks of the user, as ACLs do."""
+    first = kwire.encode_request(
+        messages.SaslAuthenticateRequest(auth_bytes=b"n,,n=topic-00000000,r=abcdefgh"), 2, correlation_id=1)
+    answer = kwire.encode_response(messages.SaslAuthenticateResponse(), 2, correlation_id=1)
+    exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), (first, answer), metadata(2))
+    assert not lost and len(exchanges) == 3
+
+
+def test_a_finalizer_inside_a_call_of_the_writer_is_told_so(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def work() -> None:
+        with FrameWriter(str(tmp_path / "t")) as writer, writer._alone():
+            for call in (writer.flush, lambda: writer.note(Lost("", "x", Connection("", 0)))):
+                try:
+                    call()
+                except RuntimeError as error:
+                    told.append(str(error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive() and len(told) == 2 and "finalizer" in told[0]
+
+
+@pytest.mark.parametrize("server", ["b:²", "b:" + "9" * 5000, "b", None])
+def test_a_server_without_a_port_is_recorded_and_the_record_goes_on(tmp_path: Path, server: str | None) -> None:
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        writer.write(Connection("", 0, "a:1", server), Frame("request", hello()), None)
+        writer.write(Connection("", 0, "a:1", "b:1"), Frame("response", welcome()), None)
+    exchanges, _ = read(tmp_path / "t.jsonl.gz")
+    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+
+
+def test_what_cannot_be_written_leaves_the_record_usable(tmp_path: Path) -> None:
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        wrong: Any = 5
+        with pytest.raises(AttributeError):
+            writer.write(Connection("", 0, "a:1", wrong), Frame("request", hello()), None)
+        writer.write(Connection("", 0), Frame("request", hello()), None)
+
+
+def test_lines_that_come_a_byte_at_a_time_take_linear_time(tmp_path: Path) -> None:
+    """As they do from gzip members of one byte."""
+    (tmp_path / "t.jsonl").write_bytes(b"")
+    packed = _Packed(str(tmp_path / "t.jsonl"))
+    blocks = iter([b"x"] * 700_000 + [b"\nlast\n", b""])
+    packed._block = lambda: next(blocks)  # type: ignore[method-assign]
+    begun = time.perf_counter()
+    assert [len(line) for line in packed.lines()] == [700_000, 4]
+    assert time.perf_counter() - begun < 1.5
+    packed.close()
+
+
+def test_a_gz_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.storage.filesystem.MOST_UNPACKED", 100_000)
+    talk = Talk().open().exchange(hello(), welcome())
+    for number in range(1, 20):
+        talk.exchange(*metadata(number, 300))
+    plain = write_pcap(tmp_path / "x.pcap", talk.bytes())
+    assert len(read(plain)[0]) == 20
+    (tmp_path / "x.pcap.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    unread = Unread()
+    list(read_segments(str(tmp_path / "x.pcap.gz"), unread))
+    assert unread.end is not None and "gives too much" in unread.end
+    with FrameWriter(str(tmp_path / "t")) as writer:
+        for number in range(20):
+            writer.write(Connection("", 0), Frame("request", metadata(number, 300)[0]), None)
+    with pytest.raises(kwire.LimitError, match="gives too much"):
+        list(read_capture(tmp_path / "t.jsonl.gz"))
+
+
+def test_one_way_requests_of_one_block_are_events(tmp_path: Path) -> None:
+    pairing = Pairing(Connection("x", 0), readable=True)
+    for number in range(3):
+        pairing.request(Frame("request", produce(number, 0)))
+    assert [type(one) for one in pairing.take_events()] == [Exchange] * 3
+
+
+def test_threads_in_one_capture_get_each_exchange_once(tmp_path: Path) -> None:
+    talk = Talk().open().exchange(hello(), welcome())
+    for number in range(1, 300):
+        talk.exchange(*metadata(number))
+    events = read_capture(write_pcap(tmp_path / "x.pcap", talk.bytes()))
+    with ThreadPoolExecutor(8) as pool:
+        found = [one for part in pool.map(lambda _: list(events), range(8)) for one in part]
+    assert sorted(one.correlation_id for one in found if isinstance(one, Exchange)) == list(range(300))

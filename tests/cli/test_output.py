@@ -1,0 +1,378 @@
+"""Files that commands write: whole or not at all, and nothing of the user's in their place is destroyed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from resource import RLIMIT_FSIZE, setrlimit
+from typing import Any
+
+import pytest
+
+from kwire.cli import main
+from kwire.output import new_file
+from kwire.pages import site
+from tests.capture.making import Talk, hello, welcome, write_pcap
+from tests.capture.test_hostile import frame_files
+from tests.cli.test_log import ROOT, process, run
+from tests.storage.making import batch, write_segment
+
+Files = dict[str, Path]
+# what writes -> (the ending of its file, how that begins, what it reads, its arguments for an input and an output)
+WRITERS: dict[str, tuple[str, bytes, str, Callable[[object, object], tuple[object, ...]]]] = {
+    "parquet": ("parquet", b"PAR1", "segment", lambda source, out: ("log", "to-parquet", source, "-o", out)),
+    "plot": ("svg", b"<?xml", "segment", lambda source, out: ("log", "stats", source, "--plot", out)),
+    "html": ("html", b"<!doctype", "capture", lambda source, out: ("audit", source, "--to", "4.4", "--html", out)),
+}  # fmt: skip
+each_writer = pytest.mark.parametrize("writer", WRITERS)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Files:
+    """A segment and a capture, each in a folder of its own."""
+    (tmp_path / "captures").mkdir()
+    talk = Talk().open().exchange(hello(), welcome())
+    return {
+        "segment": write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(200)]),
+        "capture": write_pcap(tmp_path / "captures" / "a.pcap", talk.bytes()),
+    }
+
+
+def partials(folder: Path) -> list[Path]:
+    """What is half-written, below a folder."""
+    return [path for path in folder.rglob("*") if "partial" in path.name]
+
+
+@each_writer
+@pytest.mark.parametrize("way", ["link", "symlink", "relative"])
+def test_an_input_is_never_written_over(
+    writer: str, way: str, inputs: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ending, _, kind, arguments = WRITERS[writer]
+    source = inputs[kind]
+    source = source.rename(source.with_name(f"{source.stem}.log.{ending}"))
+    content, out = source.read_bytes(), tmp_path / f"out.{ending}"
+    if way == "link":
+        os.link(source, out)
+    elif way == "symlink":
+        out.symlink_to(source)
+    else:
+        monkeypatch.chdir(tmp_path)
+        out = Path(source.parent.name, "..", source.parent.name, source.name)
+    for force, reason in (((), "kwire: "), (("--force",), "is read here: it is not written over")):
+        code, _, err = run(capsys, *arguments(source, out), *force)
+        assert (code, err.count("\n")) == (2, 1) and reason in err and str(out) in err
+        assert source.read_bytes() == content and not partials(tmp_path)
+    assert out.is_symlink() == (way == "symlink") and os.path.samefile(out, source)
+
+
+@pytest.mark.quick
+def test_what_stands_beside_an_input_is_not_written_over(
+    inputs: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The indexes of a segment, and the other file of a pair."""
+    index = inputs["segment"].with_suffix(".index")
+    content = index.read_bytes()
+    code, _, err = run(capsys, "log", "to-parquet", inputs["segment"], "-o", index, "--force")
+    assert (code, err) == (2, f"kwire: {index}: is read here: it is not written over\n")
+    assert content and index.read_bytes() == content
+    frame_files(tmp_path)
+    data = tmp_path / "made.bin.gz"
+    content = data.read_bytes()
+    code, _, err = run(capsys, "audit", tmp_path / "made.jsonl.gz", "--to", "4.4", "--html", data, "--force")
+    assert (code, err) == (2, f"kwire: {data}: is read here: it is not written over\n")
+    assert data.read_bytes() == content
+
+
+@each_writer
+def test_a_file_that_is_there_is_kept_unless_forced(
+    writer: str, inputs: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending, begins, kind, arguments = WRITERS[writer]
+    out = tmp_path / f"out.{ending}"
+    out.write_bytes(b"mine")
+    out.chmod(0o640)
+    code, _, err = run(capsys, *arguments(inputs[kind], out))
+    assert (code, err) == (2, f"kwire: {out}: File exists (--force replaces it)\n")
+    assert out.read_bytes() == b"mine"
+    assert run(capsys, *arguments(inputs[kind], out), "--force")[0] == 0
+    assert out.read_bytes().startswith(begins) and stat.S_IMODE(out.stat().st_mode) == 0o640
+    assert not partials(tmp_path)
+
+
+@each_writer
+def test_a_symbolic_link_is_followed(
+    writer: str, inputs: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To a file that is not there yet, then to the same one, which is."""
+    ending, begins, kind, arguments = WRITERS[writer]
+    target, link = tmp_path / "far" / "target", tmp_path / f"link.{ending}"
+    target.parent.mkdir()
+    link.symlink_to(Path("far", "target"))
+    assert run(capsys, *arguments(inputs[kind], link))[0] == 0
+    assert link.is_symlink() and target.read_bytes().startswith(begins)
+    target.write_bytes(b"old")
+    assert run(capsys, *arguments(inputs[kind], link))[0] == 2
+    assert target.read_bytes() == b"old"
+    assert run(capsys, *arguments(inputs[kind], link), "--force")[0] == 0
+    assert link.is_symlink() and target.read_bytes().startswith(begins)
+    loop = tmp_path / f"loop.{ending}"
+    loop.symlink_to(loop.name)
+    assert run(capsys, *arguments(inputs[kind], loop), "--force")[0] == 1
+    assert loop.is_symlink()
+
+
+@each_writer
+def test_a_device_and_a_pipe_stay_what_they_are(
+    writer: str, inputs: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By links and in a folder of ours, so that a failure here breaks nothing."""
+    ending, begins, kind, arguments = WRITERS[writer]
+    null, full, pipe = (tmp_path / f"{name}.{ending}" for name in ("null", "full", "pipe"))
+    null.symlink_to(os.devnull)
+    full.symlink_to("/dev/full")
+    os.mkfifo(pipe)
+    for force in ((), ("--force",)) if writer == "html" else ((),):
+        assert run(capsys, *arguments(inputs[kind], null), *force)[0] == 0
+        assert null.is_symlink() and null.is_char_device()
+        code, _, err = run(capsys, *arguments(inputs[kind], full), *force)
+        assert (code, err) == (1, f"kwire: {full}: is a device, or a socket: it is not written to\n")
+        assert full.is_symlink() and full.is_char_device()
+        read: list[bytes] = []
+        reader = threading.Thread(target=lambda read=read: read.append(pipe.read_bytes()), daemon=True)
+        reader.start()
+        assert run(capsys, *arguments(inputs[kind], pipe), *force)[0] == 0
+        reader.join(60)
+        assert read and read[0].startswith(begins) and pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["-", "stdout"])
+def test_standard_output(name: str, inputs: Files, tmp_path: Path) -> None:
+    """A pipe, and a file that the shell opened; by a link like /dev/stdout, but one of ours, so that it may break."""
+    out = name if name == "-" else str(tmp_path / name)
+    if name != "-":
+        (tmp_path / name).symlink_to("/proc/self/fd/1")
+    command = [sys.executable, "-m", "kwire", "log", "to-parquet", str(inputs["segment"]), "-o", out]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(b"PAR1") and ran.stdout.endswith(b"PAR1")
+    with open(tmp_path / "redirected", "wb") as file:
+        ran = subprocess.run([*command, "--force"], cwd=ROOT, stdout=file, stderr=subprocess.PIPE, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "redirected").read_bytes().endswith(b"PAR1")
+    assert name == "-" or (tmp_path / name).is_symlink()
+
+
+@pytest.mark.quick
+def test_a_socket_and_a_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        with pytest.raises(OSError, match="it is not written to"), new_file(tmp_path / "s", force=True):
+            pass
+        assert (tmp_path / "s").is_socket()
+    with pytest.raises(IsADirectoryError), new_file(tmp_path / "folder", force=True):
+        pass
+    with pytest.raises(FileNotFoundError), new_file(tmp_path / "none" / "out"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "s"]
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """As a user whom permissions bind, which root is not."""
+    mine = os.geteuid()
+    if mine == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(mine)
+
+
+@pytest.mark.quick
+def test_a_folder_that_is_read_only() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "old").write_bytes(b"mine")
+        folder.chmod(0o555)
+        try:
+            for out in ("new", "old"):
+                with nobody(), pytest.raises(PermissionError), new_file(folder / out, force=True):
+                    pass
+            assert [path.name for path in folder.iterdir()] == ["old"] and (folder / "old").read_bytes() == b"mine"
+        finally:
+            folder.chmod(0o755)
+
+
+@each_writer
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk(writer: str, there: bool, inputs: Files, tmp_path: Path) -> None:
+    """What is half-written goes, what was there stays, and the line names what could not be written."""
+    ending, _, kind, arguments = WRITERS[writer]
+    out = tmp_path / f"out.{ending}"
+    if there:
+        out.write_bytes(b"mine")
+    options: dict[str, Any] = {"preexec_fn": lambda: setrlimit(RLIMIT_FSIZE, (1500, 1500))}
+    done = process(*arguments(inputs[kind], out), *["--force"] * there, **options)
+    assert (done.returncode, done.stderr) == (1, f"kwire: {out}: File too large\n")
+    assert out.read_bytes() == b"mine" if there else not out.exists()
+    assert not partials(tmp_path)
+
+
+HELD = """
+import signal, sys
+from kwire.cli import main
+from kwire.storage import LogSegment
+
+inner = LogSegment.column_batches
+
+def held(self, *fields, **options):
+    for piece in inner(self, *fields, **options):
+        yield piece
+        print("begun", flush=True)
+        signal.pause()
+
+LogSegment.column_batches = held
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code", "word"), [
+    (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated"),
+])  # fmt: skip
+def test_a_signal_leaves_nothing_half_written(
+    number: signal.Signals, code: int, word: str, inputs: Files, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.parquet"
+    arguments = ["log", "to-parquet", str(inputs["segment"]), "-o", str(out), "--rows", "30"]
+    with subprocess.Popen([sys.executable, "-c", HELD, *arguments], cwd=ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as running:  # fmt: skip
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        assert len(partials(tmp_path)) == 1 and not out.exists()
+        running.send_signal(number)
+        _, err = running.communicate(timeout=60)
+    assert (running.returncode, err.lstrip()) == (code, f"kwire: {word}\n")  # click begins a line behind ^C
+    assert not partials(tmp_path) and not out.exists()
+
+
+@pytest.mark.quick
+def test_the_handler_of_the_caller_comes_back(inputs: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert run(capsys, "log", "verify", inputs["segment"])[0] == 0
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(main(["log", "verify", str(inputs["segment"])])))
+    thread.start()  # where no handler may be set
+    thread.join()
+    assert codes == [0]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_an_exception_of_any_kind(kind: type[BaseException], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for there in (False, True):
+        with pytest.raises(kind), new_file(out, force=True) as file:
+            file.write(b"half")
+            raise kind
+        assert out.exists() == there and not partials(tmp_path)
+        out.write_bytes(b"mine")
+    assert out.read_bytes() == b"mine"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_comes_meanwhile_is_kept(links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file system without hard links too."""
+    def refused(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    out = tmp_path / "out"
+    with pytest.raises(FileExistsError), new_file(out) as file:
+        file.write(b"mine")
+        out.write_bytes(b"theirs")
+    assert out.read_bytes() == b"theirs" and not partials(tmp_path)
+    out.unlink()
+    with new_file(out) as file:
+        file.write(b"mine")
+    assert out.read_bytes() == b"mine" and not partials(tmp_path)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("force", [True, False])
+def test_it_is_on_disk_before_it_has_its_name(force: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, steps = tmp_path / "out", []
+
+    def noted(name: str) -> None:
+        inner = getattr(os, name)
+
+        def step(*arguments: Any) -> None:
+            what = "folder" if name == "fsync" and stat.S_ISDIR(os.fstat(arguments[0]).st_mode) else name
+            steps.append((what, out.exists()))
+            inner(*arguments)
+
+        monkeypatch.setattr(os, name, step)
+
+    for name in ("fsync", "link", "replace"):
+        noted(name)
+    with new_file(out, force=force) as file:
+        file.write(b"content")
+        assert partials(tmp_path) and not out.exists()
+    assert steps == [("fsync", False), ("replace" if force else "link", False), ("folder", True)]
+
+
+@pytest.mark.quick
+def test_nobody_can_guess_where_it_is_written(
+    inputs: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link that somebody put there under the name that it had before is not followed."""
+    victim, out = tmp_path / "victim", tmp_path / "out.parquet"
+    victim.write_bytes(b"mine")
+    out.with_name("out.parquet.partial").symlink_to(victim)
+    assert run(capsys, "log", "to-parquet", inputs["segment"], "-o", out)[0] == 0
+    assert victim.read_bytes() == b"mine" and not out.is_symlink()
+
+
+@pytest.mark.quick
+def test_a_long_name(tmp_path: Path) -> None:
+    """As long as a file system takes, in bytes."""
+    out = tmp_path / ("\N{CJK UNIFIED IDEOGRAPH-4E00}" * 85)
+    with new_file(out) as file:
+        file.write(b"content")
+    assert out.read_bytes() == b"content"
+
+
+@pytest.mark.quick
+def test_the_site_goes_only_where_nothing_else_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = list(islice(site._pages(), 3))
+    monkeypatch.setattr(site, "_pages", lambda: iter(pages))
+    out = tmp_path / "out"
+    assert run(capsys, "protocol", "site", out)[0] == 0
+    assert run(capsys, "protocol", "site", out)[0] == 0  # its own
+    mine = tmp_path / "mine"
+    (mine / "assets").mkdir(parents=True)
+    (mine / "index.html").write_text("mine")
+    code, _, err = run(capsys, "protocol", "site", mine)
+    assert (code, err) == (2, f"kwire: {mine}: the folder holds other files (--force writes among them)\n")
+    assert (mine / "index.html").read_text() == "mine" and not any((mine / "assets").iterdir())
+    (mine / "notes.txt").write_text("mine")
+    assert run(capsys, "protocol", "site", mine, "--force")[0] == 0
+    assert (mine / "notes.txt").read_text() == "mine" and (mine / pages[0][0]).is_file()
+    assert not partials(tmp_path)

@@ -1,0 +1,656 @@
+"""Ctrl-C at any moment of a call: python -m tests.hostile.interrupts --seconds N [--seed S] [--only NAME].
+
+A timer, set from microseconds up to longer than the call takes, raises KeyboardInterrupt once or again and again; a
+tracer raises it, or MemoryError, at one line of Python after the other. The call gives the right value, or that
+exception; never another one, never a wrong value. What it was done to is used again, and gives the right value or says
+why it cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import gc
+import linecache
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+
+import kwire
+from kwire import messages
+from kwire.capture import FrameWriter, audit, read_capture
+from kwire.capture.exchange import Connection, Frame
+from kwire.compression import compress, decompress
+from kwire.net import connect_sync
+from kwire.pages.site import write_site
+from kwire.storage import LogDirectory, LogSegment
+from kwire.storage.parquet import write_parquet
+from tests.capture import making as captures
+from tests.hostile.races import CODECS, ask, broker, is_busy, log, metadata, of_batch, partition, rows, same
+from tests.net import fake
+from tests.storage import making
+
+HANG = 240.0  # seconds of one case
+MOMENTS = 60  # of a round, at which the timer rings, and lines at which the tracer raises
+BUDGET = 0.8  # seconds for both of them each: of a long call there are fewer
+
+
+class Work:
+    """A call and what is right.
+
+    call(): its value is compared with that of the first, undisturbed call; again(): afterwards uses what the call has
+    left, and checks that by itself.
+    """
+
+    def __init__(self, call: Callable[[], Any], again: Callable[[], object] = lambda: None) -> None:
+        self.call, self.again = call, again
+
+
+Case = Callable[[random.Random, Path, ExitStack], Work]
+CASES: dict[str, Case] = {}
+
+
+def case(make: Case) -> Case:
+    CASES[make.__name__] = make
+    return make
+
+
+def of(work: Callable[[], Any]) -> Work:
+    """A call that leaves nothing behind, or that can be done again."""
+    wanted = work()
+    return Work(work, lambda: same(work(), wanted, "again"))
+
+
+
+
+def message_of_a_mebibyte(dice: random.Random) -> Any:
+    found = metadata(dice, 6000)
+    for topic in found.topics[::3]:
+        topic.unknown_tags = {9: dice.randbytes(5)}
+    return found
+
+
+@case
+def encode(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    """Uuids, tags and texts on the way."""
+    held = message_of_a_mebibyte(dice)
+    dirs = messages.BrokerRegistrationRequest(log_dirs=[topic.topic_id for topic in held.topics])
+    return of(lambda: (kwire.encode(held, 12), kwire.encode(dirs, 3), kwire.encode_response(held, 12)))
+
+
+@case
+def decode(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    data = kwire.encode(message_of_a_mebibyte(dice), 12)
+
+    def call() -> Any:
+        found = kwire.decode("MetadataResponse", 12, data)
+        return len(found.topics), found.topics[-1].topic_id, found.topics[3].unknown_tags, found == found
+
+    return of(call)
+
+
+@case
+def json(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    held = metadata(dice, 300)
+    text = kwire.to_json(held, 12)
+    return of(lambda: (kwire.to_json(held, 12), kwire.encode(kwire.from_json("MetadataResponse", 12, text), 12)))
+
+
+@case
+def half_looked_at(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    """One decoded message, whose parts are made while the interrupt comes."""
+    data = kwire.encode(metadata(dice, 500), 12)
+    found = kwire.decode("MetadataResponse", 12, data)
+    wanted = repr(found)
+    found = kwire.decode("MetadataResponse", 12, data)
+
+    def call() -> Any:
+        return repr(found), kwire.encode(found, 12), [topic.topic_id for topic in found.topics] != []
+
+    def again() -> None:
+        nonlocal found
+        same(call(), (wanted, data, True), "a message looked at again")
+        found = kwire.decode("MetadataResponse", 12, data)
+
+    return Work(call, again)
+
+
+def read(data: Any, **options: Any) -> Any:
+    return [of_batch(one) for one in kwire.read_batches(data, **options)]
+
+
+@case
+def read_batches(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    data = log(dice, 0.2, 25)
+    return of(lambda: read(data, errors="keep"))
+
+
+@case
+def one_iterator(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    """An iterator that was interrupted goes on, with the item that was lost on the way, or the next one."""
+    data = log(dice, 0.2, 25)
+    wanted = read(data, errors="keep")
+    flow = kwire.read_batches(data, errors="keep")
+    taken: list[Any] = []
+
+    def call() -> Any:
+        for one in flow:
+            taken.append(of_batch(one))
+        return list(taken)
+
+    def again() -> None:
+        nonlocal flow
+        rest = [of_batch(one) for one in flow]
+        same(taken, wanted[: len(taken)], "what came before")
+        same(rest, wanted[len(wanted) - len(rest) :], "what comes after")
+        assert len(taken) + len(rest) in (len(wanted), len(wanted) - 1), "a batch is lost"
+        flow = kwire.read_batches(data, errors="keep")
+        taken.clear()
+
+    return Work(call, again)
+
+
+@case
+def one_batch(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    """A compressed batch that is unpacked at the first look."""
+    parts = {codec: kwire.build_batch(rows(dice, 2000, 60), codec=codec) for codec in CODECS}
+    wanted = {codec: read(data) for codec, data in parts.items()}
+    held = {codec: next(kwire.read_batches(data)) for codec, data in parts.items()}
+
+    def call() -> Any:
+        return {codec: [of_batch(one)] for codec, one in held.items()}
+
+    def again() -> None:
+        same(call(), wanted, "batches looked into again")
+        held.update({codec: next(kwire.read_batches(data)) for codec, data in parts.items()})
+
+    return Work(call, again)
+
+
+@case
+def columns(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    data = [log(dice, 0.2, 25), log(dice, 0.0, 25)]
+    held = kwire.columns(data, errors="keep")
+
+    def call() -> Any:
+        found = [pyarrow.table(kwire.columns(data, errors="keep", views=views)).to_pydict() for views in (False, True)]
+        return found, pyarrow.table(held).to_pydict(), held["value"].to_numpy().tolist()
+
+    return of(call)
+
+
+@case
+def columns_of(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    payloads = [kwire.encode(metadata(dice, 20), 12) for _ in range(60)]
+
+    def flow() -> Iterator[bytes]:
+        yield from payloads
+
+    def call() -> Any:
+        paths = ["topics.name", "topics.partitions.partition_index"]
+        return [pyarrow.table(kwire.columns_of("MetadataResponse", 12, flow(), chosen, errors="keep")).num_rows
+                for chosen in (None, paths)]
+
+    return of(call)
+
+
+@case
+def build_batch(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    """Rows of all kinds: some of them are read by code of Python's."""
+    plain = rows(dice, 1500)
+    odd = [(Number(row[0]), bytearray(row[1]), memoryview(row[2]), dict(row[3])) for row in plain]
+    listed: list[Any] = [*plain, *odd, *(kwire.Record(-1, *row) for row in plain)]
+
+    def call() -> Any:
+        made = [kwire.build_batch((row for row in listed), codec=codec) for codec in CODECS]
+        legacy = [kwire.build_batch([row[:3] for row in plain], magic=magic, codec="gzip") for magic in (0, 1)]
+        return made, legacy, listed[0]
+
+    return of(call)
+
+
+class Number(int):
+    def __index__(self) -> int:
+        return int.__add__(self, 0)
+
+    __int__ = __index__
+
+
+@case
+def build_batches(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    table = pyarrow.table(kwire.columns(kwire.build_batch(rows(dice, 9000)), ("timestamp", "key", "value", "headers")))
+    return of(lambda: [kwire.build_batches(table, codec=codec) for codec in CODECS])
+
+
+@case
+def codecs(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    plain = dice.randbytes(500_000) + bytes(3_000_000)
+    packed = {codec: compress(codec, plain) for codec in CODECS}
+
+    def call() -> Any:
+        for codec, data in packed.items():
+            assert bytes(decompress(codec, data, limit=1 << 24)) == plain, codec
+            assert bytes(decompress(codec, compress(codec, plain[:800_000]), limit=1 << 24)) == plain[:800_000], codec
+        return [len(decompress(codec, packed[codec] * 3, limit=1 << 26)) for codec in ("zstd", "gzip")]
+
+    return of(call)
+
+
+@case
+def frame_reader(dice: random.Random, _: Path, __: ExitStack) -> Work:
+    """The reader that an interrupt caught gives whole frames still, or says that it cannot."""
+    sent = [b"%d" % n + dice.randbytes(20) for n in range(2000)]
+    data = b"".join(map(kwire.pack_frame, sent))
+    reader = kwire.FrameReader()
+
+    def call() -> Any:
+        nonlocal reader
+        reader = kwire.FrameReader()
+        return [frame for at in range(0, len(data), 9000) for frame in reader.feed(data[at : at + 9000])]
+
+    def again() -> None:
+        try:
+            found = reader.feed(b"")
+        except ValueError as error:
+            assert is_busy(error), error
+        else:
+            assert all(frame in sent for frame in found)
+
+    return Work(call, again)
+
+
+@case
+def storage(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    paths = partition(dice, folder / "t-0")
+    held = LogSegment(paths[0])
+
+    def use(one: Any) -> Any:
+        return (
+            len(one.columns(committed=True)), [r.offset for r in one.read(committed=True)],
+            [pyarrow.table(c).num_rows for c in one.column_batches(rows=50)], [of_batch(b) for b in one.batches()],
+            str(one.verify()), one.stats().records, one.tail,
+        )  # fmt: skip
+
+    def call() -> Any:
+        (found,) = LogDirectory(folder).partitions
+        return use(held), [r.offset for r in found.read(committed=True)]
+
+    wanted = call()
+
+    def again() -> None:
+        nonlocal held
+        same(call(), wanted, "a segment again")
+        held = LogSegment(paths[0])
+
+    return Work(call, again)
+
+
+@case
+def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    """What was taken of a pipe does not come again: the rest is never taken for the whole."""
+    data = b"".join(making.batch(base, 3, size=9000) for base in range(0, 900, 3))
+    (folder / "t-0").mkdir()
+    path = folder / "t-0" / "0.log"
+    os.mkfifo(path)
+    source: Any = None
+
+    def call() -> Any:
+        nonlocal source
+        from kwire.storage.filesystem import SpooledFile
+
+        child = os.fork()
+        if child == 0:  # writes, and ends with the reader
+            with suppress(OSError):
+                path.write_bytes(data)
+            os._exit(0)
+        try:
+            source = SpooledFile(str(path), True)
+            return source.size()
+        finally:
+            with suppress(ProcessLookupError):
+                if source is None or source._kept is None:
+                    os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def again() -> None:
+        if source is None or "_turns" in vars(source):  # nothing was taken of it
+            return
+        child = os.fork()
+        if child == 0:  # what is left, for who opens it again: nobody may take it for the whole
+            path.write_bytes(data[:5000])
+            os._exit(0)
+        try:
+            same(source.size(), len(data), "the size of a pipe")
+        except ValueError as error:
+            assert is_busy(error), error
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    return Work(call, again)
+
+
+@case
+def parquet(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    """The file is there as a whole or not at all, and nothing half-written beside it."""
+    from pyarrow.parquet import read_table
+
+    (path,) = partition(dice, folder / "t-0")[:1]
+    target = folder / "out" / "x.parquet"
+    target.parent.mkdir()
+    records = sum(1 for _ in LogSegment(path).read())
+
+    def call() -> Any:
+        target.unlink(missing_ok=True)
+        return write_parquet([LogSegment(path)], str(target))["rows"]
+
+    def again() -> None:
+        gc.collect()
+        left = os.listdir(target.parent)
+        assert left in ([], [target.name]), left
+        if left:
+            same(read_table(target).num_rows, records, "rows of a file that is there")
+        same(call(), records, "rows")
+
+    return Work(call, again)
+
+
+@case
+def capture(_: random.Random, folder: Path, __: ExitStack) -> Work:
+    talk = captures.Talk().open()
+    for turn in range(40):
+        talk.exchange(*captures.metadata(turn, 10))
+    path = captures.write_pcap(folder / "x.pcap", talk.close().bytes())
+    return of(lambda: ([str(event) for event in read_capture(path)], str(audit([str(path)], "4.0"))))
+
+
+@case
+def record(_: random.Random, folder: Path, __: ExitStack) -> Work:
+    """What a FrameWriter wrote is right up to where it ends; it does not go on behind a frame written in part."""
+    request, response = captures.metadata(1, 30)
+    by = Connection("w", 0, "10.0.0.1:1", "10.0.0.2:9092")
+    turns = iter(range(1 << 30))
+    name = ""
+
+    def call() -> Any:
+        nonlocal name
+        name = ""
+        fresh = str(folder / f"w{next(turns)}")
+        with FrameWriter(fresh) as writer:
+            name = fresh
+            for _ in range(30):
+                try:
+                    put(writer, "request", request)
+                    put(writer, "response", response)
+                except KeyboardInterrupt:
+                    with suppress(OSError):
+                        put(writer, "response", response)
+                    raise
+        return sum(1 for _ in read_capture(name + ".jsonl.gz"))
+
+    def put(writer: Any, direction: Any, data: bytes) -> None:
+        writer.write(by, Frame(direction, data, 1), None)
+        writer.flush()
+
+    def again() -> None:
+        if name and os.path.exists(name + ".jsonl.gz") and os.path.getsize(name + ".jsonl.gz"):
+            told = [str(event) for event in read_capture(name + ".jsonl.gz")]
+            assert told is not None
+        for path in folder.glob("w*"):
+            path.unlink()
+
+    return Work(call, again)
+
+
+@case
+def pages(_: random.Random, folder: Path, __: ExitStack) -> Work:
+    turns = iter(range(1 << 30))
+
+    def call() -> Any:
+        out = folder / f"site{next(turns)}"
+        write_site(out)
+        return sorted(os.listdir(out))
+
+    return Work(call)
+
+
+@case
+def connection(_: random.Random, __: Path, held: ExitStack) -> Work:
+    """A connection goes on with the next call: no answer of the interrupted one comes to it."""
+    server = broker()
+    held.enter_context(fake.serving(server))
+    shared = connect_sync(server.address, timeout=30)
+    held.callback(shared.close)
+    turns = iter(range(1 << 30))
+
+    def call() -> Any:
+        with connect_sync(server.address, timeout=30) as fresh:
+            ask(fresh, "fresh")
+        for _ in range(5):
+            ask(shared, f"t-{next(turns)}")
+        return None
+
+    def again() -> None:
+        for _ in range(3):
+            ask(shared, f"again-{next(turns)}")
+
+    return Work(call, again)
+
+
+class Alarm:
+    """Raises KeyboardInterrupt in the main thread when the time has come."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.before = signal.signal(signal.SIGALRM, self.ring)
+
+    def ring(self, *_: object) -> None:
+        if self.left > 0:
+            self.left -= 1
+            raise KeyboardInterrupt
+
+    def during(self, call: Callable[[], Any], delay: float, times: int) -> tuple[str, Any]:
+        """("value", what it gave) or ("interrupt", None); times: at most three."""
+        try:
+            return self._ringing(call, delay, times)
+        except KeyboardInterrupt:
+            return "interrupt", None
+        finally:  # it may ring here too, as often as it has not rung yet
+            try:
+                self.left = 0
+            except KeyboardInterrupt:
+                try:
+                    self.left = 0
+                except KeyboardInterrupt:
+                    self.left = 0
+
+    def _ringing(self, call: Callable[[], Any], delay: float, times: int) -> tuple[str, Any]:
+        self.left = times
+        signal.setitimer(signal.ITIMER_REAL, delay, delay / 3 + 5e-6 if times > 1 else 0)
+        return "value", call()
+
+    def close(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self.before)
+
+
+class Tracer:
+    """Counts the lines of kwire's own Python that run, and raises at one of them.
+
+    Lines of "with" and "try" do not count: a tracer is asked there between the end of a block and what it does at its
+    end, and before the block is entered in which it stands, where no signal can come.
+    """
+
+    def __init__(self, at: int = -1, kind: type[BaseException] = KeyboardInterrupt) -> None:
+        self.at, self.kind, self.seen = at, kind, 0
+
+    def __call__(self, frame: Any, event: str, _: object) -> Any:
+        if "/kwire/" not in frame.f_code.co_filename and "/kwire_c/" not in frame.f_code.co_filename:
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno) if event == "line" else "try:"
+        if not line.lstrip().startswith(("with ", "async with ", "try:")):
+            self.seen += 1
+            if self.seen == self.at:
+                raise self.kind
+        return self
+
+    def during(self, call: Callable[[], Any]) -> tuple[str, Any]:
+        outcome: tuple[str, Any] = ("interrupt", None)
+        sys.settrace(self)
+        try:
+            outcome = ("value", call())
+        except self.kind:
+            pass
+        finally:
+            sys.settrace(None)
+        return outcome
+
+
+def disturb(make: Callable[[], Work], dice: random.Random, moments: int) -> Counter[str]:
+    """One case: timers at moments spread over the call, then lines; how it went."""
+    work = make()
+    wanted = work.call()
+    work.again()
+    began = time.perf_counter()
+    work.call()
+    took = time.perf_counter() - began
+    work.again()
+    counts, alarm = Counter[str](), Alarm()
+    spread = max(4, min(moments, int(BUDGET / took)))
+    try:
+        for turn in range(spread):
+            part = 1.1 * (turn + dice.random()) / spread if turn % 3 else dice.random() ** 4
+            delay = 1e-6 + took * part
+            kind, value = alarm.during(work.call, delay, 1)
+            check(work, kind, value, wanted, counts, f"after {delay * 1e6:.0f} us")
+        for _ in range(spread // 6):  # on the way out as well: what is left then can only be thrown away
+            work = make()
+            kind, value = alarm.during(work.call, 1e-6 + took * dice.random(), 3)
+            if kind == "value":
+                same(value, wanted, "of a call that was interrupted again and again")
+            counts["again and again"] += 1
+    finally:
+        alarm.close()
+    work, count = make(), Tracer()
+    wanted = count.during(work.call)[1]
+    work.again()
+    for turn in range(min(count.seen, spread)):
+        error = (KeyboardInterrupt, MemoryError)[turn % 2]
+        at = dice.randrange(count.seen) + 1
+        kind, value = Tracer(at, error).during(work.call)
+        check(work, kind, value, wanted, counts, f"{error.__name__} at line {at} of {count.seen}")
+    return counts
+
+
+def check(work: Work, kind: str, value: Any, wanted: Any, counts: Counter[str], where: str) -> None:
+    try:
+        if kind == "value":
+            same(value, wanted, "of an interrupted call")
+        work.again()
+    except BaseException as error:
+        error.add_note(f"{kind} {where}")
+        raise
+    counts[kind] += 1
+
+
+def theirs() -> None:
+    """What code of the user's raises in the middle of a call comes out as it is."""
+    for kind in (KeyboardInterrupt, MemoryError, SystemExit, RuntimeError):
+        for name, call in calls_with(kind("theirs")).items():
+            try:
+                call()
+            except BaseException as error:
+                assert type(error) is kind and str(error) == "theirs", (name, error)
+            else:
+                raise AssertionError(f"{name} swallowed {kind.__name__}")
+
+
+def calls_with(error: BaseException) -> dict[str, Callable[[], object]]:
+    """Calls in which the user's code raises this."""
+    def raises(*_: object) -> Any:
+        raise error
+
+    def flow(first: Any) -> Iterator[Any]:
+        yield first
+        raise error
+
+    odd = type("Odd", (), {"__index__": raises, "__int__": raises})()
+    data = type("Data", (bytes,), {"__bytes__": raises})(b"x")
+    listed = type("Listed", (), {"__iter__": raises, "__len__": lambda _: 2})()
+    text = type("Text", (str,), {"__eq__": raises, "__hash__": str.__hash__})("x")
+    table = type("Table", (), {"__arrow_c_stream__": raises})()
+    topic, texts = messages.MetadataRequest.MetadataRequestTopic, messages.DeleteTopicsRequest
+    payload = kwire.encode(messages.ApiVersionsRequest(), 3)
+    tagged = messages.MetadataRequest(topics=[topic(name="a", unknown_tags={9: data})])
+    return {
+        "build_batch of an iterator": lambda: kwire.build_batch(flow((1, b"k", b"v"))),
+        "build_batch of headers": lambda: kwire.build_batch([(1, b"k", b"v", listed)]),
+        "build_batches": lambda: kwire.build_batches(table),
+        "columns_of": lambda: kwire.columns_of("ApiVersionsRequest", 3, flow(payload)),
+        "columns_of, kept": lambda: kwire.columns_of("ApiVersionsRequest", 3, flow(payload), errors="keep"),
+        "encode": lambda: kwire.encode(tagged, 12),
+        "to_json": lambda: kwire.encode_request(tagged, 12),
+        "a number": lambda: kwire.build_batch([(odd, b"k", b"v")]),
+        "==": lambda: texts(topic_names=[text]) == texts(topic_names=["y"]),
+        "Record": lambda: kwire.Record(headers=flow(("k", b"v"))),
+        "columns": lambda: kwire.columns(b"", flow("offset")),
+    }
+
+
+def fresh(name: str, seed: int, folder: str, held: ExitStack) -> Work:
+    """The work of a case, the same each time, in a folder of its own."""
+    return CASES[name](random.Random(seed), Path(tempfile.mkdtemp(dir=folder)), held)
+
+
+def rounds(seconds: float, seed: int, only: list[str], moments: int) -> Iterator[Counter[str]]:
+    """Each case once, then at random until the time is over."""
+    dice = random.Random(seed)
+    names, end = only or sorted(CASES), time.monotonic() + seconds
+    left = dice.sample(names, len(names))
+    while left or time.monotonic() < end:
+        name = left.pop() if left else dice.choice(names)
+        number = dice.randrange(1 << 32)
+        faulthandler.dump_traceback_later(HANG, exit=True)
+        try:
+            with tempfile.TemporaryDirectory(prefix="kwire-interrupts.") as folder, ExitStack() as held:
+                make = partial(fresh, name, number, folder, held)
+                counts = disturb(make, random.Random(number), moments)
+            yield Counter({f"{name}: {kind}": count for kind, count in counts.items()})
+        except BaseException as error:
+            error.add_note(f"in {name}, of seed {seed}")
+            raise
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=sorted(CASES), default=[])
+    parser.add_argument("--moments", type=int, default=MOMENTS)
+    chosen = parser.parse_args(arguments)
+    faulthandler.enable()
+    theirs()
+    counts = Counter[str]()
+    for found in rounds(chosen.seconds, chosen.seed, chosen.only, chosen.moments):
+        counts += found
+    for name, count in sorted(counts.items()):
+        print(f"{count:6} {name}")
+    print(f"{sum(count for name, count in counts.items() if name.endswith(' interrupt'))} interrupts came through")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

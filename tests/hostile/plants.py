@@ -1,0 +1,148 @@
+"""Faults put into a copy of the code, which the harnesses must find: python -m tests.hostile.plants [NAME ...]."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hostile.sanitized import ROOT
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A fault.
+
+    file: in which `old` becomes `new`; builds: the extensions to build then, none for Python; harness, arguments: the
+    module of tests.hostile that finds it; told: words of its report.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    builds: tuple[str, ...]
+    harness: str
+    arguments: tuple[str, ...]
+    told: str = ""
+
+
+PLANTS = (
+    Plant(
+        "a batch is given although another thread gave it", "kwire_c/record_batch.pyx",
+        "            if self.ended or self.at != at:\n", "            if self.ended:\n", ("record_batch",),
+        "races", ("--only", "same_batches", "--seconds", "60"), "in same_batches",
+    ),
+    Plant(
+        "a frame reader is fed by many", "kwire/codec/frames.py", 'vars(self).pop("_rest", None)',
+        'vars(self).get("_rest")', (), "races", ("--only", "frame_reader", "--seconds", "60"), "in frame_reader",
+    ),
+    Plant(
+        "a record is written by many", "kwire/capture/frame_files.py", "        return self._guard\n",
+        "        return Lock()\n", (), "races", ("--only", "capture", "--seconds", "60"), "in capture",
+    ),
+    Plant(
+        "an exception in an unknown tag is swallowed", "kwire_c/encode.pyx",
+        "            return put_all_tags(o, plan, self)\n        except BaseException as error:\n"
+        "            return keep(o, error)\n",
+        "            return put_all_tags(o, plan, self)\n        except BaseException:\n            return 0\n",
+        ("encode",), "interrupts", ("--only", "encode", "--seconds", "0"), "swallowed",
+    ),
+    Plant(
+        "the rest of a pipe is taken for the whole", "kwire/storage/filesystem.py",
+        '                raise ValueError(f"{self.path}: another thread reads it, or it was read in part")\n',
+        "                pass\n", (), "interrupts", ("--only", "pipe", "--seconds", "60"), "in pipe",
+    ),
+    Plant(
+        "an interrupt is taken for an end", "kwire/capture/frame_files.py",
+        "        if self._partial:\n            raise OSError(5,",
+        "        if False:\n            raise OSError(5,", (), "interrupts", ("--only", "record", "--seconds", "90"),
+        "in record",
+    ),
+    Plant(
+        "the lock of the pool stays taken in a child", "kwire_c/core/buffer.c",
+        "{ pthread_atfork(lock_pool, unlock_pool, unlock_pool); }", "{ (void)unlock_pool; }", ("columns",),
+        "forks", ("--only", "pool", "--seconds", "600"), "the child hangs",
+    ),
+    Plant(
+        "a lock is held while an index is read", "kwire/storage/segment.py",
+        "        made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))\n",
+        "        with __import__('sys').modules.setdefault('a lock', __import__('threading').RLock()):\n"
+        "            made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))\n", (),
+        "forks", ("--only", "storage", "--seconds", "120"), "the child hangs",
+    ),
+    Plant(
+        "a child uses the connection of its parent", "kwire/net/connection.py",
+        "self._process != os.getpid() or ", "", (), "forks", ("--only", "connection", "--seconds", "0"),
+        "the child fails",
+    ),
+    Plant(
+        "a failing allocation in an unknown tag gives bytes", "kwire_c/encode.pyx",
+        "            return put_all_tags(o, plan, self)\n        except BaseException as error:\n"
+        "            return keep(o, error)\n",
+        "            return put_all_tags(o, plan, self)\n        except BaseException:\n            return 0\n",
+        ("encode",), "allocations", ("--seconds", "120", "--only", "encode", "--seed", "1"),
+    ),
+    Plant(
+        "a loop over batches makes no progress", "kwire_c/columns.pyx",
+        "                if not size:\n                    break\n",
+        "                if not size:\n                    continue\n",
+        ("columns",), "sizes", ("--seconds", "600", "--short", "--only", "lengths, 2 GiB"),
+    ),
+    Plant(
+        "aborted transactions are counted one by one", "kwire/storage/transactions.py",
+        "at = bisect_right(self.aborted, (producer_id, base_offset, 1 << 63)) - 1",
+        "at = sum(one <= (producer_id, base_offset, 1 << 63) for one in self.aborted) - 1", (),
+        "growth", ("--seconds", "300", "--only", "aborted"), "aborted",
+    ),
+    Plant(
+        "a terminal's signs are shown as they are", "kwire_c/printable.py", "    if text.isprintable():\n",
+        "    if text:\n", (), "taint", ("--seconds", "30"),
+    ),
+)
+
+
+def tried(plant: Plant) -> subprocess.CompletedProcess[str]:
+    """What the harness says of a copy with the fault in it."""
+    with tempfile.TemporaryDirectory(prefix="kwire-plant.") as scratch:
+        tree = Path(scratch)
+        for name in ("kwire", "kwire_c", "tests"):
+            shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+        (tree / "tests" / "data").symlink_to(ROOT / "tests" / "data")
+        for name in ("setup.py", "pyproject.toml"):
+            shutil.copy(ROOT / name, tree)
+        path = tree / plant.file
+        text = path.read_text()
+        assert text.count(plant.old) == 1, f"{plant.name}: its place is not there, or not alone"
+        path.write_text(text.replace(plant.old, plant.new))
+        environment = os.environ | {"PYTHONPATH": str(tree), "KWIRE_ONLY": ",".join(plant.builds)}
+        if plant.builds:
+            command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "-j2"]
+            built = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+            assert built.returncode == 0, built.stderr[-4000:]
+        code = f"import kwire, kwire_c; assert all(one.__file__.startswith({str(tree)!r}) for one in (kwire, kwire_c))"
+        subprocess.run([sys.executable, "-c", code], cwd=tree, env=environment, check=True)
+        return subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", f"tests.hostile.{plant.harness}", *plant.arguments],
+            cwd=tree, env=environment, capture_output=True, text=True, timeout=1500,
+        )  # fmt: skip
+
+
+def main(names: list[str]) -> int:
+    missed = 0
+    for plant in PLANTS:
+        if not names or any(name in plant.name or name == plant.harness for name in names):
+            ran = tried(plant)
+            found = ran.returncode != 0 and plant.told in ran.stdout + ran.stderr
+            missed += not found
+            last = [line for line in (ran.stderr or ran.stdout).splitlines() if line.strip()][-3:]
+            print(f"{'found' if found else 'MISSED'} by {plant.harness}: {plant.name}", *last, sep="\n    ", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

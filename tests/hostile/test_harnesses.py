@@ -1,0 +1,77 @@
+"""Threads on shared objects, Ctrl-C at any moment, forks in the midst: short shares, long ones, planted faults."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.hostile import forks, interrupts, plants, races, sanitized
+
+SHORT = sorted(set(interrupts.CASES) - {"pages"})  # a site takes seconds
+
+
+def harness(name: str, *arguments: str, timeout: int = 600) -> str:
+    """What python -m tests.hostile.NAME prints, in a process of its own: a crash is told as well."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", f"tests.hostile.{name}", *arguments],
+        cwd=sanitized.ROOT, capture_output=True, text=True, timeout=timeout,
+    )  # fmt: skip
+    assert ran.returncode == 0, f"exit {ran.returncode}: {ran.stdout[-500:]}{ran.stderr[-6000:]}"
+    return ran.stdout
+
+
+def test_shared_objects() -> None:
+    assert f" {len(races.CASES)} cases" in harness("races", "--seconds", "0")
+
+
+def test_forks_in_the_midst_of_work() -> None:
+    assert f" {len(forks.CASES)} cases" in harness("forks", "--seconds", "0", "--forks", "2")
+
+
+def test_interrupted_calls() -> None:
+    only = [word for name in SHORT for word in ("--only", name)]
+    assert "interrupts came through" in harness("interrupts", "--seconds", "0", "--moments", "4", *only)
+
+
+@pytest.mark.quick
+def test_exceptions_of_the_users_code_come_out() -> None:
+    interrupts.theirs()
+
+
+@pytest.mark.quick
+@pytest.mark.checkout
+@pytest.mark.parametrize("plant", plants.PLANTS, ids=lambda plant: plant.name)
+def test_a_plant_has_its_place(plant: plants.Plant) -> None:
+    assert (sanitized.ROOT / plant.file).read_text().count(plant.old) == 1
+
+
+@pytest.mark.checkout
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("plant", plants.PLANTS, ids=lambda plant: plant.name)
+def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
+    found = plants.tried(plant)
+    assert found.returncode != 0, f"{plant.harness} finds nothing\n{found.stdout}{found.stderr}"
+    assert plant.told in found.stdout + found.stderr, found.stdout[-2000:] + found.stderr[-4000:]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ["races", "interrupts", "forks"])
+def test_for_ten_minutes(name: str) -> None:
+    harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
+
+
+@pytest.mark.checkout
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ["races", "interrupts"])
+def test_sanitised(name: str) -> None:
+    """No forks under the sanitiser, whose own locks are not made for them, and no Parquet, at which it stumbles."""
+    cases = [case for case in SHORT if case not in ("pipe", "parquet")]
+    only = [word for case in cases for word in ("--only", case)] if name == "interrupts" else []
+    ran = sanitized.run(
+        sanitized.extensions(), "-W", "ignore", "-m", f"tests.hostile.{name}", "--seconds", "120", *only, timeout=3000)
+    assert ran.returncode == 0, f"exit {ran.returncode}: {ran.stdout[-500:]}{ran.stderr[-6000:]}"

@@ -1,0 +1,173 @@
+"""A connection without async that threads share, that is interrupted, and that is carried into another process."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from kwire import messages
+from kwire.net import BrokerConnectionError, connect_sync
+from kwire.net.sync import SyncConnection
+from tests.net.fake import Broker, in_a_child, of_release, serving
+
+METADATA = messages.MetadataRequest(topics=[])
+THREADS = 8
+
+
+def metadata(request: Any) -> Any:
+    """An answer that tells which request it is for."""
+    return messages.MetadataResponse(cluster_id=str(request.correlation_id))
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    broker = Broker(of_release("4.4"), metadata)
+    with serving(broker):
+        yield broker
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def threads_of_kwire() -> int:
+    return sum("SyncConnection" in thread.name for thread in threading.enumerate())
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+@pytest.mark.quick
+def test_threads_share_it_before_it_is_open(broker: Broker, hasty: None) -> None:
+    """Each opens it at its first send: there is one connection, and each gets its own answers."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(20):
+            shared, start = connect_sync(broker.address, timeout=20), threading.Barrier(THREADS)
+
+            def work(shared: SyncConnection = shared, start: threading.Barrier = start) -> list[int]:
+                start.wait(20)
+                return [int(shared.send(METADATA).cluster_id) for _ in range(3)]
+
+            before = broker.connections
+            found = [one.result(30) for one in [pool.submit(work) for _ in range(THREADS)]]
+            assert sorted(number for own in found for number in own) == list(range(2, 2 + 3 * THREADS))
+            assert all(own == sorted(own) for own in found)
+            assert broker.connections == before + 1
+            shared.close()
+    assert threads_of_kwire() == 0
+
+
+@pytest.mark.quick
+def test_threads_close_it_while_others_send(broker: Broker, hasty: None) -> None:
+    """An answer, or an error that says it was closed; it opens again; no thread is left behind."""
+    shared, stop = connect_sync(broker.address, timeout=20), threading.Event()
+
+    def send() -> int:
+        sent = 0
+        while not stop.is_set():
+            try:
+                shared.open()
+                shared.send(METADATA)
+                sent += 1
+            except BrokerConnectionError as error:
+                assert "closed" in str(error) or "not opened" in str(error), error
+        return sent
+
+    def close() -> int:
+        for _ in range(40):
+            shared.close()
+        return 1
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        sending = [pool.submit(send) for _ in range(THREADS - 2)]
+        try:
+            assert sum(one.result(60) for one in [pool.submit(close) for _ in range(2)]) == 2
+        finally:
+            stop.set()
+        assert all(one.result(30) >= 0 for one in sending)
+    shared.close()
+    assert threads_of_kwire() == 0
+    assert int(shared_answer(shared)) == 2
+
+
+def shared_answer(connection: SyncConnection) -> str:
+    """One answer of a connection that is opened again and closed."""
+    with connection:
+        return str(connection.send(METADATA).cluster_id)
+
+
+@pytest.mark.quick
+def test_an_interrupt_comes_through_and_the_connection_goes_on(broker: Broker) -> None:
+    broker.answer = lambda _: None
+    with connect_sync(broker.address) as connection:
+        for _ in range(5):
+            asked = len(broker.requests)
+
+            def interrupt(asked: int = asked) -> None:
+                wait_for(lambda: len(broker.requests) > asked)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            with pytest.raises(KeyboardInterrupt):
+                connection.send(METADATA)
+            thread.join()
+        broker.answer = metadata
+        assert int(connection.send(METADATA).cluster_id) == 7  # ApiVersions and five before it
+        assert broker.connections == 1
+
+
+def test_a_child_opens_its_own(broker: Broker) -> None:
+    """What a parent has open is no child's to write to, or to close."""
+    with connect_sync(broker.address) as connection:
+        connection.send(METADATA)
+
+        def child() -> bytes:
+            assert not connection.is_open
+            told = connection.send(METADATA).cluster_id
+            connection.close()
+            return str(told).encode()
+
+        for number in range(3):
+            assert in_a_child(child) == b"2"
+            assert int(connection.send(METADATA).cluster_id) == 3 + number
+        assert broker.connections == 4
+
+
+def test_a_child_of_a_process_whose_threads_are_sending(broker: Broker, hasty: None) -> None:
+    """Whatever the threads held when it was forked."""
+    shared, stop = connect_sync(broker.address, timeout=20), threading.Event()
+
+    def send() -> int:
+        sent = 0
+        while not stop.is_set():
+            shared.send(METADATA)
+            sent += 1
+        return sent
+
+    with ThreadPoolExecutor(4) as pool:
+        sending = [pool.submit(send) for _ in range(4)]
+        try:
+            for _ in range(20):
+                assert in_a_child(lambda: str(shared.send(METADATA).cluster_id).encode()) == b"2"
+        finally:
+            stop.set()
+        assert all(one.result(30) > 0 for one in sending)
+    shared.close()
+    assert broker.connections == 21

@@ -1,0 +1,24 @@
+"""Pipes for tests, each of which gives its bytes to one reader, once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+
+def pipe(path: Path, data: bytes, *, first: int = 0) -> Path:
+    """A FIFO with a thread behind it that writes data; first: so many bytes of it alone, at first."""
+    os.mkfifo(path)
+
+    def write() -> None:
+        with suppress(BrokenPipeError), open(path, "wb", buffering=0) as file:
+            if first:
+                file.write(data[:first])
+            rest = memoryview(data)[first:]
+            while rest:
+                rest = rest[file.write(rest) :]
+
+    threading.Thread(target=write, daemon=True).start()
+    return path

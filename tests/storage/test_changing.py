@@ -1,0 +1,167 @@
+"""Segments that change while they are read: an error that names the file, or what was there; never a signal."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.storage import LogSegment, filesystem, resync
+from kwire.storage.batch_header import examine
+from kwire.storage.scanner import Scanner
+from tests.storage.changing import COUNT, STEPS, WAYS, change, content
+from tests.storage.making import batch, write_segment
+from tests.upstream.places import ROOT
+
+MODULE = (sys.executable, "-m", "tests.storage.changing")
+WHOLE = [*range(COUNT)]
+
+
+def read(folder: Path, how: str, zeros: int = 0) -> dict[str, tuple[str, str | None, str]]:
+    """What a process gives that reads a file of 3 MiB in each way, and changes it behind the first step."""
+    path = folder / "a.log"
+    done = subprocess.run([*MODULE, "step", str(path), how, str(zeros)], cwd=ROOT, capture_output=True, text=True,
+                          check=False, timeout=60)  # fmt: skip
+    assert done.returncode == 0, (done.returncode, done.stdout[-200:], done.stderr[-2000:])
+    found = {}
+    for line in done.stdout.splitlines():
+        way, told = line.split(" ", 1)
+        offsets, kind, text = json.loads(told)
+        wanted = WHOLE[::5] if way == "headers" else WHOLE  # of each batch the first
+        assert offsets == wanted[: len(offsets)] and offsets, (way, offsets)
+        assert kind in (None, "CorruptBatchError") and (kind is None or f"{path}: " in text), (way, kind, text)
+        found[way] = ("whole" if offsets == wanted else "cut", kind, text)
+    assert list(found) == list(STEPS)
+    return found
+
+
+@pytest.mark.parametrize("how", ["cut", "emptied"])
+def test_a_file_that_is_cut(how: str, tmp_path: Path) -> None:
+    """What was read before comes, then an error that names the file (or a torn tail, where it was cut in a batch)."""
+    for way, (came, kind, text) in read(tmp_path, how).items():
+        assert came == "cut", way
+        assert kind is None or "was cut to" in text or "needed" in text, (way, text)
+
+
+@pytest.mark.parametrize("how", ["grown", "replaced", "deleted"])
+def test_a_file_that_goes_on_as_it_was(how: str, tmp_path: Path) -> None:
+    """The end of a pass is where the file ended when it began; another file of that name is another file."""
+    assert {(came, kind) for came, kind, _ in read(tmp_path, how).values()} == {("whole", None)}
+
+
+@pytest.mark.parametrize("zeros", [1000, 5 << 20])
+def test_a_preallocated_file_that_is_closed(zeros: int, tmp_path: Path) -> None:
+    """As a broker does when it rolls, or ends: what was there comes, or the error names the file and its new size."""
+    for way, (came, kind, text) in read(tmp_path, "closed", zeros).items():
+        assert came == "whole" or (kind == "CorruptBatchError" and "was cut to" in text), (way, text)
+
+
+def test_zeros_that_are_cut_off_meanwhile_are_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen in memory, gone in the file: no damage."""
+    path = tmp_path / "a.log"
+    path.write_bytes(batch(0) + bytes(1 << 20))
+    inner = filesystem._OpenFile.read
+
+    def cutting(self: Any, start: int, end: int) -> bytes:
+        os.truncate(path, len(batch(0)))
+        return inner(self, start, end)
+
+    monkeypatch.setattr(filesystem._OpenFile, "read", cutting)
+    segment = LogSegment(path)
+    batches = segment.batches()
+    assert [one.base_offset for one in batches] == [0]
+    assert batches.tail == (len(batch(0)), 1 << 20)
+
+
+def test_a_race_of_all_changes(tmp_path: Path) -> None:
+    """Another process that changes the file as often as it can, for each way of reading."""
+    path, whole = tmp_path / "a.log", content(0, COUNT)
+    path.write_bytes(whole)
+    with subprocess.Popen([*MODULE, "race", str(path)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as running:  # fmt: skip
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        for number, how in enumerate(itertools.cycle(["cut", "grown", "emptied", "replaced", "deleted", "closed"])):
+            path.write_bytes(whole)
+            change(str(path), how, number)
+            if running.poll() is not None:
+                break
+        out, err = running.communicate()
+    assert running.returncode == 0, (running.returncode, Path(f"{path}.way").read_text(), err[-2000:])
+    kinds = json.loads(out)
+    assert sum(kinds.values()) >= len(WAYS) and set(kinds) <= {"None", "CorruptBatchError", "FileNotFoundError"}
+
+
+class Shrinking:
+    """A file that is shorter with each reading; as it was when it began, for who asks its size."""
+
+    def __init__(self, inner: filesystem.File, path: Path, part: int) -> None:
+        self.inner, self.file, self.path, self.part = inner, path, str(path), part
+        self.whole = inner.size()
+        self.left = 1 << 30
+
+    def size(self) -> int:
+        """What it was."""
+        return self.whole
+
+    def _cut(self) -> None:
+        if self.left <= 0:
+            os.truncate(self.file, self.file.stat().st_size // self.part)
+        self.left -= 1
+
+    def view(self, start: int, end: int, before: Any = b"") -> memoryview:
+        """As the file's."""
+        self._cut()
+        return self.inner.view(start, end, before)
+
+    def read(self, start: int, end: int) -> bytes:
+        """As the file's."""
+        self._cut()
+        return self.inner.read(start, end)
+
+    def held(self) -> filesystem.File:
+        """Itself."""
+        return self
+
+
+def scanned(shrinking: Shrinking) -> object:
+    return [window.bad for window in Scanner(shrinking)]
+
+
+def searched(shrinking: Shrinking) -> object:
+    return resync(shrinking, 1)
+
+
+def examined(shrinking: Shrinking) -> object:
+    return [examine(shrinking, at, shrinking.whole) for at in (0, 100, shrinking.whole - 5)]
+
+
+@pytest.mark.parametrize("work", [scanned, searched, examined])
+@pytest.mark.parametrize("part", [3, 1 << 30])
+def test_each_reading_may_be_the_one_that_finds_less(
+    work: Callable[[Shrinking], object], part: int, tmp_path: Path
+) -> None:
+    """A batch that is larger than a piece, damage to leap over, zeros at the end: the n-th reading is short."""
+    large = kwire.build_batch([(0, None, b"v" * (2 << 20))], base_offset=3)
+    data = batch(0) + large + b"\1" * 3000 + batch(4) + large + bytes(5000)
+    for number in range(100):
+        path = write_segment(tmp_path, number, [])
+        path.write_bytes(data)
+        shrinking = Shrinking(LogSegment(path).file.held(), path, part)
+        shrinking.left = number
+        try:
+            work(shrinking)
+        except kwire.CorruptBatchError as error:
+            assert getattr(error, "file", None) == str(path)
+        if shrinking.left >= 0:  # no such reading
+            assert number > (2 if work is examined else 3)
+            return
+    raise AssertionError("it reads on")

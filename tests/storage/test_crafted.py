@@ -1,0 +1,300 @@
+"""Crafted segments and folders: what they cost grows with their bytes, limits hold, what nobody named is not read."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.storage import (
+    LogDirectory,
+    LogSegment,
+    discover,
+    filesystem,
+    read_leader_epochs,
+    read_partition_metadata,
+    resync,
+    scanner,
+    transactions,
+)
+from kwire.storage.parquet import write_parquet
+from kwire.storage.transactions import LaterMarkers
+from tests.cli.test_log import run
+from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
+from tests.storage.pipes import pipe
+from tests.storage.test_limits import Asked
+
+pytestmark = pytest.mark.quick
+
+
+def head(length: int) -> bytes:
+    """The first 17 bytes of a batch of magic 2."""
+    return pack(">qiib", 1, length, 0, 2)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of each piece that is read from a file."""
+    sizes: list[int] = []
+    real = filesystem.read_piece
+
+    def reading(file: int, start: int, end: int, before: Any = b"") -> memoryview:
+        piece: memoryview = real(file, start, end, before)
+        sizes.append(len(piece))
+        return piece
+
+    monkeypatch.setattr(filesystem, "read_piece", reading)
+    return sizes
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The streams that are copied to a temporary file."""
+    paths: list[str] = []
+    real = filesystem._copy
+
+    def copying(stream: Any, file: Any, path: str) -> None:
+        paths.append(path)
+        real(stream, file, path)
+
+    monkeypatch.setattr(filesystem, "_copy", copying)
+    return paths
+
+
+# the search for the next sound batch
+
+
+@pytest.mark.parametrize("stretches", [1, 2])
+def test_zeros_that_many_candidates_point_to_are_not_read_for_each(
+    stretches: int, tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanner, "_TRIAL", 1 << 10)
+    count, zeros = 4000, 1 << 20
+    into = [17 * (count + 2) + 100 + at * (zeros + 1) for at in range(stretches)]
+    heads = b"".join(head(into[at % stretches] - 12) for at in range(count))
+    data = head((8 << 20) + 5000) + heads + (bytes(zeros) + b"\1") * stretches
+    path = tmp_path / "0.log"
+    path.write_bytes(data)
+    assert list(LogSegment(path).batches()) == []
+    # one stretch is remembered; two in turn use up the search's budget of 256 MiB and 64 times the file
+    assert sum(read) < (20 * len(data) if stretches == 1 else 80 * len(data) + (260 << 20))
+
+
+def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, read: list[int]) -> None:
+    costs = []
+    for count in (500, 1000):
+        unit = head(49) + bytes(44) + b"\xff" * 30
+        path = tmp_path / "0.log"
+        path.write_bytes(b"".join(unit + batch(3 * at, 1) for at in range(count)))
+        read.clear()
+        found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
+        assert [one.base_offset for one in found] == [3 * at for at in range(count)]
+        costs.append(sum(read))
+    assert costs[1] < 2.5 * costs[0]
+
+
+def test_all_searches_of_one_pass_have_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "_TRIAL", 50 << 20)
+    wrong = b"\xff" * 20 + batch(0, 1)[:-1] + b"!"  # its checksum does not match, and a batch follows it
+    path = tmp_path / "0.log"
+    path.write_bytes(b"".join(wrong + batch(2 * at, 1) + batch(2 * at + 1, 1) for at in range(30)))
+    found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
+    assert 0 < len(found) < 20
+
+
+def test_a_search_from_before_the_file_is_refused(tmp_path: Path) -> None:
+    segment = LogSegment(write_segment(tmp_path / "t-0", 0, [batch(0)]))
+    with pytest.raises(kwire.DecodeError, match="invalid file position -5"):
+        resync(segment.file, -5)
+
+
+# .gz
+
+
+def test_a_gz_is_unpacked_once_for_all_cuts(tmp_path: Path, unpacked: list[str]) -> None:
+    plain = write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(60)], every=1)
+    path = tmp_path / "t-0" / f"{plain.name}.gz"
+    path.write_bytes(gzip.compress(plain.read_bytes()))
+    segment = LogSegment(path)
+    assert unpacked == []
+    pieces = segment.split(300)
+    assert len(pieces) > 20 and unpacked == [str(path)]
+    for piece in pieces[:5]:
+        unpacked.clear()
+        list(LogSegment(path).column_batches(start=piece.start, end=piece.end))
+        assert unpacked == [str(path)]
+
+
+def test_a_pipe_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filesystem, "MOST_UNPACKED", 2 << 20)
+    with pytest.raises(kwire.LimitError, match="the pipe gives too much"):
+        LogSegment(pipe(tmp_path / "a.log", bytes(8 << 20)))
+
+
+# bad regions in front of what an index points to
+
+
+def test_a_time_is_found_behind_a_bad_region(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(6)])
+    data = path.read_bytes()
+    data = data[:150] + b"\xff" * len(data[150:200]) + data[200:]
+    path.write_bytes(data)
+    path.with_suffix(".index").unlink()
+    entry = START + 14 * 10, 14  # of the fifth batch
+    path.with_suffix(".timeindex").write_bytes(pack(">qi", *entry))
+    pieces = LogSegment(path).column_batches(errors="keep", start_timestamp=entry[0] + 5)
+    assert [one for piece in pieces for one in piece["offset"].to_numpy().tolist()] == [15, 16, 17]
+    columns = LogSegment(path).columns(errors="keep", start_timestamp=entry[0] + 5)
+    assert columns["offset"].to_numpy().tolist() == [15, 16, 17]
+
+
+# transactions
+
+
+def test_too_many_aborted_transactions_in_the_indexes_of_a_partition_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "MOST_ABORTED", 20)
+    for base in (0, 100):
+        path = write_segment(tmp_path / "t-0", base, [in_transaction(base, 7, 1)])
+        aborted_index(path, [(7, base + 2 * at, base + 2 * at + 1, 0) for at in range(15)])
+    with pytest.raises(kwire.LimitError, match="too many aborted transactions in one partition") as caught:
+        LogDirectory(tmp_path)["t", 0].segments[0].transactions()
+    assert caught.value.needed == 30
+
+
+def test_only_entries_around_batches_of_the_segment_are_listed(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 7, 1), in_transaction(900, 7, 1)])
+    aborted_index(path, [(7, 2 * at, 2 * at + 1, 0) for at in range(500)])
+    found = LogSegment(path).transactions()
+    assert found.aborted == [(7, 0, 1), (7, 900, 901)]
+    assert found.hides(7, 0) and found.hides(7, 900)
+
+
+def test_many_producers_go_through_later_segments_once() -> None:
+    segments = [Asked({at: (at, 1)}) for at in range(300)]
+    later = LaterMarkers(segments)
+    for producer in range(1000, 1300):
+        assert later.behind(0, producer) is None
+    for producer in range(1, 300):
+        assert later.behind(0, producer) == (producer, 1)
+    assert sum(segment.count for segment in segments) < 2 * 300
+
+
+# files that nobody named
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    return tmp_path / "t-0"
+
+
+@pytest.mark.parametrize("name", ["00000000000000000009.log", "00000000000000000000.index",
+                                  "00000000000000000000.txnindex", "00000000000000000009.log.gz"])  # fmt: skip
+def test_a_pipe_in_a_folder_is_not_read(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(folder / name)
+    descriptor = os.open(folder / name, os.O_RDWR)  # who opens it to read gets no end, but no hang in opening either
+    os.close(descriptor)
+    assert [Path(one.path).name for one in discover(folder)] == ["00000000000000000000.log"]
+    assert [Path(one.path).name for one in discover(f"{folder}/*.log*")] == ["00000000000000000000.log"]
+    (segment,) = LogDirectory(folder.parent).segments
+    assert segment.index is None and offsets(segment.read(committed=True)) == [0, 1, 2]
+    code, _, _ = run(capsys, "log", "verify", folder)
+    assert code == 0
+
+
+# what is read is not written over
+
+
+def test_a_later_segment_that_is_read_for_transactions_is_not_written_over(tmp_path: Path) -> None:
+    first = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 1)])
+    second = write_segment(tmp_path / "t-0", 3, [marker(3, 1, True), batch(4)])
+    for wanted in (second, second.with_suffix(".index")):
+        before = wanted.read_bytes()
+        with pytest.raises(FileExistsError, match="is read here"):
+            write_parquet([LogSegment(first)], str(wanted), force=True, committed=True)
+        assert wanted.read_bytes() == before
+
+
+def test_row_groups_without_rows_are_refused(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    with pytest.raises(ValueError, match="rows is 0: at least 1 is needed"):
+        write_parquet([LogSegment(path)], str(tmp_path / "x.parquet"), rows=0)
+
+
+# secrets in URLs
+
+URL = "memory://u:hunter2@h/t-0/00000000000000000000.log?X-Amz-Signature=SECRET"
+
+
+@pytest.fixture
+def stored() -> Iterator[str]:
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe(URL, batch(0) + b"\xff" * 200)
+    yield URL
+    memory.rm(URL)
+
+
+def told(error: BaseException) -> str:
+    return f"{error} {error!r} {vars(error)} {error.args} {error.__cause__!r}"
+
+
+def test_secrets_of_a_url_stand_in_no_error_and_no_repr(stored: str) -> None:
+    segment = LogSegment(stored)
+    with pytest.raises(kwire.CorruptBatchError) as caught:
+        list(segment.batches())
+    bad = [str(one.error) for one in segment.batches(errors="keep") if isinstance(one, kwire.BadBatch)]
+    with pytest.raises(FileNotFoundError) as missing:
+        discover(stored.replace("t-0", "t-9"))
+    with pytest.raises(FileNotFoundError) as absent:
+        LogSegment(stored.replace("t-0", "t-9"))
+    texts = [told(caught.value), told(missing.value), told(absent.value), repr(segment), *bad, str(segment.verify()),
+             str(segment.stats()), repr(discover(stored))]  # fmt: skip
+    for text in texts:
+        assert "hunter2" not in text and "SECRET" not in text
+    assert "memory://h/t-0/00000000000000000000.log" in str(caught.value)
+
+
+def test_what_is_shown_of_a_path_lacks_only_secrets() -> None:
+    for path, wanted in (
+        ("s3://bucket/a@b/t-0/0.log", "s3://bucket/a@b/t-0/0.log"), ("/a/b?c=d@e", "/a/b?c=d@e"),
+        ("https://u:p@h/0.log?a=b&c", "https://h/0.log"), ("s3://b/t-?/*.log", "s3://b/t-?/*.log"),
+        ("zip://0.log::https://u:p@h/x.zip?sig=1", "zip://0.log::https://h/x.zip"),
+    ):  # fmt: skip
+        assert filesystem.shown(path) == wanted
+
+
+# small files, and paths
+
+
+@pytest.mark.parametrize("text", ["٣\n1\n0 0\n", "0\n1\n1_0 0\n", "0\n1\n+1 0\n"])
+def test_numbers_of_a_checkpoint_are_plain_digits(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "leader-epoch-checkpoint"
+    path.write_text(text)
+    with pytest.raises(kwire.DecodeError, match="is no whole number"):
+        read_leader_epochs(path)
+    path.write_text("version: ٣\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+    with pytest.raises(kwire.DecodeError, match="is no whole number"):
+        read_partition_metadata(path)
+
+
+def test_a_large_checkpoint_is_refused_before_it_is_taken_apart(tmp_path: Path) -> None:
+    path = tmp_path / "leader-epoch-checkpoint"
+    path.write_bytes(b"10\n" * 400_000)
+    with pytest.raises(kwire.LimitError, match="no checkpoint is so large"):
+        read_leader_epochs(path)
+
+
+def test_a_path_of_bytes_is_a_path(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    assert offsets(LogSegment(os.fsencode(path)).read()) == [0, 1, 2]  # type: ignore[arg-type]
+    assert [one.path for one in discover(os.fsencode(path))] == [str(path)]  # type: ignore[arg-type]

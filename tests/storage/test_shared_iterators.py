@@ -1,0 +1,109 @@
+"""Threads in one iterator of storage get each item once; one that is busy says so."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire.shared_iterator import SharedIterator, shared
+from kwire.storage import LogDirectory
+from tests.hostile.races import hasty, together
+from tests.storage.making import batch, write_segment
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for base in (0, 300):
+        write_segment(tmp_path / "t-0", base, [batch(base + 3 * at, 3) for at in range(100)])
+    return tmp_path
+
+
+@pytest.mark.parametrize(("begin", "key", "count"), [
+    (lambda one: one.segments[0].read(), lambda found: found.offset, 300),
+    (lambda one: one.segments[0].batches(), lambda found: found.base_offset, 100),
+    (lambda one: one.segments[0].headers(), lambda found: found.position, 100),
+    (lambda one: one.segments[0].column_batches(rows=3), lambda found: found["offset"].to_numpy().tolist()[0], 100),
+    (lambda one: one.read(), lambda found: found.offset, 600),
+    (lambda one: one.batches(), lambda found: found.base_offset, 200),
+    (lambda one: one["t", 0].read(), lambda found: found.offset, 600),
+    (lambda one: one["t", 0].column_batches(rows=3), lambda found: found["offset"].to_numpy().tolist()[0], 200),
+], ids=["read", "batches", "headers", "pieces", "all", "all batches", "partition", "partition's pieces"])  # fmt: skip
+def test_eight_threads_get_each_item_once(
+    begin: Callable[[LogDirectory], Iterator[Any]], key: Callable[[Any], int], count: int, folder: Path
+) -> None:
+    flow = begin(LogDirectory(folder))
+    found: list[list[int]] = [[] for _ in range(8)]
+    with hasty():
+        together(lambda number: found[number].extend(key(one) for one in flow), 8)
+    items = [one for part in found for one in part]
+    assert len(items) == count and len(set(items)) == count
+
+
+def test_an_iterator_that_is_asked_inside_of_itself_says_that_it_is_busy(folder: Path) -> None:
+    flow: Any = None
+    with pytest.raises(RuntimeError, match="is making an item already"):
+        flow = LogDirectory(folder).segments[0].column_batches(rows=3, progress=lambda _: next(flow))
+        list(flow)
+    assert list(flow) == []
+
+
+def test_an_error_of_the_items_comes_through_and_ends_them() -> None:
+    @shared
+    def items() -> Iterator[int]:
+        yield 1
+        raise ValueError("mine")
+
+    flow = items()
+    assert next(flow) == 1
+    with pytest.raises(ValueError, match="mine"):
+        next(flow)
+    assert list(flow) == []
+
+
+def test_an_iterator_that_is_closed_ends() -> None:
+    ended: list[bool] = []
+
+    @shared
+    def items() -> Iterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            ended.append(True)
+
+    flow = items()
+    assert next(flow) == 1
+    flow.close()
+    assert list(flow) == [] and ended == [True]
+
+
+def test_a_child_of_fork_is_told_that_another_thread_was_inside() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def items() -> Iterator[int]:
+        inside.set()
+        go_on.wait(30)
+        yield 1
+
+    flow = SharedIterator(items())
+    thread = threading.Thread(target=lambda: next(flow), daemon=True)
+    thread.start()
+    assert inside.wait(30)
+    child = os.fork()
+    if not child:
+        try:
+            next(flow)
+        except RuntimeError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    go_on.set()
+    thread.join(30)
