@@ -36,6 +36,7 @@ EXTENSIONS = {
     "message_class": [],
     "plan": [],
     "record_batch": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
+    "shared_iterator": [],
     "varint": [],
 }
 

@@ -625,3 +625,6 @@ cdef extern from "Python.h":
     object PyType_FromSpecWithBases(PyType_Spec *spec, object bases)
     void PyObject_HashNotImplemented()
     bint PyObject_TypeCheck(object value, PyTypeObject *type)
+
+cdef extern from "Python.h":
+    PyObject *PyIter_Next(object)  # NULL: the end, or an error that the caller looks for

@@ -14,7 +14,7 @@ LAYERS = (  # from the bottom up: a module imports from layers below its own
     ("core", "printable"),
     ("errors", "codecs", "hooks", "crc32c"),
     ("integers", "utf8"),
-    ("message_class", "varint", "arrow"),
+    ("message_class", "varint", "arrow", "shared_iterator"),
     ("plan", "record_batch"),
     ("decode", "encode", "json", "containers", "batch_builder"),
     ("columns",),

@@ -107,3 +107,8 @@ def test_a_child_of_fork_is_told_that_another_thread_was_inside() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     go_on.set()
     thread.join(30)
+
+
+def test_one_that_was_made_without_items_raises() -> None:
+    with pytest.raises(TypeError, match="without its items"):
+        next(SharedIterator.__new__(SharedIterator))
