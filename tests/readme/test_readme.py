@@ -20,7 +20,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), r
 # commands of `sh` blocks -> what runs them
 ELSEWHERE = {
     "pip install 'kwire[spark,cli]'": "the make file installs the checkout with these extras",
-    "make demo": "tests/demo",
+    "make demo": "tests/examples",
     "make test": "CI",
     "make wheels": "tests/wheels, by one of them",
     "kwire tap --listen 0.0.0.0:19092 --target broker:9092 --out tapped": "tests/capture/test_tap.py, test_broker.py",
