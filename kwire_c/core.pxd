@@ -623,8 +623,6 @@ cdef extern from "Python.h":
     enum: Py_tp_dealloc, Py_tp_traverse, Py_tp_clear, Py_tp_new, Py_tp_init, Py_tp_repr, Py_tp_richcompare
     enum: Py_tp_getset, Py_tp_doc, Py_tp_hash, Py_TPFLAGS_DEFAULT, Py_TPFLAGS_HAVE_GC
     object PyType_FromSpecWithBases(PyType_Spec *spec, object bases)
+    PyObject *PyIter_Next(object)  # NULL: the end, or an error that the caller looks for
     void PyObject_HashNotImplemented()
     bint PyObject_TypeCheck(object value, PyTypeObject *type)
-
-cdef extern from "Python.h":
-    PyObject *PyIter_Next(object)  # NULL: the end, or an error that the caller looks for
