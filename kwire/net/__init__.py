@@ -1,4 +1,4 @@
-"""Connections to brokers of any release: negotiation, TLS, SASL, clusters and what they can do."""
+"""Connections to brokers of any release: version negotiation, TLS, SASL, clusters and their features."""
 
 from __future__ import annotations
 

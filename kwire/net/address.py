@@ -1,4 +1,4 @@
-"""HOST:PORT as people write it."""
+"""Broker addresses: HOST:PORT, as in bootstrap.servers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Address(NamedTuple):
 
 
 def address(text: str) -> Address:
-    """The address in "host:9092" or "[::1]:9092", also behind a listener's name ("SSL://host:9093").
+    """The address in "host:9092" or "[::1]:9092"; a listener's name before it ("SSL://host:9093") is ignored.
 
     Raises BrokerConnectionError for anything else.
     """
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
+    name = host.removeprefix("[").removesuffix("]")
     number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else 0
-    if not bare or (":" in bare and bare == host) or not 0 < number < 65536:
-        raise BrokerConnectionError(f"{text!r} is no broker's address: HOST:PORT is")
-    return Address(bare, number)
+    if not name or (":" in name and name == host) or not 0 < number < 65536:
+        raise BrokerConnectionError(f"invalid broker address {text!r}: expected HOST:PORT")
+    return Address(name, number)
 
 
 def addresses(text: str) -> tuple[Address, ...]:
-    """The addresses of a bootstrap list, "host:9092,other:9092"."""
-    found = tuple(address(part) for part in text.split(",") if part.strip())
-    return found or (address(text),)
+    """The addresses in a list such as bootstrap.servers, "host:9092,other:9092". Raises BrokerConnectionError."""
+    parsed = tuple(address(part) for part in text.split(",") if part.strip())
+    return parsed or (address(text),)

@@ -1,4 +1,4 @@
-"""What one broker offers: the ranges it answered to ApiVersions, or those of a release that is assumed."""
+"""The API versions that one broker supports: from its ApiVersions response, or those of an assumed release."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import NamedTuple
 from kwire import schema
 from kwire.schema import NO_VERSIONS, Versions, api_keys
 
-# offered only by brokers with a plugin for it
+# supported only by brokers with a metrics reporter that takes client telemetry (KIP-714)
 TELEMETRY = frozenset((api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY))
 
 
 class NodeApiVersions(NamedTuple):
-    """The ranges that a broker speaks, and where they come from.
+    """The API versions and features that a broker supports, and where they come from.
 
-    ranges: API key -> Versions (both ends included); assumed: the release whose table stands in for an answer, or None;
-    features: feature name -> (min, max) level supported; finalized: feature name -> level in force.
+    ranges: API key -> Versions (both ends included); assumed: the release whose table is used because the broker did
+    not answer ApiVersions, or None; features: feature name -> (min, max) supported level; finalized: feature name ->
+    finalized level.
     """
 
     ranges: Mapping[int, Versions]
@@ -26,9 +27,10 @@ class NodeApiVersions(NamedTuple):
     finalized: Mapping[str, int] = {}
 
     def spoken(self, key: int) -> Versions:
-        """The versions of an API that can be sent, NO_VERSIONS where there are none.
+        """The versions of an API in which requests can be sent, NO_VERSIONS where there are none.
 
-        As offered, but for Produce: 4.x offers it from 0 for old clients' sake, and has none below 3 (KAFKA-18659).
+        As the broker advertises them, except for Produce: 4.x advertises it from version 0 on so that old clients can
+        negotiate, but does not support versions below 3 (KAFKA-18659).
         """
         offered = self.ranges.get(key, NO_VERSIONS)
         if key == api_keys.PRODUCE and self.ranges.get(api_keys.FETCH, NO_VERSIONS).low >= 4:
@@ -36,8 +38,8 @@ class NodeApiVersions(NamedTuple):
         return offered
 
     def versions(self) -> dict[str, tuple[int, int]]:
-        """API name -> (min, max), by rising key; an API that the facts lack is "UNKNOWN(97)"."""
-        return {api_name(key): (found.low, found.high) for key, found in sorted(self.ranges.items())}
+        """API name -> (min, max), by ascending key; an API that no known release has is "UNKNOWN(97)"."""
+        return {api_name(key): (span.low, span.high) for key, span in sorted(self.ranges.items())}
 
 
 @lru_cache(None)
@@ -46,26 +48,26 @@ def _names() -> dict[int, str]:
 
 
 def api_name(key: int) -> str:
-    """The newest name of an API, "UNKNOWN(97)" where the facts lack the key."""
+    """The newest name of an API, "UNKNOWN(97)" for a key that no known release has."""
     return _names().get(key, f"UNKNOWN({key})")
 
 
 def api_key(api: int | str) -> int:
-    """The key of an API that is given by key, name or older name. Raises UnsupportedVersionError."""
+    """The key of an API given by key, name or an older name. Raises UnsupportedVersionError for an unknown name."""
     return api if isinstance(api, int) else schema.api(api).key
 
 
 def is_broker_api(row: schema.Api) -> bool:
-    """Whether brokers (and not only controllers) offer it."""
+    """Whether brokers (and not only controllers) serve the API."""
     return not row.listeners or bool({"broker", "zkBroker"} & set(row.listeners))
 
 
 @lru_cache(None)
 def release_table(release: str, kind: str) -> Mapping[int, Versions]:
-    """What brokers of a release offer: API key -> stable versions.
+    """The stable versions that brokers of a release support, by API key.
 
-    kind: "broker" (KRaft) or "zkBroker", where the release has both. Raises UnsupportedVersionError for one that the
-    facts lack.
+    kind: "broker" (KRaft) or "zkBroker", where the release has both. Raises UnsupportedVersionError for an unknown
+    release.
     """
     return {
         row.key: Versions(row.min_version, row.max_stable_version)
@@ -76,14 +78,17 @@ def release_table(release: str, kind: str) -> Mapping[int, Versions]:
 
 
 def assumed_versions(release: str) -> NodeApiVersions:
-    """The ranges of a release ("0.9.0"), for a broker that cannot be asked. Raises UnsupportedVersionError."""
+    """The versions of a release ("0.9.0"), for a broker that does not answer ApiVersions.
+
+    Raises UnsupportedVersionError for an unknown release.
+    """
     name, order = schema.release_name(release), schema.releases(old=True)
     kind = "broker" if order.index(name) >= order.index("3.3") else "zkBroker"
     return NodeApiVersions(release_table(name, kind), assumed=name)
 
 
 def intersection(tables: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, Versions]:
-    """The ranges that all have: API key -> Versions; an API without a common version is left out.
+    """The versions that all tables have in common, by API key; an API without a common version is left out.
 
     KIP-35's own example, two brokers:
 
@@ -91,11 +96,11 @@ def intersection(tables: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, V
     >>> {key: str(versions) for key, versions in both.items()}
     {0: '1-2', 1: '2-3'}
     """
-    found: dict[int, Versions] | None = None
+    common: dict[int, Versions] | None = None
     for table in tables:
         ranges = {key: Versions(*span) for key, span in table.items()}
-        if found is None:
-            found = ranges
+        if common is None:
+            common = ranges
         else:
-            found = {key: span.overlap(ranges.get(key, NO_VERSIONS)) for key, span in found.items()}
-    return {key: span for key, span in sorted((found or {}).items()) if span}
+            common = {key: span.overlap(ranges.get(key, NO_VERSIONS)) for key, span in common.items()}
+    return {key: span for key, span in sorted((common or {}).items()) if span}

@@ -1,4 +1,4 @@
-"""One TCP (or TLS) connection from its opening to its end: frames out, answers back by correlation id."""
+"""One TCP (or TLS) connection: requests out, responses matched to them by correlation id."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from kwire_c.plan import message_of
 
 _CHUNK = 1 << 16
 _MOST_KINDS = 1000
-_CLOSING = 1.0  # seconds that a clean end may take
+_CLOSING = 1.0  # seconds that a clean close may take
 
-# how other protocols begin, as the first bytes of what should be a frame
-_STRANGERS = (
-    (b"HTTP", "answers HTTP, it is no Kafka broker"),
-    (b"\x15\x03", "answers TLS: this port wants tls=True (security.protocol=SSL)"),
-    (b"\x16\x03", "answers TLS: this port wants tls=True (security.protocol=SSL)"),
-    (b"SSH-", "answers SSH, it is no Kafka broker"),
-    (b"220 ", "answers SMTP or FTP, it is no Kafka broker"),
+# the first bytes of other protocols, where the first frame should begin
+_OTHER_PROTOCOLS = (
+    (b"HTTP", "answers in HTTP: not a Kafka broker"),
+    (b"\x15\x03", "answers in TLS: this port needs tls=True (security.protocol=SSL)"),
+    (b"\x16\x03", "answers in TLS: this port needs tls=True (security.protocol=SSL)"),
+    (b"SSH-", "answers in SSH: not a Kafka broker"),
+    (b"220 ", "answers in SMTP or FTP: not a Kafka broker"),
 )
 
 
 class Tolerated:
-    """What was read although it is not as Kafka writes it, with how often: .counts. Each kind once, 1,000 at most."""
+    """Counts what lenient reading accepted although Kafka does not write it so: .counts, at most 1,000 kinds."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def add(self, what: str) -> None:
-        """Count one."""
-        kind = re.sub(r"\[\d+\]", "[]", what)  # one kind for all elements of an array
+    def add(self, deviation: str) -> None:
+        """Count one deviation."""
+        kind = re.sub(r"\[\d+\]", "[]", deviation)  # one kind for all elements of an array
         if kind not in self.counts and len(self.counts) >= _MOST_KINDS:
             kind = "(other kinds)"
         self.counts[kind] += 1
 
 
 class Channel:
-    """One connection's life. After an error, or the peer's end, .lost says why and nothing works any more."""
+    """One open connection. Once it has failed or the peer has closed it, .lost says why and every call raises it."""
 
     def __init__(
         self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
@@ -62,10 +62,10 @@ class Channel:
         self.lost: BrokerConnectionError | None = None
         self._reader, self._writer = reader, writer
         self._frames = FrameReader(max_frame)
-        self._started = False  # whether a whole frame has come
+        self._started = False  # whether a whole frame was received
         self._correlation_id = 0
         self._waiting: dict[int, tuple[asyncio.Future[Any], int, int]] = {}  # id -> (answer, api key, version)
-        self._left: set[int] = set()  # ids whose callers have gone: their answers are dropped
+        self._cancelled: set[int] = set()  # ids whose callers were cancelled: their responses are dropped
         self._token: asyncio.Future[bytes] | None = None  # waits for a frame without header (old SASL)
         self._task = asyncio.create_task(self._read(), name=f"kwire reads {address}")
         _ALL.add(self)
@@ -75,9 +75,9 @@ class Channel:
         cls, address: Address, *, tls: ssl.SSLContext | None = None, client_id: str | None = None,
         max_frame: int = MAX_FRAME_BYTES, timeout: float = 30, tolerated: Tolerated | None = None,
     ) -> Channel:  # fmt: skip
-        """Connect (and shake hands, with tls). timeout: seconds of the handshake. Raises BrokerConnectionError.
+        """Connect, with tls after a TLS handshake. timeout: seconds for the handshake. Raises BrokerConnectionError.
 
-        tolerated: takes what of the answers only lenient reading accepts; None: reading is strict.
+        tolerated: counts what only lenient reading accepts in responses; None: reading is strict.
         """
         secure: dict[str, Any] = {}
         if tls is not None:
@@ -86,15 +86,15 @@ class Channel:
         try:
             reader, writer = await asyncio.open_connection(address.host, address.port, limit=4 * _CHUNK, **secure)
         except OSError as error:
-            raise BrokerConnectionError(_why_not(error, tls is not None), address=str(address)) from None
-        except (ValueError, OverflowError):  # a host name that IDNA refuses, a port that Metadata made up
-            raise BrokerConnectionError("is no address that can be connected to", address=str(address)) from None
+            raise BrokerConnectionError(_reason(error, tls is not None), address=str(address)) from None
+        except (ValueError, OverflowError):  # a host name that IDNA refuses, a port out of range in Metadata
+            raise BrokerConnectionError("invalid host name or port", address=str(address)) from None
         with contextlib.suppress(OSError):
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(address, reader, writer, client_id=client_id, max_frame=max_frame, tolerated=tolerated)
 
     def send(self, message: Any, version: int) -> asyncio.Future[Any] | None:
-        """Write a request; the future of its answer, None where none comes (a Produce with acks=0).
+        """Write a request; return the future of its response, None where there is none (a Produce with acks=0).
 
         Nothing is awaited here: what one caller writes between two awaits stays together.
         """
@@ -103,16 +103,16 @@ class Channel:
         number = self._correlation_id
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
         self._writer.write(pack_frame(frame))
-        facts = message_of(message).schema
-        if facts.api_key == api_keys.PRODUCE and message.acks == 0:
+        definition = message_of(message).schema
+        if definition.api_key == api_keys.PRODUCE and message.acks == 0:
             return None
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = (answer, facts.api_key, version)
-        answer.add_done_callback(lambda _: self._gone(number))
+        self._waiting[number] = (answer, definition.api_key, version)
+        answer.add_done_callback(lambda _: self._forget(number))
         return answer
 
     async def request(self, message: Any, version: int) -> Any:
-        """The answer to one request."""
+        """Send one request and return its response, None where there is none."""
         answer = self.send(message, version)
         await self.drain()
         return None if answer is None else await answer
@@ -129,11 +129,11 @@ class Channel:
         try:
             await self._writer.drain()
         except OSError as error:
-            self.fail(self._error(f"the connection is lost: {_said(error)}"))
+            self.fail(self._error(f"connection lost: {_os_text(error)}"))
             self._check()
 
     def fail(self, error: BrokerConnectionError, cause: BaseException | None = None) -> None:
-        """End the connection at once: what is in flight fails with this error, or with what caused it."""
+        """Close the connection at once: requests in flight fail with this error, or with its cause."""
         if self.lost is None:
             self.lost = error
         self._writer.transport.abort()
@@ -144,10 +144,10 @@ class Channel:
         for answer in waiting:
             if not answer.done():
                 answer.set_exception(cause or self.lost)
-                answer.exception()  # seen: a caller that has gone leaves no "never retrieved"
+                answer.exception()  # retrieved: no "exception was never retrieved" where the caller was cancelled
 
     async def close(self) -> None:
-        """End the connection: what is written still goes out, what is in flight fails, the socket is closed."""
+        """Close the connection: what was written is still sent, requests in flight fail."""
         if self.lost is None:
             self._writer.close()
             with contextlib.suppress(OSError, TimeoutError):
@@ -156,11 +156,11 @@ class Channel:
         self.fail(self._error("the connection was closed"))
         await asyncio.wait([self._task])
 
-    def disown(self, nowhere: int) -> None:
-        """Have the socket lead nowhere in this process; nowhere: a descriptor of /dev/null."""
+    def disown(self, null: int) -> None:
+        """Replace the socket's descriptor by null, a descriptor of /dev/null, in this process only."""
         number = self._writer.get_extra_info("socket").fileno()
         if number >= 0:
-            os.dup2(nowhere, number, inheritable=False)
+            os.dup2(null, number, inheritable=False)
 
     def _error(self, reason: str) -> BrokerConnectionError:
         return BrokerConnectionError(reason, address=str(self.address))
@@ -169,9 +169,9 @@ class Channel:
         if self.lost is not None:
             raise self.lost
 
-    def _gone(self, number: int) -> None:
+    def _forget(self, number: int) -> None:
         if self._waiting.pop(number, None) is not None and self.lost is None:
-            self._left.add(number)  # cancelled before its answer came
+            self._cancelled.add(number)  # before its response was received
 
     async def _read(self) -> None:
         head = b""
@@ -180,48 +180,48 @@ class Channel:
                 head = head if self._started else (head + data)[:8]
                 for frame in self._frames.feed(data):
                     self._take(frame)
-                self._frames.feed(b"")  # tells of what is wrong behind them
+                self._frames.feed(b"")  # raises for an invalid size after them
             self.fail(self._error(self._ended()))
         except BrokerConnectionError as error:
             self.fail(error)
         except OSError as error:
-            self.fail(self._error(f"the connection is lost: {_said(error)}"))
+            self.fail(self._error(f"connection lost: {_os_text(error)}"))
         except (LimitError, DecodeError) as error:
             self.fail(self._not_kafka(head, error))
         except MemoryError as error:
-            self.fail(self._error("the connection was given up: memory fell short"), error)
+            self.fail(self._error("connection closed: out of memory"), error)
         finally:
-            self.fail(self._error("the connection was given up"))  # unless there is a reason already
+            self.fail(self._error("the connection was closed"))  # unless there is a reason already
 
     def _ended(self) -> str:
         if self._frames.pending:
-            return "closed the connection within an answer"
-        what = f", {len(self._waiting)} in flight" if self._waiting else ""
-        return f"closed the connection{what}"
+            return "closed the connection in the middle of a response"
+        in_flight = f", {len(self._waiting)} requests in flight" if self._waiting else ""
+        return f"closed the connection{in_flight}"
 
     def _not_kafka(self, head: bytes, error: LimitError | DecodeError) -> BrokerConnectionError:
         if not self._started:
-            for begin, told in _STRANGERS:
+            for begin, reason in _OTHER_PROTOCOLS:
                 if head.startswith(begin):
-                    return self._error(told)
+                    return self._error(reason)
         if isinstance(error, LimitError):
-            told = f"announces a frame of {error.needed} bytes, more than {error.limit}: no Kafka, or raise max_frame"
-            return FrameSizeError(told, address=str(self.address), limit=error.limit, needed=error.needed)
-        return self._error(f"sends what is no Kafka frame: {error}")
+            reason = f"frame of {error.needed} bytes exceeds max_frame ({error.limit}): not a Kafka broker?"
+            return FrameSizeError(reason, address=str(self.address), limit=error.limit, needed=error.needed)
+        return self._error(f"not a Kafka frame: {error}")
 
     def _take(self, frame: bytes) -> None:
         if self._token is not None and not self._token.done():
             self._token.set_result(frame)
             return
         number = int.from_bytes(frame[:4], "big", signed=True) if len(frame) >= 4 else None
-        if number in self._left:
-            self._left.discard(number)
+        if number in self._cancelled:
+            self._cancelled.discard(number)
             return
         if number is None or number not in self._waiting:
-            raise self._error(f"answers correlation id {number}, which no request in flight has")
+            raise self._error(f"response with correlation id {number}, which no request in flight has")
         self._started = True
         answer, key, version = self._waiting.pop(number)
-        if answer.done():  # its caller has just gone
+        if answer.done():  # its caller was just cancelled
             return
         try:
             answer.set_result(self._read_answer(frame, key, version))
@@ -234,44 +234,45 @@ class Channel:
         except DecodeError as error:
             if self.tolerated is None:
                 raise
-            found = decode_response(frame, api=key, version=version, lenient=True)
-            self.tolerated.add(f"{found.name}Response v{found.version} {error.path}: {error.reason}")
-            return found.message
+            response = decode_response(frame, api=key, version=version, lenient=True)
+            self.tolerated.add(f"{response.name}Response v{response.version} {error.path}: {error.reason}")
+            return response.message
 
 
 _ALL: WeakSet[Channel] = WeakSet()
 
 
-def _forget() -> None:
-    """In a child of fork: what is open is the parent's, and so is the epoll that watches it.
+def _disown_all() -> None:
+    """Run in a child of fork: the open connections, and the epoll that watches them, belong to the parent.
 
-    Whatever is finalised here, or is written by mistake, does not reach it then.
+    Finalizers in the child, and writes by mistake, then do not reach them.
     """
     inherited = list(_ALL)
     if inherited:
-        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for channel in inherited:
-            channel.disown(nowhere)
-        os.close(nowhere)
+            channel.disown(null)
+        os.close(null)
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_disown_all)
 
 
-def _said(error: OSError) -> str:
+def _os_text(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def _why_not(error: OSError, tls: bool) -> str:
+def _reason(error: OSError, tls: bool) -> str:
+    """Why a connection could not be opened."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"TLS: the certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
-        told = (error.reason or str(error)).replace("_", " ").lower()
-        return f"TLS: {told}" + (" (a port without TLS?)" if "wrong version number" in told else "")
+        text = (error.reason or str(error)).replace("_", " ").lower()
+        return f"TLS: {text}" + (" (a port without TLS?)" if "wrong version number" in text else "")
     if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in str(error):  # one of several
         return "connection refused"
     if isinstance(error, socket.gaierror):
-        return f"unknown host: {_said(error)}"
+        return f"unknown host: {_os_text(error)}"
     if tls and isinstance(error, ConnectionError):
-        return f"TLS: closed during the handshake: {_said(error)} (a port without TLS?)"
-    return f"cannot connect: {_said(error)}"
+        return f"TLS: closed during the handshake: {_os_text(error)} (a port without TLS?)"
+    return f"cannot connect: {_os_text(error)}"

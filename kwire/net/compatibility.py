@@ -1,4 +1,4 @@
-"""Which release a broker is, told by its ranges; and what a client of a release could not do with it."""
+"""The release of a broker, guessed from its API versions, and what a client of a release cannot do with a broker."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Range = tuple[int, int]
 
 
 class ReleaseMatch(NamedTuple):
-    """The likeliest releases.
+    """The most likely releases of a broker.
 
-    releases: those that fit best, rising; apart: in how many APIs they differ from what the broker offers (0: none);
-    newer: whether it offers versions that no release known has.
+    releases: the closest ones, ascending; apart: in how many APIs they differ from the broker (0: none); newer: whether
+    the broker supports versions that no known release has.
     """
 
     releases: tuple[str, ...]
@@ -32,29 +32,30 @@ class ReleaseMatch(NamedTuple):
 
 
 def match_release(api_versions: NodeApiVersions) -> ReleaseMatch:
-    """The releases whose brokers offer what comes nearest to these ranges."""
+    """The releases whose API versions are closest to those of a broker."""
     offered = {key: span for key, span in api_versions.ranges.items() if key not in TELEMETRY}
     offered[api_keys.PRODUCE] = api_versions.spoken(api_keys.PRODUCE)
-    apart = {
+    distances = {
         release: min(_distance(release_table(release, kind), offered) for kind in ("broker", "zkBroker"))
         for release in schema.releases(old=True)
     }
-    least = min(apart.values())
+    least = min(distances.values())
     known = {row.key: row.versions for row in schema.apis()}
     newer = any(span.high > known.get(key, NO_VERSIONS).high for key, span in offered.items())
-    best = tuple(release for release, distance in apart.items() if distance == least)
+    best = tuple(release for release, distance in distances.items() if distance == least)
     return ReleaseMatch(best[-1:] if newer else best, least, newer)
 
 
 def _distance(table: Mapping[int, Versions], offered: Mapping[int, Versions]) -> int:
+    """In how many APIs two tables differ."""
     return sum(table.get(key) != offered.get(key) for key in table.keys() | offered.keys())
 
 
 class Against(NamedTuple):
-    """What a client of a release could not do with a broker.
+    """What a client of a release cannot do with a broker.
 
     unusable: API name -> (the client's range, the broker's or None): no version in common; older: API name -> (the
-    client's newest version, the newest common one); features: built-in features that the client has and would lack.
+    client's newest version, the newest common one); features: built-in features of the client that the broker lacks.
     """
 
     release: str
@@ -64,9 +65,9 @@ class Against(NamedTuple):
 
 
 def against(api_versions: NodeApiVersions, release: str) -> Against:
-    """What a client of that release could not do with a broker that offers these ranges.
+    """What a client of that release cannot do with a broker of these API versions.
 
-    Raises UnsupportedVersionError for a release that the facts lack.
+    Raises UnsupportedVersionError for an unknown release.
     """
     release = schema.release_name(release)
     unusable: dict[str, tuple[Range, Range | None]] = {}

@@ -1,4 +1,4 @@
-"""A client's configuration in Kafka's own property names (--command-config), as keywords of connect()."""
+"""A client's configuration as a properties file (--command-config), turned into keywords of connect()."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # each sign is read once
+_OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
 _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b", re.I)
 
 
 def read_config(path: str | Path) -> Options:
-    """The keywords of connect() that a properties file stands for; see keywords_of.
+    """The keywords of connect() in a properties file; see keywords_of.
 
-    Raises OSError where it cannot be read, BrokerConnectionError where it cannot be used.
+    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties.
     """
     try:
         import javaproperties
@@ -31,26 +31,27 @@ def read_config(path: str | Path) -> Options:
     data = Path(path).read_bytes()
     try:
         text = data.decode()
-    except UnicodeDecodeError:  # as java.util.Properties reads them
+    except UnicodeDecodeError:  # as java.util.Properties does
         text = data.decode("latin-1")
     try:
         return keywords_of(javaproperties.loads(text))
     except javaproperties.InvalidUEscapeError:
-        raise BrokerConnectionError(f"{path}: a broken \\u escape") from None
+        raise BrokerConnectionError(f"{path}: malformed \\uxxxx encoding") from None
     except BrokerConnectionError as error:
         raise type(error)(error.reason, address=str(path)) from None
 
 
 def keywords_of(properties: Mapping[str, str]) -> Options:
-    """The keywords of connect(): security.protocol, ssl.* (PEM), sasl.mechanism, sasl.jaas.config, client.id,
-    request.timeout.ms. Other properties do not matter to a connection.
+    """The keywords of connect() in a client's properties.
 
-    Raises AuthenticationError and BrokerConnectionError for values that cannot be used.
+    Read are security.protocol, ssl.* (PEM), sasl.mechanism, sasl.jaas.config, client.id and request.timeout.ms; others
+    are ignored. Raises AuthenticationError and BrokerConnectionError for invalid values.
     """
     keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
-        raise BrokerConnectionError(f"security.protocol{_shown(protocol)} is none of {', '.join(_PROTOCOLS)}")
+        known = ", ".join(_PROTOCOLS)
+        raise BrokerConnectionError(f"invalid security.protocol{_shown(protocol)}: expected one of {known}")
     if protocol.endswith("SSL"):
         keywords["tls"] = context_of(properties)
     if protocol.startswith("SASL"):
@@ -60,24 +61,25 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
     if "request.timeout.ms" in properties:
         text = properties["request.timeout.ms"].strip()
         if not (len(text) < 10 and text.isascii() and text.isdigit() and int(text)):
-            raise BrokerConnectionError(f"request.timeout.ms{_shown(text)} is no number of milliseconds")
+            raise BrokerConnectionError(f"invalid request.timeout.ms{_shown(text)}: expected milliseconds above 0")
         keywords["timeout"] = int(text) / 1000
     return keywords
 
 
 def _shown(value: str) -> str:
-    """A value for an error, unless it may be more than a name: a lost line end puts the password behind it."""
+    """A value for an error, if it is a plain name: after a lost line end the password may follow it."""
     return f" {value}" if re.fullmatch(r"[\w.-]{1,30}", value) else ""
 
 
 def _sasl(properties: Mapping[str, str]) -> Credentials | None:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in MECHANISMS:
-        raise AuthenticationError(f"sasl.mechanism{_shown(mechanism)} is none of {', '.join(MECHANISMS)}")
-    login = properties.get("sasl.jaas.config")
-    if login is None:
+        known = ", ".join(MECHANISMS)
+        raise AuthenticationError(f"unsupported sasl.mechanism{_shown(mechanism)}: expected one of {known}")
+    entry = properties.get("sasl.jaas.config")
+    if entry is None:
         raise AuthenticationError("sasl.jaas.config is missing")
-    options = jaas_options(login)
+    options = jaas_options(entry)
     if mechanism == "OAUTHBEARER":
         return credentials(_unsecured(options))
     lacking = [name for name in ("username", "password") if name not in options]
@@ -89,13 +91,15 @@ def _sasl(properties: Mapping[str, str]) -> Credentials | None:
 def jaas_options(text: str) -> dict[str, str]:
     """The options of a JAAS entry: `org.apache...PlainLoginModule required username="me" password="...";`.
 
-    Raises AuthenticationError, which does not quote it.
+    Raises AuthenticationError, whose text does not quote the entry.
     """
     entry = text.strip().removesuffix(";")
-    found = _ENTRY.match(entry)
-    options = "" if found is None else entry[found.end() :]
-    if found is None or _OPTION.sub("", options).strip():
-        raise AuthenticationError('sasl.jaas.config is none: MODULE required username="..." password="...";')
+    module = _ENTRY.match(entry)
+    options = "" if module is None else entry[module.end() :]
+    if module is None or _OPTION.sub("", options).strip():
+        raise AuthenticationError(
+            'invalid sasl.jaas.config: expected MODULE required username="..." password="...";'
+        )
     return {name: _unquoted(value) for name, value in _OPTION.findall(options)}
 
 
@@ -104,11 +108,12 @@ def _unquoted(value: str) -> str:
 
 
 def _unsecured(options: Mapping[str, str]) -> TokenCallback:
-    """Kafka's unsecured tokens for tests (unsecuredLoginStringClaim_sub); real ones come by connect(sasl=callback)."""
+    """Kafka's unsecured tokens, for tests (unsecuredLoginStringClaim_sub); see connect(sasl=callback) for real ones."""
     subject = options.get("unsecuredLoginStringClaim_sub")
     if subject is None:
         raise AuthenticationError(
-            "OAUTHBEARER by properties has unsecuredLoginStringClaim_sub only: give connect() a function for others"
+            "OAUTHBEARER in properties supports only unsecuredLoginStringClaim_sub: for other tokens pass a function "
+            "as sasl= to connect()"
         )
 
     def token() -> str:

@@ -1,4 +1,4 @@
-"""A connection to one broker that negotiates first, and again each time that it has to open anew."""
+"""A connection to one broker that negotiates API versions whenever it is opened."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from kwire.net.negotiation import Chooser
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
 
-_LEAST_SESSION = 0.2  # seconds between two authentications, however short a broker says that a session is
+_LEAST_SESSION = 0.2  # seconds between two authentications, however short the broker's session lifetime is
 
 
 class Options(TypedDict, total=False):
-    """The keywords of connect(), connect_sync() and Cluster; connect() says what they mean."""
+    """The keywords of connect(), connect_sync() and Cluster; connect() describes them."""
 
     client_id: str | None
     timeout: float
@@ -38,10 +38,10 @@ class Options(TypedDict, total=False):
 
 
 class Connection:
-    """One broker, by asyncio. Made by connect(); opened by `async with` or at the first send.
+    """A connection to one broker, for asyncio. Made by connect(); opened by `async with` or by the first send.
 
-    What is sent together is pipelined. A lost connection fails what is in flight with BrokerConnectionError; the next
-    send opens it again, negotiates anew (the broker may be another release now) and authenticates.
+    Concurrent requests are pipelined. When the connection is lost, requests in flight fail with BrokerConnectionError;
+    the next send opens it again, negotiates again (the broker may have been upgraded) and authenticates.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Connection:
         self._begin(None)
 
     def _begin(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Be not open, and of that event loop and this process."""
+        """Start unopened, bound to that event loop and this process."""
         self._loop, self._process = loop, os.getpid()
-        self._lock = asyncio.Lock()  # held while it opens or authenticates again: nobody writes then
+        self._lock = asyncio.Lock()  # held while opening or re-authenticating: no request is written then
         self._channel: Channel | None = None
         self._renewal: asyncio.Task[None] | None = None
 
@@ -85,39 +85,39 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the broker can be sent to without opening anew."""
+        """Whether a request can be sent without opening the connection again."""
         return self._channel is not None and self._channel.lost is None and self._process == os.getpid()
 
     @property
     def api_versions(self) -> NodeApiVersions:
-        """What the broker said, or what is assumed, when the connection was last opened: it is good for that long."""
+        """The API versions, negotiated or assumed, of the last time that the connection was opened."""
         return self._chosen().api_versions
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:
-        """API name -> (min, max) that the broker offers, both included; follows every renegotiation."""
+        """API name -> (min, max) that the broker supports, both included; follows every renegotiation."""
         return self.api_versions.versions()
 
     @property
     def assumed(self) -> str | None:
-        """The release whose table stands in because the broker did not answer ApiVersions, else None."""
+        """The release whose table is used because the broker did not answer ApiVersions, else None."""
         return self.api_versions.assumed
 
     @property
     def tolerated(self) -> dict[str, int]:
-        """What answers had that Kafka does not write and its clients accept, with how often; empty where strict."""
+        """What responses had that Kafka does not write but its clients accept -> how often; empty if strict."""
         return {} if self._tolerated is None else dict(self._tolerated.counts)
 
     def newest(self, api: int | str) -> int:
-        """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
+        """The newest common version of an API. Raises UnsupportedVersionError if there is none."""
         return self._chosen().newest(api)
 
     def version_for(self, message: Any) -> int:
-        """The version that send would take for this request. Raises UnsupportedVersionError."""
+        """The version that send would use for this request. Raises UnsupportedVersionError."""
         return self._chosen().version_for(message)
 
     async def open(self) -> None:
-        """Connect, negotiate and authenticate, unless that is done. Raises BrokerConnectionError."""
+        """Connect, negotiate and authenticate, unless the connection is open. Raises BrokerConnectionError."""
         self._closed = False
         limit = asyncio.timeout(self.timeout)
         try:
@@ -126,15 +126,14 @@ class Connection:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise self._late(self.timeout) from None
+            raise self._timed_out(self.timeout) from None
 
     async def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
-        """The broker's answer (a response message) to a request.
+        """Send a request and return the response message, None for a Produce with acks=0 once it is written.
 
-        version: the newest common version that carries what the message says, unless one is asked for. timeout:
-        seconds, the connection's own by default. A Produce with acks=0 gives None once it is written.
-        Raises UnsupportedVersionError (nothing is sent then), BrokerConnectionError, BrokerTimeoutError (the connection
-        is given up then), DecodeError.
+        version: by default the newest common version that has every field that the request sets. timeout: seconds, by
+        default the connection's. Raises UnsupportedVersionError (nothing is sent then), BrokerConnectionError,
+        BrokerTimeoutError (the connection is closed then), DecodeError.
         """
         seconds = self.timeout if timeout is None else timeout
         limit = asyncio.timeout(seconds)
@@ -142,26 +141,26 @@ class Connection:
         try:
             async with limit:
                 channel = await self._ready()
-                # no await from here until it is written: nothing comes between a re-authentication's frames
+                # no await from here until it is written: no request goes between the frames of a re-authentication
                 answer = channel.send(message, self._chosen().version_for(message, version))
                 await channel.drain()
                 return None if answer is None else await answer
         except TimeoutError:
             if not limit.expired():
                 raise
-            error = self._late(seconds)
+            error = self._timed_out(seconds)
             if channel is not None:
                 channel.fail(error)
             raise error from None
 
     async def close(self) -> None:
-        """Close the connection: what is in flight fails. Only open() opens it again."""
-        self._settle()
+        """Close the connection: requests in flight fail. Only open() opens it again."""
+        self._bind()
         self._closed = True
         await self._drop()
 
     def refuse_closed(self) -> None:
-        """Raise BrokerConnectionError where close() was called, and open() not since."""
+        """Raise BrokerConnectionError if close() was called, and open() not since."""
         if self._closed:
             raise self._was_closed()
 
@@ -170,14 +169,14 @@ class Connection:
 
     def _chosen(self) -> Chooser:
         if self._chooser is None:
-            raise BrokerConnectionError("not opened yet: nothing is negotiated", address=str(self.address))
+            raise BrokerConnectionError("not opened yet: no API versions negotiated", address=str(self.address))
         return self._chooser
 
-    def _late(self, seconds: float) -> BrokerTimeoutError:
+    def _timed_out(self, seconds: float) -> BrokerTimeoutError:
         return BrokerTimeoutError(f"no answer within {seconds:g} s", address=str(self.address))
 
-    def _settle(self) -> None:
-        """Belong to the running event loop; what a parent process or an ended loop left open is forgotten."""
+    def _bind(self) -> None:
+        """Bind to the running event loop; forget what a parent process or a closed loop left open."""
         loop = asyncio.get_running_loop()
         if self._process != os.getpid() or self._loop is None or self._loop.is_closed():
             self._begin(loop)
@@ -185,7 +184,7 @@ class Connection:
             raise BrokerConnectionError("the connection belongs to another event loop", address=str(self.address))
 
     async def _ready(self) -> Channel:
-        self._settle()
+        self._bind()
         async with self._lock:
             self.refuse_closed()
             if self._channel is None or self._channel.lost is not None:
@@ -208,7 +207,7 @@ class Connection:
             self._chooser = Chooser(api_versions, where=str(self.address), deny=self._deny, unstable=self._unstable)
             if self._sasl is not None:
                 lifetime = await self._sasl.authenticate(channel, self._chooser)
-                if lifetime and self._channel is channel:  # not closed meanwhile
+                if lifetime and self._channel is channel:  # not closed in the meantime
                     self._renewal = asyncio.create_task(self._renew(channel, lifetime))
         except BaseException:
             if self._channel is not None:
@@ -221,11 +220,11 @@ class Connection:
             self.address, tls=self._tls, client_id=self.client_id, max_frame=self._max_frame, timeout=self.timeout,
             tolerated=self._tolerated,
         )
-        self.refuse_closed()  # meanwhile
+        self.refuse_closed()  # closed in the meantime
         return self._channel
 
     async def _renew(self, channel: Channel, lifetime: float) -> None:
-        """Authenticates again before the session's lifetime (seconds) ends, as long as the channel lives (KIP-368)."""
+        """Re-authenticate before the session's lifetime (seconds) ends, while the channel is open (KIP-368)."""
         assert self._sasl is not None
         while lifetime:
             await asyncio.sleep(max(lifetime * 0.8, _LEAST_SESSION))
@@ -236,7 +235,7 @@ class Connection:
                     async with asyncio.timeout(self.timeout):
                         lifetime = await self._sasl.authenticate(channel, self._chosen())
                 except TimeoutError:
-                    channel.fail(BrokerTimeoutError("no answer when authenticating again", address=str(self.address)))
+                    channel.fail(BrokerTimeoutError("no answer to re-authentication", address=str(self.address)))
                     return
                 except Exception as error:
                     channel.fail(self._sasl.failure(error, self.address))
@@ -256,11 +255,11 @@ def connect(where: str | Address, **keywords: Unpack[Options]) -> Connection:
     """A connection to the broker at "host:9092", for `async with`.
 
     client_id: sent with every request ("kwire"). timeout: seconds for opening, and for each send (30). probe_timeout:
-    seconds for the answer to ApiVersions (5). tls: True (the system's trusted certificates) or an ssl.SSLContext.
-    sasl: (mechanism, user, password) with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, or for OAUTHBEARER a function that
-    returns the token (or an awaitable of it). assume_release: the release to assume when the broker does not answer
-    ApiVersions (those before 0.10 do not). deny: API -> versions never to use. unstable: use unstable versions too.
-    max_frame: bytes of the largest answer (100 MiB). strict: refuse answers that Kafka's own clients accept although no
-    Kafka writes them; else they are read, and counted in .tolerated.
+    seconds to wait for the ApiVersions response (5). tls: True (the system's trusted certificates) or an
+    ssl.SSLContext. sasl: (mechanism, user, password) with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, or for OAUTHBEARER a
+    function that returns the token (or an awaitable of it). assume_release: the release to assume if the broker does
+    not answer ApiVersions (brokers before 0.10 do not). deny: API -> versions never to use. unstable: also use unstable
+    versions. max_frame: bytes of the largest response (100 MiB). strict: refuse responses that no Kafka broker writes
+    although Kafka's clients accept them; by default they are read, and counted in .tolerated.
     """
     return Connection(where, **keywords)

@@ -1,12 +1,12 @@
-"""A peer's words in an error: only those that Kafka itself uses, as any others may repeat the credentials."""
+"""A broker's error text, quoted only if it is one of Kafka's own: any other may repeat the credentials."""
 
 from __future__ import annotations
 
 import re
 
-MOST = 300  # characters of a peer's words that are looked at
-LEFT_OUT = "(the broker's words are left out: they may repeat the credentials)"
-_KNOWN = re.compile(  # of SaslServerAuthenticator, the mechanisms' servers, ErrorCode, RFC 5802 and RFC 7628
+MOST = 300  # characters of a broker's text that are examined
+LEFT_OUT = "(the broker's error text is not shown: it may repeat the credentials)"
+_KNOWN = re.compile(  # from SaslServerAuthenticator, the mechanisms' servers, Errors, RFC 5802 and RFC 7628
     r"Authentication failed during (?:re-)?authentication due to invalid credentials with SASL mechanism"
     r" (?:PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER)"
     r"|Authentication failed during (?:re-)?authentication due to invalid credentials"
@@ -21,6 +21,6 @@ _KNOWN = re.compile(  # of SaslServerAuthenticator, the mechanisms' servers, Err
 
 
 def quoted(text: str) -> str:
-    """A peer's words as one line, where they are Kafka's own; LEFT_OUT for any others; nothing for none."""
+    """A broker's text on one line if it is one of Kafka's own, LEFT_OUT for any other, "" for an empty one."""
     line = " ".join(text[: MOST + 1].split())
     return line if not line or (len(text) <= MOST and _KNOWN.fullmatch(line)) else LEFT_OUT

@@ -1,4 +1,4 @@
-"""What can go wrong with a broker: part of kwire's one family of errors."""
+"""Errors of connections to brokers, all subclasses of KwireError."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError",
 
 
 class BrokerConnectionError(KwireError, ConnectionError):
-    """A broker that refuses, closes the connection, is not Kafka, or fails at TLS. address: "host:port"."""
+    """The broker refused or closed the connection, is not a Kafka broker, or TLS failed. address: "host:port"."""
 
     def __init__(self, reason: str, *, address: str = "") -> None:
         self.reason, self.address = printable(reason), printable(address)
@@ -17,15 +17,15 @@ class BrokerConnectionError(KwireError, ConnectionError):
 
 
 class BrokerTimeoutError(BrokerConnectionError, TimeoutError):
-    """A broker that did not answer in time."""
+    """The broker did not answer in time."""
 
 
 class AuthenticationError(BrokerConnectionError):
-    """A broker that refuses the credentials or their mechanism, or that fails to prove itself (SCRAM)."""
+    """The broker refused the credentials or the mechanism, or could not prove that it knows the password (SCRAM)."""
 
 
 class FrameSizeError(BrokerConnectionError, LimitError):
-    """A broker that announces a frame above the connection's cap. limit, needed: bytes."""
+    """The broker sent the size of a frame larger than max_frame. limit, needed: bytes."""
 
     def __init__(self, reason: str, *, address: str = "", limit: int = 0, needed: int | None = None) -> None:
         BrokerConnectionError.__init__(self, reason, address=address)

@@ -1,4 +1,4 @@
-"""What a cluster can do, told by the versions that it needs (KIP-35's feature map)."""
+"""Features of a cluster, defined by the API versions that they need (KIP-35's feature map)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API na
 
 @dataclass(frozen=True)
 class Feature:
-    """A capability: it can be used where every range that it needs overlaps what is offered.
+    """A feature, usable where each version range that it needs overlaps the supported one.
 
-    name: its name; needs: API name (or key) -> (min, max) version, both included; since: the KIP it came with.
+    needs: API name (or key) -> (min, max) version, both included; since: the KIP that introduced it.
 
-    KIP-35's own example. Two brokers offer (API key, min, max): B1 (0,0,3) (1,2,3); B2 (0,1,2) (1,0,3) (2,0,0):
+    KIP-35's own example. Two brokers support (API key, min, max): B1 (0,0,3) (1,2,3); B2 (0,1,2) (1,0,3) (2,0,0):
 
     >>> from kwire.net.api_versions import intersection
     >>> state = intersection([{0: (0, 3), 1: (2, 3)}, {0: (1, 2), 1: (0, 3), 2: (0, 0)}])
     >>> {key: tuple(versions) for key, versions in state.items()}
     {0: (1, 2), 1: (2, 3)}
-    >>> Feature("Feature1", needs={0: (3, 3), 1: (2, 3)}).usable(state)  # version 3 of key 0 is not offered by all
+    >>> Feature("Feature1", needs={0: (3, 3), 1: (2, 3)}).usable(state)  # not all brokers support version 3 of key 0
     False
     >>> Feature("Feature2", needs={0: (0, 1), 1: (2, 3)}).usable(state)
     True
@@ -35,27 +35,27 @@ class Feature:
     since: str | None = None
 
     def usable(self, versions: Ranges) -> bool:
-        """Whether every range needed overlaps that of versions (API name or key -> (min, max))."""
+        """Whether each range needed overlaps the supported one. versions: API name or key -> (min, max)."""
         return not self.lacking(versions)
 
     def lacking(self, versions: Ranges) -> list[str | int]:
-        """The APIs needed that versions lack, or have in other versions only."""
+        """The needed APIs that versions lack, or have no needed version of."""
         offered = {_key(api): Versions(*span) for api, span in versions.items()}
         needed = {api: Versions(*span) for api, span in self.needs.items()}
         return [api for api, span in needed.items() if not span.overlap(offered.get(api_key(api), NO_VERSIONS))]
 
 
 def _key(api: str | int) -> int:
-    """As api_key; the key in "UNKNOWN(97)" too."""
+    """As api_key, and the key in "UNKNOWN(97)"."""
     if isinstance(api, str) and api.startswith("UNKNOWN("):
         return int(api[8:-1])
     return api_key(api)
 
 
 def feature(name: str) -> Feature:
-    """The built-in feature of that name. Raises KeyError, whose text lists the names."""
+    """The built-in feature of that name. Raises KeyError, whose text lists the known names."""
     if name not in FEATURES:
-        raise KeyError(f"no feature {name!r}: there are {', '.join(FEATURES)}")
+        raise KeyError(f"unknown feature {name!r}: expected one of {', '.join(FEATURES)}")
     return FEATURES[name]
 
 
@@ -126,4 +126,4 @@ _ALL = (
 )
 
 FEATURES: Mapping[str, Feature] = {row.name: row for row in _ALL}
-"""The built-in map: name -> Feature, real capabilities of Kafka in the order in which they came."""
+"""The built-in features: name -> Feature, in the order in which Kafka introduced them."""

@@ -1,4 +1,4 @@
-"""KIP-35 and KIP-97: ask a broker what it speaks, and choose the version that a message goes out with."""
+"""Version negotiation (KIP-35, KIP-97): a broker's API versions, and the version of each request to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOFTWARE = "kwire"
 
 
 class NoAnswer(BrokerConnectionError):
-    """ApiVersions was not answered: the broker was silent, or closed the connection."""
+    """ApiVersions was not answered: the broker sent nothing, or closed the connection."""
 
 
 class SilentBroker(NoAnswer, BrokerTimeoutError):
@@ -28,10 +28,10 @@ class SilentBroker(NoAnswer, BrokerTimeoutError):
 
 
 async def ask(channel: Channel, probe_timeout: float) -> NodeApiVersions:
-    """What the broker answers to ApiVersions; falls back to older versions of the question as KIP-35 and KIP-511 say.
+    """Send ApiVersions, falling back to older versions of it as in KIP-35 and KIP-511, and return what it says.
 
-    probe_timeout: seconds for each answer. Raises NoAnswer (silent: SilentBroker; or closed on the question), and
-    BrokerConnectionError where what comes is no answer of Kafka.
+    probe_timeout: seconds for each response. Raises SilentBroker after that time, NoAnswer if the broker closes the
+    connection, BrokerConnectionError for anything else than an ApiVersions response.
     """
     known = schema.api(api_keys.API_VERSIONS)
     version = known.max_stable_version
@@ -52,12 +52,12 @@ async def ask(channel: Channel, probe_timeout: float) -> NodeApiVersions:
                 raise NoAnswer(f"closed the connection on ApiVersions{_HINT}", address=address) from None
             raise
         except DecodeError as error:
-            raise BrokerConnectionError(f"answers ApiVersions with what is none: {error}", address=address) from None
+            raise BrokerConnectionError(f"invalid ApiVersions response: {error}", address=address) from None
         if answer.error_code == 0:
             return _node_api_versions(answer)
         if answer.error_code != schema.ErrorCode.UNSUPPORTED_VERSION or version == 0:
-            told = schema.ErrorCode(answer.error_code)
-            raise BrokerConnectionError(f"refuses ApiVersions v{version}: {told.name}", address=address)
+            code = schema.ErrorCode(answer.error_code)
+            raise BrokerConnectionError(f"refuses ApiVersions v{version}: {code.name}", address=address)
         offered = [
             Versions(row.min_version, row.max_version) for row in answer.api_keys
             if row.api_key == api_keys.API_VERSIONS
@@ -66,7 +66,7 @@ async def ask(channel: Channel, probe_timeout: float) -> NodeApiVersions:
         version = both.high if both else 0
 
 
-_HINT = ": a broker before 0.10 (then name its release: assume_release), a TLS port, or no Kafka broker"
+_HINT = ": a broker before 0.10 (name its release with assume_release), a TLS port, or not a Kafka broker"
 
 
 def _node_api_versions(answer: Any) -> NodeApiVersions:
@@ -79,10 +79,10 @@ def _node_api_versions(answer: Any) -> NodeApiVersions:
 
 
 class Chooser:
-    """Chooses versions for one broker.
+    """Chooses the version of each request to one broker.
 
-    offer: what it speaks; deny: API name or key -> versions never to use (KIP-35's deprecated ones); unstable: whether
-    versions that the newest release calls unstable may be used; where: the broker's name in errors.
+    deny: API name or key -> versions never to use (KIP-35's deprecated ones); unstable: whether versions that are
+    unstable in the newest release may be used; where: the broker's name in errors.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Chooser:
         self.deny = {api_key(api): versions for api, versions in (deny or {}).items()}
 
     def newest(self, api: int | str) -> int:
-        """The newest common version of an API. Raises UnsupportedVersionError where there is none."""
+        """The newest common version of an API. Raises UnsupportedVersionError if there is none."""
         key = api_key(api)
         version = _newest(self._common(key), self.deny.get(key, ()))
         if version is None:
@@ -101,23 +101,23 @@ class Chooser:
         return version
 
     def _common(self, key: int) -> Versions:
-        """The versions that both sides speak, those denied too."""
+        """The versions that both sides support, denied ones included."""
         row = schema.api(key)
         known = Versions(row.min_version, row.max_version if self.unstable else _stable(row))
         return known.overlap(self.api_versions.spoken(key))
 
     def version_for(self, message: Any, version: int | None = None) -> int:
-        """The newest common version that carries all that a request says; or the one asked for, checked likewise.
+        """The newest common version that can carry a request; or the version asked for, after the same checks.
 
-        Fields that Kafka calls ignorable are dropped where no version that the broker offers has them. Raises
-        UnsupportedVersionError, without asking the broker, where a version, a field or a use is lacking.
+        Ignorable fields are dropped if no version that the broker supports has them. Raises UnsupportedVersionError,
+        without asking the broker, if it lacks a version, a field or a meaning that the request needs.
         """
         if isinstance(message, (str, type)):
-            raise TypeError(f"a request is sent, not {message!r}")
-        facts = message_of(message).schema
-        if facts.type != "request" or facts.api_key is None:
-            raise TypeError(f"{facts.name} is no request")
-        key = facts.api_key
+            raise TypeError(f"expected a request, not {message!r}")
+        definition = message_of(message).schema
+        if definition.type != "request" or definition.api_key is None:
+            raise TypeError(f"{definition.name} is not a request")
+        key = definition.api_key
         common, denied = self._common(key), self.deny.get(key, ())
         if version is not None:
             if version not in schema.api(key).versions.overlap(self.api_versions.spoken(key)):
@@ -125,25 +125,25 @@ class Chooser:
             common, denied = Versions(version, version), ()
         if _newest(common, denied) is None:
             raise self._none(key)
-        wanted = needs(message, facts.name)
-        must = [need for need in wanted if not need.droppable]
+        needed = needs(message, definition.name)
+        required = [need for need in needed if not need.droppable]
         kept = [
-            need for need in wanted
+            need for need in needed
             if not need.droppable or _newest(common.overlap(need.versions), denied) is not None
         ]
-        for group in (kept, must):
+        for group in (kept, required):
             newest = _newest(_overlap(common, group), denied)
             if newest is not None:
                 return newest
-        raise self._first_lack(key, must, common, denied)
+        raise self._first_lack(key, required, common, denied)
 
     def _first_lack(
-        self, key: int, must: list[Need], common: Versions, denied: Collection[int]
+        self, key: int, required: list[Need], common: Versions, denied: Collection[int]
     ) -> UnsupportedVersionError:
-        for number, need in enumerate(must, 1):
-            if _newest(_overlap(common, must[:number]), denied) is None:
+        for number, need in enumerate(required, 1):
+            if _newest(_overlap(common, required[:number]), denied) is None:
                 return self._lacks(key, need.what, need.versions)
-        raise AssertionError("every need is met")
+        raise AssertionError("no need is unmet")
 
     def _none(self, key: int) -> UnsupportedVersionError:
         row = schema.api(key)
@@ -153,15 +153,15 @@ class Chooser:
         offered = self.api_versions.spoken(key)
         name = api_name(key)
         low, high = needed.low, min(needed.high, schema.api(key).max_version)
-        told = f"it offers {name} {_span(offered)}" if offered else f"it does not offer {name}"
+        support = f"the broker supports {_span(offered)}" if offered else f"the broker does not support {name}"
         if self.api_versions.assumed:
-            told += f" (assumed: Kafka {self.api_versions.assumed})"
+            support += f" (assumed: Kafka {self.api_versions.assumed})"
         denied = self.deny.get(key)
         if denied and offered.overlap(needed):
-            told += ", less what is denied"
+            support += ", minus denied versions"
         subject = "" if what == name else f"{what.removeprefix('.')} "
         return UnsupportedVersionError(
-            f"{self.where} cannot do {name}: {subject}needs {_span(Versions(low, high))}, {told}",
+            f"{self.where}: cannot send {name}: {subject}needs {_span(Versions(low, high))}, {support}",
             api=name, needed=(low, high), offered=tuple(offered) if offered else None,
         )
 

@@ -1,4 +1,4 @@
-"""What a message needs of its version: fields that hold something, uses whose meaning came later than their layout."""
+"""The versions that a message needs: for fields that are set, and for values that only later versions understand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kwire_c.record_batch import ATTRIBUTES_OFFSET, CODEC_MASK, LEGACY_ATTRIBUTE
 
 
 class Need(NamedTuple):
-    """Versions that one part of a message needs. what: the part, for errors; droppable: may be left out (ignorable)."""
+    """The versions that one part of a message needs. what: the part, for errors; droppable: the field is ignorable."""
 
     what: str
     versions: Versions
@@ -22,23 +22,23 @@ class Need(NamedTuple):
 
 
 def needs(message: Any, name: str) -> list[Need]:
-    """All that a message (of that schema name) needs beyond being encoded; empty when every version will do."""
-    facts = schema.message(name)
-    found: dict[Need, None] = {}
-    _collect(message, _parts(name), found)
-    rule = _RULES.get(facts.api_key if facts.api_key is not None else -1)
-    if rule is not None and facts.type == "request":
-        found |= dict.fromkeys(rule(message))
-    return list(found)
+    """What a message (of that schema name) needs of its version; empty if every version can carry it."""
+    definition = schema.message(name)
+    needed: dict[Need, None] = {}
+    _collect(message, _parts(name), needed)
+    rule = _RULES.get(definition.api_key if definition.api_key is not None else -1)
+    if rule is not None and definition.type == "request":
+        needed |= dict.fromkeys(rule(message))
+    return list(needed)
 
 
 class _Part(NamedTuple):
-    """A field that some version lacks, or in which some version allows no null; or one that holds such fields."""
+    """A field that some version lacks, or that is not nullable in some version; or a struct with such fields."""
 
     name: str
-    default: Any  # what needs nothing; _EMPTY: any empty array
-    need: Need | None  # when it holds something else; None where every version has it
-    null_need: Need | None  # when it is null
+    default: Any  # the value that needs nothing; _EMPTY: any empty array
+    need: Need | None  # of any other value; None if every version has the field
+    null_need: Need | None  # of null
     array: bool
     below: tuple[_Part, ...]
 
@@ -48,23 +48,24 @@ _EMPTY = object()
 
 @lru_cache(None)
 def _parts(name: str) -> tuple[_Part, ...]:
-    facts = schema.message(name)
-    return _parts_of(facts.fields, facts.valid_versions, getattr(messages, name), "")
+    definition = schema.message(name)
+    return _parts_of(definition.fields, definition.valid_versions, getattr(messages, name), "")
 
 
 def _parts_of(fields: tuple[Field, ...], within: Versions, root: Any, path: str) -> tuple[_Part, ...]:
-    found = []
+    parts = []
     for field in fields:
-        there, where = field.versions.overlap(within), f"{path}.{field.snake_name}"
-        below = _parts_of(field.fields, there, root, where)
+        present, where = field.versions.overlap(within), f"{path}.{field.snake_name}"
+        below = _parts_of(field.fields, present, root, where)
         nullable = field.nullable_versions.overlap(within)
-        need = None if there == within else Need(where, field.versions, field.ignorable)
-        null_need = None if nullable in (schema.NO_VERSIONS, there) else Need(f"{where}=None", field.nullable_versions)
+        need = None if present == within else Need(where, field.versions, field.ignorable)
+        everywhere = nullable in (schema.NO_VERSIONS, present)
+        null_need = None if everywhere else Need(f"{where}=None", field.nullable_versions)
         null_need = null_need or need
         if need or null_need or below:
             default = _default(field, root)
-            found.append(_Part(field.snake_name, default, need, null_need, field.is_array, below))
-    return tuple(found)
+            parts.append(_Part(field.snake_name, default, need, null_need, field.is_array, below))
+    return tuple(parts)
 
 
 def _default(field: Field, root: Any) -> Any:
@@ -77,20 +78,20 @@ def _default(field: Field, root: Any) -> Any:
     return getattr(root, field.struct)() if field.struct else field.default_value
 
 
-def _collect(value: Any, parts: tuple[_Part, ...], found: dict[Need, None]) -> None:
+def _collect(value: Any, parts: tuple[_Part, ...], needed: dict[Need, None]) -> None:
     for name, default, need, null_need, array, below in parts:
-        held = getattr(value, name)
-        if held == default or (default is _EMPTY and held is not None and not len(held)):
+        content = getattr(value, name)
+        if content == default or (default is _EMPTY and content is not None and not len(content)):
             continue
-        if held is None:
+        if content is None:
             if null_need is not None:
-                found[null_need] = None
+                needed[null_need] = None
             continue
         if need is not None:
-            found[need] = None
+            needed[need] = None
         if below:
-            for item in held if array else (held,):
-                _collect(item, below, found)
+            for item in content if array else (content,):
+                _collect(item, below, needed)
 
 
 def _list_offsets(message: Any) -> Iterator[Need]:
@@ -101,7 +102,7 @@ def _list_offsets(message: Any) -> Iterator[Need]:
     for topic in message.topics:
         for partition in topic.partitions:
             if partition.timestamp >= 0:
-                yield _from(1, "looking an offset up by its timestamp (KIP-79)")
+                yield _from(1, "an offset lookup by timestamp (KIP-79)")
             elif partition.timestamp in lowest:
                 yield _from(*lowest[partition.timestamp])
 
@@ -134,7 +135,7 @@ def _create_topics(message: Any) -> Iterator[Need]:
 def _metadata(message: Any) -> Iterator[Need]:
     for topic in message.topics or ():
         if topic.name is None or (topic.topic_id is not None and topic.topic_id.int):
-            yield _from(12, "asking by topic id (KIP-516)")
+            yield _from(12, "a topic id (KIP-516)")
 
 
 def _find_coordinator(message: Any) -> Iterator[Need]:
@@ -152,7 +153,7 @@ def _from(low: int, what: str) -> Need:
     return Need(what, Versions(low, LAST_VERSION))
 
 
-# API key -> what a request of it means beyond its layout, as in the schemas' own notes and Kafka's request builders
+# API key -> the needs of a request's values beyond its fields, as in the schemas' comments and Kafka's request builders
 _RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
     api_keys.PRODUCE: _produce, api_keys.LIST_OFFSETS: _list_offsets, api_keys.METADATA: _metadata,
     api_keys.FIND_COORDINATOR: _find_coordinator, api_keys.CREATE_TOPICS: _create_topics,

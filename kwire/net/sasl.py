@@ -17,44 +17,45 @@ from kwire.net.negotiation import Chooser
 from kwire.schema import api_keys
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-_OF_OTHERS = ("GSSAPI", "EXTERNAL", "DIGEST-MD5", "CRAM-MD5", "NTLM", "ANONYMOUS", "SCRAM-SHA-1", "AWS_MSK_IAM")
+_OTHER_MECHANISMS = ("GSSAPI", "EXTERNAL", "DIGEST-MD5", "CRAM-MD5", "NTLM", "ANONYMOUS", "SCRAM-SHA-1", "AWS_MSK_IAM")
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 200_000  # SCRAM; Kafka's brokers keep 4096 to 16384
 
 Token = str | tuple[str, dict[str, str]]
 TokenCallback = Callable[[], Token | Awaitable[Token]]
-_Dialogue = Generator[bytes, bytes, None]  # yields what to send, gets what came
+_Dialogue = Generator[bytes, bytes, None]  # yields the token to send, gets the one received
 
-_NAME, _VALUE = re.compile("[A-Za-z]+"), re.compile("[\x21-\x7e \t\r\n]+")  # of an extension, as Kafka has them
+# of an extension, as in Kafka's OAuthBearerClientInitialResponse
+_NAME, _VALUE = re.compile("[A-Za-z]+"), re.compile("[\x21-\x7e \t\r\n]+")
 
 
 class Refused(Exception):
-    """Why an exchange of tokens fails, without a secret in it."""
+    """An exchange of tokens failed. The text holds no secret."""
 
 
 class Credentials:
-    """Who to be, and how to prove it. The secret is in no repr and no error."""
+    """A mechanism, a user and a secret. No repr and no error shows the secret."""
 
     def __init__(
         self, mechanism: str, user: str = "", password: str = "", callback: TokenCallback | None = None
     ) -> None:
         if mechanism not in MECHANISMS:
-            # named only where it is one that others have: what stands in its place may be the password
-            name = f" {mechanism!r}" if mechanism.upper() in (*MECHANISMS, *_OF_OTHERS) else ""
-            raise AuthenticationError(f"no SASL mechanism{name}: there are {', '.join(MECHANISMS)}")
-        if any("\ud800" <= sign <= "\udfff" for sign in user + password):  # UnicodeEncodeError would hold them
-            raise AuthenticationError("the user or the password cannot be sent: a lone surrogate is no character")
+            # shown only if it is a known mechanism: after a mistake it may be the password
+            name = f" {mechanism!r}" if mechanism.upper() in (*MECHANISMS, *_OTHER_MECHANISMS) else ""
+            raise AuthenticationError(f"unsupported SASL mechanism{name}: expected one of {', '.join(MECHANISMS)}")
+        if any("\ud800" <= char <= "\udfff" for char in user + password):  # UnicodeEncodeError would hold them
+            raise AuthenticationError("the user or the password holds a lone surrogate, which UTF-8 cannot encode")
         self.mechanism, self.user, self._password, self._callback = mechanism, user, password, callback
 
     def __repr__(self) -> str:
         return f"Credentials({self.mechanism!r}, {self.user!r}, password=...)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("credentials are not pickled: they hold a secret")
+        raise TypeError("cannot pickle credentials: they hold a secret")
 
     async def authenticate(self, channel: Channel, chooser: Chooser) -> float:
-        """Authenticate a connection; the seconds that the session lasts, 0 where it has no end.
+        """Authenticate a connection; return the session's lifetime in seconds, 0 if it does not expire (KIP-368).
 
-        Raises AuthenticationError, or BrokerConnectionError where the connection ends for another reason.
+        Raises AuthenticationError, or BrokerConnectionError if the connection fails for another reason.
         """
         try:
             return await self._authenticate(channel, chooser)
@@ -62,27 +63,27 @@ class Credentials:
             raise self.failure(error, channel.address) from None
 
     def failure(self, error: Exception, address: Address) -> BrokerConnectionError:
-        """The error of a failed authentication: AuthenticationError, unless it is one of the connection's own."""
+        """The error of a failed authentication: AuthenticationError, or the connection's own error."""
         if isinstance(error, BrokerConnectionError):
             if isinstance(error, AuthenticationError) or not error.reason.startswith("closed the connection"):
                 return error
-            told = "the broker closed the connection: wrong credentials?"
+            reason = "the broker closed the connection: wrong credentials?"
         elif isinstance(error, (KwireError, Refused)):
-            told = getattr(error, "reason", str(error))
+            reason = getattr(error, "reason", str(error))
         else:
-            told = type(error).__name__
+            reason = type(error).__name__
         who = f" of user {self.user!r}" if self.user else ""
-        return AuthenticationError(f"{self.mechanism} authentication{who} failed: {told}", address=str(address))
+        return AuthenticationError(f"{self.mechanism} authentication{who} failed: {reason}", address=str(address))
 
     async def _authenticate(self, channel: Channel, chooser: Chooser) -> float:
         version = chooser.newest(api_keys.SASL_HANDSHAKE)
         framed = api_keys.SASL_AUTHENTICATE in chooser.api_versions.ranges and version >= 1
-        greeting = messages.SaslHandshakeRequest(mechanism=self.mechanism)
-        handshake = await channel.request(greeting, version if framed else 0)
+        request = messages.SaslHandshakeRequest(mechanism=self.mechanism)
+        handshake = await channel.request(request, version if framed else 0)
         if handshake.error_code:
-            known = [name for name in (*MECHANISMS, *_OF_OTHERS) if name in handshake.mechanisms]
-            there = ", ".join(known) or ("none that kwire has heard of" if handshake.mechanisms else "none")
-            raise Refused(f"{schema.ErrorCode(handshake.error_code).name}; the broker has {there}")
+            known = [name for name in (*MECHANISMS, *_OTHER_MECHANISMS) if name in handshake.mechanisms]
+            enabled = ", ".join(known) or ("mechanisms unknown to kwire" if handshake.mechanisms else "none")
+            raise Refused(f"{schema.ErrorCode(handshake.error_code).name}; the broker has {enabled} enabled")
         dialogue = await self._dialogue()
         lifetime = 0
         try:
@@ -93,18 +94,18 @@ class Credentials:
                         messages.SaslAuthenticateRequest(auth_bytes=token), chooser.newest(api_keys.SASL_AUTHENTICATE)
                     )
                     if answer.error_code:
-                        told = quoted(answer.error_message or "")
-                        raise Refused(f"{schema.ErrorCode(answer.error_code).name}: {told}".rstrip(": "))
+                        text = quoted(answer.error_message or "")
+                        raise Refused(f"{schema.ErrorCode(answer.error_code).name}: {text}".rstrip(": "))
                     lifetime = max(lifetime, answer.session_lifetime_ms)
-                    came = answer.auth_bytes
+                    received = answer.auth_bytes
                 else:
-                    came = await channel.exchange_token(token)
-                token = dialogue.send(bytes(came))
+                    received = await channel.exchange_token(token)
+                token = dialogue.send(bytes(received))
         except StopIteration:
             return lifetime / 1000
 
     async def _dialogue(self) -> _Dialogue:
-        """What is said."""
+        """The client's side of the mechanism."""
         if self.mechanism == "PLAIN":
             return self._plain()
         if self.mechanism == "OAUTHBEARER":
@@ -115,10 +116,10 @@ class Credentials:
                     token = await token
                 text, extensions = (token, {}) if isinstance(token, str) else token
                 extensions = dict(extensions)
-                if not all(isinstance(one, str) for one in (text, *extensions, *extensions.values())):
+                if not all(isinstance(part, str) for part in (text, *extensions, *extensions.values())):
                     raise TypeError
             except Exception as error:
-                raise Refused(f"the token's callback failed: {type(error).__name__}") from None
+                raise Refused(f"the token callback failed: {type(error).__name__}") from None
             return self._bearer(text, extensions)
         return self._scram()
 
@@ -132,37 +133,37 @@ class Credentials:
             raise Refused(f"SCRAM needs {missing.name}: pip install 'kwire[net]'") from None
         try:
             client = ScramClient([self.mechanism], self.user, "")
-            client.password = self._password.encode()  # as it is: Kafka does without SASLprep
+            client.password = self._password.encode()  # unchanged: Kafka's brokers and clients do not apply SASLprep
             client.set_server_first((yield client.get_client_first().encode()).decode())
-            if not LEAST_ITERATIONS <= (rounds := int(client.iterations)) <= MOST_ITERATIONS:
-                raise Refused(f"the broker asks for {rounds} rounds, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+            if not LEAST_ITERATIONS <= (count := int(client.iterations)) <= MOST_ITERATIONS:
+                raise Refused(f"the broker asks for {count} iterations, not {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
             client.set_server_final((yield client.get_client_final().encode()).decode())
         except ScramException as error:
             raise Refused(quoted(str(error))) from None
         except (ValueError, IndexError, KeyError) as error:
-            raise Refused(f"the broker's message is none of SCRAM ({type(error).__name__})") from None
+            raise Refused(f"invalid SCRAM message from the broker ({type(error).__name__})") from None
 
     def _bearer(self, token: str, extensions: dict[str, str]) -> _Dialogue:
-        if not token or any(not 33 <= ord(sign) <= 126 for sign in token):
-            raise Refused("the callback returned no bearer token")
+        if not token or any(not 33 <= ord(char) <= 126 for char in token):
+            raise Refused("the token callback returned an invalid bearer token")
         if not all(_NAME.fullmatch(name) and _VALUE.fullmatch(value) for name, value in extensions.items()):
-            raise Refused("the callback returned extensions that cannot be sent")
-        more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
-        problem = yield f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
+            raise Refused("the token callback returned invalid SASL extensions")
+        pairs = "".join(f"{name}={value}\x01" for name, value in extensions.items())
+        problem = yield f"n,,\x01auth=Bearer {token}\x01{pairs}\x01".encode()
         if problem:  # RFC 7628: the client acknowledges, then the broker fails the exchange
             yield b"\x01"
             raise Refused(f"the token was refused: {quoted(problem[:MOST].decode(errors='replace'))}")
 
 
 def credentials(sasl: Any) -> Credentials | None:
-    """The credentials in (mechanism, user, password), or in a function that returns an OAUTHBEARER token."""
+    """The credentials of (mechanism, user, password), or of a function that returns an OAUTHBEARER token."""
     if sasl is None or isinstance(sasl, Credentials):
         return sasl
     if callable(sasl):
         return Credentials("OAUTHBEARER", callback=sasl)
     if not isinstance(sasl, (tuple, list)) or len(sasl) != 3 or not all(isinstance(part, str) for part in sasl):
-        raise AuthenticationError("sasl is (mechanism, user, password), or a function that returns a token")
+        raise AuthenticationError("sasl must be (mechanism, user, password), or a function that returns a token")
     mechanism, user, password = sasl
     if mechanism == "OAUTHBEARER":
-        raise AuthenticationError("OAUTHBEARER wants a function that returns the token, not a user and a password")
+        raise AuthenticationError("OAUTHBEARER needs a function that returns the token, not a user and a password")
     return Credentials(mechanism, user, password)

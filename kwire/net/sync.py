@@ -1,4 +1,4 @@
-"""The same connection without async: its loop runs in a thread of its own."""
+"""A connection without async: its event loop runs in a thread of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from kwire.net.errors import BrokerConnectionError
 
 
 class SyncConnection:
-    """One broker, without async. Made by connect_sync(); opened by `with`. Threads may share it; see Connection."""
+    """A connection to one broker, without async; see Connection. Made by connect_sync(); opened by `with`.
+
+    Threads may share it.
+    """
 
     def __init__(self, where: str | Address, **keywords: Unpack[Options]) -> None:
         self._connection = Connection(where, **keywords)
@@ -29,9 +32,9 @@ class SyncConnection:
         _ALL.add(self)
 
     def _begin(self) -> None:
-        """Have no loop yet."""
-        self._ending = threading.RLock()  # held until a loop has ended: no other begins before
-        self._guard = threading.RLock()  # of the two below; nothing is waited for while it is held
+        """Start without a loop."""
+        self._ending = threading.RLock()  # held until a loop has ended: no other starts before
+        self._guard = threading.RLock()  # protects _loop; nothing waits while it is held
         self._loop: _Loop | None = None
 
     def __repr__(self) -> str:
@@ -52,12 +55,12 @@ class SyncConnection:
 
     @property
     def address(self) -> Address:
-        """Host and port."""
+        """The broker's host and port."""
         return self._connection.address
 
     @property
     def is_open(self) -> bool:
-        """Whether the broker can be sent to without opening anew."""
+        """As Connection.is_open."""
         return self._connection.is_open
 
     @property
@@ -67,7 +70,7 @@ class SyncConnection:
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:
-        """API name -> (min, max) that the broker offers, both included."""
+        """As Connection.versions."""
         return self._connection.versions
 
     @property
@@ -89,42 +92,42 @@ class SyncConnection:
         return self._connection.version_for(message)
 
     def open(self) -> None:
-        """Connect, negotiate and authenticate, unless that is done."""
+        """Connect, negotiate and authenticate; as Connection.open."""
         self._run(self._connection.open())
 
     def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
-        """The broker's answer to a request; as Connection.send."""
-        self._connection.refuse_closed()  # no thread is begun for that
+        """Send a request and return the response message; as Connection.send."""
+        self._connection.refuse_closed()  # before a thread is started
         return self._run(self._connection.send(message, version, timeout=timeout))
 
     def close(self) -> None:
-        """Close the connection and end its thread; what other threads have in flight fails.
+        """Close the connection and end its thread; requests of other threads in flight fail.
 
         Raises RuntimeError in a callback of this connection, and in a finalizer that runs inside another of its calls.
         """
-        self._refuse_itself()
+        self._refuse_deadlock()
         loop, closed = None, list[asyncio.Task[None]]()
         with self._ending:
             try:
                 with self._guard:
                     loop, self._loop = self._loop, None
-            finally:  # whatever interrupts this: a loop that nobody has any more ends by itself
+            finally:  # also after an interrupt: a loop that nobody refers to any more still ends
                 if loop is not None:
                     loop.post(partial(loop.begin, self._connection.close(), closed.append, loop.end))
             if loop is not None:
-                _taken(loop.gone)
+                _get(loop.gone)
         for task in closed:
             task.result()
 
-    def _refuse_itself(self) -> None:
-        """Raise RuntimeError where waiting would be for oneself: in the loop's own thread, or inside another call."""
+    def _refuse_deadlock(self) -> None:
+        """Raise RuntimeError where the call would wait for itself: in the loop's own thread, or inside another call."""
         if getattr(_SERVED, "connection", None) is self._connection:
-            raise RuntimeError("a callback of this connection calls the connection itself, which waits for it")
+            raise RuntimeError("deadlock: a callback of this connection calls the connection, which waits for it")
         if self._guard._is_owned() or self._ending._is_owned():  # type: ignore[attr-defined]
-            raise RuntimeError("a finalizer calls the connection inside another of its calls")
+            raise RuntimeError("deadlock: a finalizer calls the connection inside another of its calls")
 
     def _post(self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object]) -> _Loop:
-        """Begin work in the loop: one that is there, or a new one."""
+        """Start work in the loop, which is made if there is none."""
         with self._guard:
             if self._loop is not None:
                 self._loop.post(partial(self._loop.begin, work, ended))
@@ -135,7 +138,7 @@ class SyncConnection:
                 try:
                     self._loop = loop
                     start_new_thread(loop.serve, ())
-                except BaseException:  # KeyboardInterrupt: whether it runs is not known
+                except BaseException:  # KeyboardInterrupt: the thread may or may not run
                     self._loop = None
                     loop.post(loop.stop)
                     raise
@@ -143,17 +146,17 @@ class SyncConnection:
             return self._loop
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What the work gives, done in the loop."""
+        """Run work in the loop and return its result."""
         ended: SimpleQueue[asyncio.Task[Any]] = SimpleQueue()
         try:
-            self._refuse_itself()
+            self._refuse_deadlock()
         except RuntimeError:
             work.close()
             raise
         loop = self._post(work, ended.put)
         try:
-            task = _taken(ended)
-        except BaseException:  # KeyboardInterrupt: the work must not go on unseen
+            task = _get(ended)
+        except BaseException:  # KeyboardInterrupt: nobody waits for the work any more
             with suppress(RuntimeError):  # the loop is closed
                 loop.post(partial(loop.cancel, work))
             raise
@@ -165,33 +168,33 @@ class SyncConnection:
 _T = TypeVar("_T")
 
 
-def _taken(queue: SimpleQueue[_T]) -> _T:
-    """What comes out of a queue. Waits by turns: a signal just before the wait begins is seen only after it."""
+def _get(queue: SimpleQueue[_T]) -> _T:
+    """The next item of a queue. Waits in short turns: a signal just before a wait is handled only after it."""
     while True:
         with suppress(Empty):
             return queue.get(timeout=0.5)
 
 
-_SERVED = threading.local()  # .connection: whose loop this thread runs
+_SERVED = threading.local()  # .connection: the one whose loop this thread runs
 
 
 class _Loop:
     """An event loop for a thread of its own, and its tasks.
 
-    What waits uses SimpleQueue and start_new_thread, which are C: an interrupt inside of a Future, a Condition or
-    Thread.start can leave their locks taken, for which the loop would wait then, or released twice. The tasks are
-    remembered here, as asyncio.all_tasks() may miss one while other threads begin others.
+    Waiting uses SimpleQueue and start_new_thread, which are written in C: an interrupt inside a Future, a Condition or
+    Thread.start can leave their locks held, so that the loop waits for ever, or released twice. The tasks are kept
+    here because asyncio.all_tasks() may miss one while other threads start others.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.gone: SimpleQueue[None] = SimpleQueue()  # tells the end of the thread
+        self.gone: SimpleQueue[None] = SimpleQueue()  # gets an item when the thread ends
         self._loop = asyncio.new_event_loop()
         self._tasks: dict[Coroutine[Any, Any, Any], asyncio.Task[Any]] = {}
         self.post, self.stop = self._loop.call_soon_threadsafe, self._loop.stop
 
     def serve(self) -> None:
-        """The work of the thread, until the loop is stopped."""
+        """Run the loop in this thread until it is stopped."""
         _SERVED.connection = self._connection
         try:
             self._loop.run_forever()
@@ -203,7 +206,7 @@ class _Loop:
         self, work: Coroutine[Any, Any, Any], ended: Callable[[asyncio.Task[Any]], object],
         then: Callable[[], object] = lambda: None,
     ) -> None:  # fmt: skip
-        """Begin work, in the loop; that it failed is seen, whether or not its caller waits still."""
+        """Start work, in the loop. Its exception is always retrieved, even if its caller no longer waits."""
         task = self._tasks[work] = self._loop.create_task(work)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         task.add_done_callback(lambda done: self._tasks.pop(work))
@@ -216,12 +219,12 @@ class _Loop:
             self._tasks[work].cancel()
 
     def end(self) -> None:
-        """Cancel what still runs, in the loop, and stop it then."""
-        left = {*self._tasks.values(), *asyncio.all_tasks(self._loop)}
-        for task in left:
+        """Cancel all tasks, in the loop, then stop it."""
+        running = {*self._tasks.values(), *asyncio.all_tasks(self._loop)}
+        for task in running:
             task.cancel()
-        if left:
-            asyncio.gather(*left, return_exceptions=True).add_done_callback(lambda _: self.stop())
+        if running:
+            asyncio.gather(*running, return_exceptions=True).add_done_callback(lambda _: self.stop())
         else:
             self.stop()
 
@@ -229,13 +232,13 @@ class _Loop:
 _ALL: WeakSet[SyncConnection] = WeakSet()
 
 
-def _forget() -> None:
-    """In a child of fork: there are no threads of the parent here, whatever they held."""
+def _forget_threads() -> None:
+    """Run in a child of fork: the parent's threads do not exist here, whatever locks they held."""
     for connection in list(_ALL):
         connection._begin()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_forget_threads)
 
 
 def connect_sync(where: str | Address, **keywords: Unpack[Options]) -> SyncConnection:

@@ -25,28 +25,30 @@ def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
 
 
 def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """The context that Kafka's ssl.* properties describe; stores are PEM, in a file or in the property itself.
+    """The context for Kafka's ssl.* properties; stores are PEM, in a file or in the property itself.
 
-    Raises BrokerConnectionError for stores of other types and for what cannot be read.
+    Raises BrokerConnectionError for stores of other types, files that cannot be read and invalid certificates or keys.
     """
     try:
         context = _context(properties)
-        _show(context, properties)
+        _add_certificate(context, properties)
     except ssl.SSLError as error:
-        told = (error.reason or str(error)).replace("_", " ").lower()
-        raise BrokerConnectionError(f"the ssl.* stores cannot be used: {told} (is ssl.key.password right?)") from None
+        text = (error.reason or str(error)).replace("_", " ").lower()
+        raise BrokerConnectionError(f"cannot load the ssl.* stores: {text} (wrong ssl.key.password?)") from None
     except BrokerConnectionError:
         raise
     except OSError as error:
         raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
     except ValueError:  # an empty store, a NUL in a path
-        raise BrokerConnectionError("the ssl.* stores cannot be used: no certificate, or no path of a file") from None
+        raise BrokerConnectionError("cannot load the ssl.* stores: no certificate, or an invalid path") from None
     if (properties.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
         context.check_hostname = False
     enabled = [part.strip() for part in properties.get("ssl.enabled.protocols", "").split(",") if part.strip()]
-    wrong = [name for name in enabled if name not in _VERSIONS]
-    if wrong:
-        raise BrokerConnectionError(f"ssl.enabled.protocols: no TLS version {wrong[0]!r}")
+    unknown = [name for name in enabled if name not in _VERSIONS]
+    if unknown:
+        raise BrokerConnectionError(
+            f"ssl.enabled.protocols: unknown TLS version {unknown[0]!r}, expected one of {', '.join(_VERSIONS)}"
+        )
     if enabled:
         context.minimum_version = min(_VERSIONS[name] for name in enabled)
         context.maximum_version = max(_VERSIONS[name] for name in enabled)
@@ -54,7 +56,7 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """Trusts the certificates of the truststore alone, as Kafka does; the system's where none is configured."""
+    """A context that trusts only the truststore's certificates, as Kafka does; the system's if none is configured."""
     text = _store(properties, "truststore", "ssl.truststore.certificates")
     if text is None:
         return ssl.create_default_context()
@@ -63,10 +65,11 @@ def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+def _add_certificate(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
+    """Load the client's key and certificate chain, if they are configured."""
     key, chain = properties.get("ssl.keystore.key"), properties.get("ssl.keystore.certificate.chain")
     if (key is None) != (chain is None):
-        raise BrokerConnectionError("ssl.keystore.key and ssl.keystore.certificate.chain belong together")
+        raise BrokerConnectionError("ssl.keystore.key and ssl.keystore.certificate.chain must be set together")
     text = f"{key}\n{chain}\n" if key is not None else _store(properties, "keystore", "")
     if text is None:
         return
@@ -76,7 +79,7 @@ def _show(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None:
-    """The PEM text of a store, None where none is configured."""
+    """The PEM text of a store, None if none is configured."""
     if inline and inline in properties:
         return properties[inline]
     path, kind = properties.get(f"ssl.{store}.location"), properties.get(f"ssl.{store}.type")
@@ -85,15 +88,15 @@ def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None
     text = Path(path).read_bytes().decode("latin-1")
     if (kind or "PEM").upper() != "PEM" or "-----BEGIN" not in text:
         raise BrokerConnectionError(
-            f"{path}: kwire reads PEM stores only (ssl.{store}.type=PEM), this is {kind or 'none'}: "
-            "convert it with keytool or openssl"
+            f"{path}: not a PEM file (ssl.{store}.type={kind or 'not set'}): kwire reads PEM stores only, convert it "
+            "with keytool or openssl"
         )
     return text
 
 
 @contextlib.contextmanager
 def _private_file(text: str) -> Iterator[str]:
-    """A file that only this process can read, for as long as it takes; in memory where the system has that."""
+    """A temporary file that only this process can read; in memory where the system supports that."""
     data = text.encode("utf-8", "replace")  # an error of encode would hold the key
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("kwire"), "wb") as file:

@@ -40,15 +40,15 @@ def test_jaas() -> None:
 def test_properties_that_do_not_work_out() -> None:
     sasl = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
     for properties, told in (
-        ({"security.protocol": "TLS"}, "none of PLAINTEXT, SSL"),
+        ({"security.protocol": "TLS"}, "security.protocol TLS: expected one of PLAINTEXT, SSL"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms"),
         ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.mechanism GSSAPI"),
         (sasl, "sasl.jaas.config is missing"),
         ({**sasl, "sasl.jaas.config": f"{PLAIN} required username=u;"}, "no password"),
-        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "no TLS version 'SSLv3'"),
+        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "unknown TLS version 'SSLv3'"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "/nowhere.pem"}, "/nowhere.pem: No such file"),
-        ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "belong together"),
-        ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "cannot be used"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "must be set together"),
+        ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "cannot load the ssl"),
     ):
         with pytest.raises(BrokerConnectionError, match=told):
             keywords_of(properties)
@@ -61,7 +61,7 @@ def test_stores_other_than_pem_are_named(tmp_path: Path) -> None:
     store = tmp_path / "trust.jks"
     store.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
     for kind in ({}, {"ssl.truststore.type": "JKS"}):
-        with pytest.raises(BrokerConnectionError, match=r"trust\.jks: kwire reads PEM stores only"):
+        with pytest.raises(BrokerConnectionError, match=r"trust\.jks: .*kwire reads PEM stores only"):
             keywords_of({"security.protocol": "SSL", "ssl.truststore.location": str(store), **kind})
 
 
@@ -145,7 +145,7 @@ def test_the_command_takes_a_file(capsys: Any, tmp_path: Path) -> None:
         assert broker.address in said.err and "secret-guess" not in said.err
         file.write_text("a=\\u12")
         assert main(command) == 1
-        assert "client.properties: a broken" in capsys.readouterr().err
+        assert "client.properties: malformed" in capsys.readouterr().err
 
 
 def test_unsecured_tokens() -> None:

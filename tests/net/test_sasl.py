@@ -223,7 +223,7 @@ def test_a_mechanism_that_the_broker_lacks_or_that_there_is_not() -> None:
                     pass
 
     run(work())
-    with pytest.raises(AuthenticationError, match="no SASL mechanism 'GSSAPI'"):
+    with pytest.raises(AuthenticationError, match="unsupported SASL mechanism 'GSSAPI'"):
         connect("b:1", sasl=("GSSAPI", USER, PASSWORD))
     for wrong in (("PLAIN", USER), ("OAUTHBEARER", USER, PASSWORD), 5):
         with pytest.raises(AuthenticationError):
@@ -266,7 +266,7 @@ def test_a_server_that_lies_is_found_out(what: str, release: str) -> None:
             with pytest.raises(AuthenticationError, match=r"SHA-256 authentication of user 'alice' failed: .") as why:
                 async with connect(broker.address, sasl=("SCRAM-SHA-256", USER, PASSWORD)):
                     pass
-            assert what != "many iterations" or "asks for 1000000 rounds, not 4096 to 200000" in str(why.value)
+            assert what != "many iterations" or "asks for 1000000 iterations, not 4096 to 200000" in str(why.value)
 
     run(work())
 
@@ -317,8 +317,9 @@ def test_tokens_of_awaitables_extensions_and_callbacks_that_fail() -> None:
                 await connection.send(METADATA)
             sent = next(r for r in broker.requests if r.name == "SaslAuthenticate").message.auth_bytes
             assert sent == b"n,,\x01auth=Bearer good.one.\x01traceparent=1\x01\x01"
-            for callback, told in ((fails, "RuntimeError"), (lambda: "", "no bearer token"), (lambda: 5, "TypeError")):
-                with pytest.raises(AuthenticationError, match=told) as caught:
+            bad = ((fails, "RuntimeError"), (lambda: "", "invalid bearer token"), (lambda: 5, "TypeError"))
+            for callback, reason in bad:
+                with pytest.raises(AuthenticationError, match=reason) as caught:
                     async with connect(broker.address, sasl=callback):
                         pass
                 assert "secret-guess" not in str(caught.value)

@@ -96,7 +96,7 @@ def test_a_refresh_closes_the_connection_to_a_broker_that_names_only_others() ->
 def test_any_words_of_a_broker_are_an_authentication_error(words: str) -> None:
     async def work() -> None:
         async with Guarded("4.4", "PLAIN", echo=lambda _: words) as broker:
-            with pytest.raises(AuthenticationError, match=r"SASL_AUTHENTICATION_FAILED: .the broker's words are left"):
+            with pytest.raises(AuthenticationError, match=r"_AUTHENTICATION_FAILED: .the broker's error text is not"):
                 async with connect(broker.address, sasl=("PLAIN", USER, "hunter"), timeout=2):
                     pass
 
@@ -132,7 +132,7 @@ def test_what_utf_8_cannot_carry_is_refused_without_the_secret() -> None:
 
     async def work() -> None:
         async with Guarded("4.4", "OAUTHBEARER") as broker:
-            with pytest.raises(AuthenticationError, match="extensions that cannot be sent") as caught:
+            with pytest.raises(AuthenticationError, match="invalid SASL extensions") as caught:
                 async with connect(broker.address, sasl=lambda: ("good.one.", {"a": "hunter\ud800"})):
                     pass
             assert not any(isinstance(one, UnicodeError) for one in (caught.value, caught.value.__context__))
@@ -268,5 +268,5 @@ def test_a_frame_reader_gives_whole_frames_first_and_keeps_nothing_after_an_erro
             with pytest.raises(LimitError):
                 reader.feed(bytes(1 << 20))
         assert reader.pending == 4
-    with pytest.raises(TypeError, match="not copied"):
+    with pytest.raises(TypeError, match="cannot be copied"):
         copy.copy(FrameReader())

@@ -82,7 +82,7 @@ def test_commands_then_python(place: Path, bootstrap: str) -> None:
     assert "2000 ['offset', 'timestamp', 'key', 'value', 'headers']" in out
     assert "records are committed" in out
     assert "True {'topics': [{'" in out
-    assert f"(4, 18) 18\nTrue\n{bootstrap} cannot do StopReplica: needs versions 0 to 4, it does not offer" in out
+    assert f"(4, 18) 18\nTrue\n{bootstrap}: cannot send StopReplica: needs versions 0 to 4, the broker does not" in out
     assert "Broker(id=1, host='127.0.0.1'" in out
     assert "False 24 {'answered': 112, 'unanswered': 6}" in out
 
