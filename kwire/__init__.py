@@ -1,4 +1,4 @@
-"""kwire: the Kafka wire format in Python at C speed. Everything is imported at first use."""
+"""The Kafka wire format in Python at C speed. Everything is imported at first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kwire.lazy import attach
 from kwire.version import __version__ as __version__
 from kwire_c.hooks import hand_over
 
-TYPE_CHECKING = False  # typing's, without importing it
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
     from kwire import messages as messages
     from kwire import schema as schema
@@ -87,7 +87,7 @@ _NAMES = {
     "kwire_c.crc32c": ("crc32c",),
 }
 
-# rooms that `import kwire` alone makes reachable, as kwire.schema.releases()
+# subpackages that `import kwire` alone makes reachable, as in kwire.schema.releases()
 _ROOMS = ("messages", "schema", "net", "storage", "spark")
 
 __getattr__, __dir__, __all__ = attach(__name__, _NAMES, _ROOMS)

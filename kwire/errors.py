@@ -1,6 +1,6 @@
-"""The errors that kwire raises: one family below KwireError.
+"""The errors that kwire raises, all subclasses of KwireError.
 
-They are defined in kwire_c.errors, since the C code raises them too. Those of connections are in kwire.net.errors.
+They are defined in kwire_c.errors, because the C code raises them too. Connection errors are in kwire.net.errors.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Packages whose public names are imported at first use (PEP 562): their __getattr__, __dir__ and __all__."""
+"""Lazy packages, whose public names are imported at first use (PEP 562)."""
 
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # typing's, without importing it
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 def attach(
     package: str, names: Mapping[str, Collection[str]], rooms: Collection[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """(__getattr__, __dir__, __all__) for a package.
+    """Return (__getattr__, __dir__, __all__) for a package.
 
-    names: module -> the public names that it defines; rooms: packages below it that its name alone makes reachable.
+    names: module -> the public names that it defines; rooms: its subpackages that
+    importing the package alone makes reachable.
     """
     home = {name: module for module, public in names.items() for name in public}
     attributes = sys.modules[package].__dict__

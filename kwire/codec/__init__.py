@@ -1,1 +1,1 @@
-"""Frames, records, columns and compression: what the names at the top of kwire do."""
+"""Messages, frames, records and columns: the functions and classes that kwire exports."""

@@ -1,4 +1,4 @@
-"""Control records: the marker or Raft message that a record of a control batch holds."""
+"""Control records: the transaction marker or KRaft message in a record of a control batch."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from kwire_c.plan import message_of
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Any]:
-    """(control type, message) of a control record: its name, or its number with None where it is not known.
+    """(control type, message) of a control record. An unknown type gives its number and None.
 
-    A message newer than the facts is read as their newest version, its further bytes left out.
-    Raises DecodeError for a key or value that is too short or contradicts itself.
+    A message of a version newer than the schema is read as the newest known version; its further bytes are ignored.
+    Raises DecodeError for a key or value that is too short or has an invalid version.
+    Source: Kafka's ControlRecordType and ControlRecordUtils.
     """
     if key is None or len(key) < 4:
-        raise DecodeError(f"the key of a control record has 4 bytes, not {0 if key is None else len(key)}")
+        raise DecodeError(f"control record key: expected at least 4 bytes, got {0 if key is None else len(key)}")
     if key[0] & 0x80:
-        raise DecodeError(f"the key of a control record has version {_int16(key)}")
+        raise DecodeError(f"control record key: invalid version {_int16(key)}")
     number = int.from_bytes(key[2:4], "big", signed=True)
-    found = record_types("control").get(number)
-    if found is None:
+    record_type = record_types("control").get(number)
+    if record_type is None:
         return number, None
-    kind, name = found.name, found.value
+    kind, name = record_type.name, record_type.value
     if value is None or len(value) < 2:
-        raise DecodeError(f"the value of a {kind} record has no version")
+        size = 0 if value is None else len(value)
+        raise DecodeError(f"value of a {kind} control record: expected at least 2 bytes, got {size}")
     version = _int16(value)
     if version < 0:
-        raise DecodeError(f"the value of a {kind} record has version {version}")
-    # the version of a marker stands in front of it, that of the others is their first field
+        raise DecodeError(f"value of a {kind} control record: invalid version {version}")
+    # a marker's version precedes the message; in the other types the version is the first field
     version = min(version, message_of(name).last)
     return kind, decode(name, version, value[2:] if number < 2 else value, lenient=True)
 

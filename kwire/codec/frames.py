@@ -1,4 +1,4 @@
-"""Requests and responses with their headers, and the stream of frames that a connection carries."""
+"""Requests and responses with their headers, and the frames in the byte stream of a connection."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
     "encode_request", "encode_response", "pack_frame",
 ]
 
-_MOST_SIZE = (1 << 31) - 1  # bytes that the size of a frame can say
+_MAX_SIZE = (1 << 31) - 1  # the size of a frame is an int32
 _UNSUPPORTED_VERSION = 35
 
 
 @dataclass(slots=True)
 class Request:
-    """A request frame: header (RequestHeader), message, and the bytes behind it that a lenient decode left over."""
+    """A request frame: header (RequestHeader), message, and trailing bytes that a lenient decode left over."""
 
     header: Any
     message: Any
@@ -39,33 +39,33 @@ class Request:
 
     @property
     def api_key(self) -> int:
-        """The API's number."""
+        """The API key."""
         return int(self.header.request_api_key)
 
     @property
     def name(self) -> str:
-        """The API's name ("Fetch")."""
+        """The name of the API ("Fetch")."""
         return _api_names()[self.api_key]
 
     @property
     def version(self) -> int:
-        """The version of the request, and of the answer that it wants."""
+        """The version of the request and of the response it expects."""
         return int(self.header.request_api_version)
 
     @property
     def correlation_id(self) -> int:
-        """The number that its answer repeats."""
+        """The correlation id, which the response repeats."""
         return int(self.header.correlation_id)
 
     @property
     def client_id(self) -> str | None:
-        """The client's name for itself."""
+        """The client id, None if null."""
         client_id: str | None = self.header.client_id
         return client_id
 
     @property
     def has_response(self) -> bool:
-        """Whether an answer comes: a Produce with acks=0 has none."""
+        """Whether the broker responds: a Produce request with acks=0 gets no response."""
         return not (self.api_key == api_keys.PRODUCE and self.message.acks == 0)
 
     def to_bytes(self) -> bytes:
@@ -75,9 +75,9 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """A response frame: header (ResponseHeader), message, its version, and bytes that a lenient decode left over.
+    """A response frame: header (ResponseHeader), message, its version, and trailing bytes left by a lenient decode.
 
-    version: that of the request, but 0 where an ApiVersions answer fell back with error 35.
+    version: that of the request, or 0 for an ApiVersions response that fell back with UNSUPPORTED_VERSION (35).
     """
 
     header: Any
@@ -89,12 +89,12 @@ class Response:
 
     @property
     def name(self) -> str:
-        """The API's name ("Fetch")."""
+        """The name of the API ("Fetch")."""
         return _api_names()[self.api_key]
 
     @property
     def correlation_id(self) -> int:
-        """The number of the request that it answers."""
+        """The correlation id of the request."""
         return int(self.header.correlation_id)
 
     def to_bytes(self) -> bytes:
@@ -114,19 +114,19 @@ def _header_with(error: UnsupportedVersionError, header: Any) -> UnsupportedVers
 
 
 @lru_cache(4096)
-def _request_facts(key: int, version: int) -> tuple[str, int]:
-    """(request message, header version); UnsupportedVersionError."""
+def _request_schema(key: int, version: int) -> tuple[str, int]:
+    """(request message, header version). Raises UnsupportedVersionError."""
     if key not in _api_names():
-        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {brief(key)}", api=key)
-    facts = schema.message(f"{_api_names()[key]}Request")
-    return facts.name, facts.header_version(facts.check(version))
+        raise UnsupportedVersionError(f"unknown API key {brief(key)}", api=key)
+    definition = schema.message(f"{_api_names()[key]}Request")
+    return definition.name, definition.header_version(definition.check(version))
 
 
 def decode_request(frame: Buffer, *, lenient: bool = False) -> Request:
     """The request in a frame (header and body, without the 4-byte size).
 
-    lenient: as in decode; what is left over stands in .trailing.
-    Raises DecodeError, and UnsupportedVersionError (whose .header holds what could be read) for what the facts lack.
+    lenient: as in decode; bytes left over are in .trailing.
+    Raises DecodeError, and UnsupportedVersionError for an unknown API or version (its .header is what could be read).
     """
     header, at, name, header_version = _request_header(frame, lenient)
     version = header.request_api_version
@@ -135,28 +135,28 @@ def decode_request(frame: Buffer, *, lenient: bool = False) -> Request:
 
 
 def decode_request_header(data: Buffer, *, lenient: bool = False) -> Any:
-    """The RequestHeader at the start of data; what stands behind it is left alone.
+    """The RequestHeader at the start of data; the bytes after it are not read.
 
-    Raises DecodeError, and UnsupportedVersionError (whose .header holds what could be read) for what the facts lack.
+    Raises DecodeError, and UnsupportedVersionError for an unknown API or version (its .header is what could be read).
     """
     return _request_header(data, lenient)[0]
 
 
 def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
-    """(header, position behind it, name of the request, version of the header)."""
+    """(header, position after it, name of the request, version of the header)."""
     head = bytes(memoryview(data).cast("B")[:4])
     if len(head) < 4:
         raise DecodeError(f"4 bytes needed, {len(head)} remaining", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
     try:
-        name, header_version = _request_facts(key, version)
+        name, header_version = _request_schema(key, version)
     except UnsupportedVersionError as error:
-        raise _header_with(error, _guess_header(data)) from None
+        raise _header_with(error, _readable_header(data)) from None
     header, at = decode_from("RequestHeader", header_version, data, lenient=lenient)
     return header, at, name, header_version
 
 
-def _guess_header(frame: Buffer) -> Any:
+def _readable_header(frame: Buffer) -> Any:
     """The header of a request of an unknown API or version, as far as it can be read."""
     for version in (1, 0):
         try:
@@ -187,9 +187,9 @@ def decode_response(
 ) -> Response:
     """The response in a frame (header and body, without the 4-byte size).
 
-    request: the Request that it answers, or its header; or api (key or name) and version instead.
-    An ApiVersions answer with error 35 is read as version 0, which brokers use where they lack the version.
-    Raises DecodeError (also where the correlation id is not the request's) and UnsupportedVersionError.
+    request: the Request, or its header; or pass api (key or name) and version instead.
+    An ApiVersions response with error 35 is read as version 0, as brokers send it for a version they lack (KIP-511).
+    Raises DecodeError (also for a correlation id that is not the request's) and UnsupportedVersionError.
     """
     correlation_id = None
     if request is not None:
@@ -202,13 +202,13 @@ def decode_response(
     else:
         key, asked = _key_of(api), version
     try:
-        name, header_version = _response_facts(key, asked)
+        name, header_version = _response_schema(key, asked)
     except UnsupportedVersionError as error:
-        raise _header_with(error, _guess_response(frame)) from None
+        raise _header_with(error, _readable_response_header(frame)) from None
     response_header, at = decode_from("ResponseHeader", header_version, frame, lenient=lenient)
     if correlation_id is not None and response_header.correlation_id != correlation_id:
         raise DecodeError(
-            f"correlation id {response_header.correlation_id} answers another request than {correlation_id}",
+            f"correlation id for response ({response_header.correlation_id}) does not match request ({correlation_id})",
             path=".correlation_id", what="ResponseHeader",
         )
     if key == api_keys.API_VERSIONS and asked and _starts_with_error(frame, at, _UNSUPPORTED_VERSION):
@@ -224,12 +224,12 @@ def decode_response(
 
 
 @lru_cache(4096)
-def _response_facts(key: int, version: int) -> tuple[str, int]:
-    """(response message, header version); an ApiVersions answer of an unknown version can still be read, as v0."""
+def _response_schema(key: int, version: int) -> tuple[str, int]:
+    """(response message, header version). Raises UnsupportedVersionError."""
     if key not in _api_names():
-        raise UnsupportedVersionError(f"no Kafka release that kwire knows has an API with key {brief(key)}", api=key)
-    facts = schema.message(f"{_api_names()[key]}Response")
-    return facts.name, facts.header_version(facts.check(version))
+        raise UnsupportedVersionError(f"unknown API key {brief(key)}", api=key)
+    definition = schema.message(f"{_api_names()[key]}Response")
+    return definition.name, definition.header_version(definition.check(version))
 
 
 def _starts_with_error(frame: Buffer, at: int, code: int) -> bool:
@@ -240,14 +240,14 @@ def _key_of(api: int | str) -> int:
     if isinstance(api, int):
         return api
     if not isinstance(api, str):
-        raise TypeError(f"api is a key or a name, not {brief(api)}")
-    facts = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
-    if facts.api_key is None or facts.type not in ("request", "response"):
-        raise UnsupportedVersionError(f"{brief(api)} is no API", api=api)
-    return facts.api_key
+        raise TypeError(f"expected api to be a key (int) or a name (str), got {brief(api)}")
+    definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
+    if definition.api_key is None or definition.type not in ("request", "response"):
+        raise UnsupportedVersionError(f"{brief(api)} is not an API", api=api)
+    return definition.api_key
 
 
-def _guess_response(frame: Buffer) -> Any:
+def _readable_response_header(frame: Buffer) -> Any:
     try:
         return decode_from("ResponseHeader", 0, frame, lenient=True)[0]
     except KwireError:
@@ -266,14 +266,14 @@ def encode_request(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    facts = message_of(message).schema
-    if facts.type != "request":
-        raise TypeError(f"{facts.name} is no request")
+    definition = message_of(message).schema
+    if definition.type != "request":
+        raise TypeError(f"expected a request, got {definition.name}")
     header = messages.RequestHeader(
-        request_api_key=facts.api_key, request_api_version=facts.check(version), correlation_id=correlation_id,
-        client_id=client_id, unknown_tags=dict(header_tags or {}),
+        request_api_key=definition.api_key, request_api_version=definition.check(version),
+        correlation_id=correlation_id, client_id=client_id, unknown_tags=dict(header_tags or {}),
     )
-    return encode_after(encode(header, facts.header_version(version)), message, version)
+    return encode_after(encode(header, definition.header_version(version)), message, version)
 
 
 def encode_response(
@@ -283,65 +283,65 @@ def encode_response(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    facts = message_of(message).schema
-    if facts.type != "response":
-        raise TypeError(f"{facts.name} is no response")
+    definition = message_of(message).schema
+    if definition.type != "response":
+        raise TypeError(f"expected a response, got {definition.name}")
     header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=dict(header_tags or {}))
-    return encode_after(encode(header, facts.header_version(facts.check(version))), message, version)
+    return encode_after(encode(header, definition.header_version(definition.check(version))), message, version)
 
 
 def pack_frame(frame: Buffer) -> bytes:
-    """The frame with its 4-byte size in front, as it goes over a connection. EncodeError for 2 GiB or more."""
+    """The frame prefixed with its 4-byte size, as it is sent. Raises EncodeError for 2 GiB or more."""
     view = memoryview(frame)
-    if view.nbytes > _MOST_SIZE:
-        raise EncodeError(f"a frame of {view.nbytes} bytes, more than its size can say ({_MOST_SIZE})")
+    if view.nbytes > _MAX_SIZE:
+        raise EncodeError(f"frame of {view.nbytes} bytes exceeds the maximum of {_MAX_SIZE}")
     data = view.tobytes()
     return len(data).to_bytes(4, "big") + data
 
 
 class FrameReader:
-    """Cuts the bytes of a connection into frames, wherever the reads fell.
+    """Split the byte stream of a connection into frames, however the reads were cut.
 
-    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read. A stream has one
-    order: one thread feeds at a time, another is told so by a ValueError, as after a feed that was interrupted.
+    max_size: bytes of the largest frame; a larger one is refused by its size, before it is read. Only one thread may
+    feed at a time: another gets a ValueError, and so does any feed after one that was interrupted.
     """
 
     def __init__(self, max_size: int = MAX_FRAME_BYTES) -> None:
         self.max_size = max_size
         self._rest = bytearray()
         self._read = 0
-        self._wrong: KwireError | None = None  # why nothing more is read
+        self._error: KwireError | None = None  # the error that ended the stream
 
     def __copy__(self) -> FrameReader:
-        raise TypeError("a FrameReader is not copied: what it holds is one stream's")
+        raise TypeError("a FrameReader cannot be copied: it holds the state of one stream")
 
     @property
     def pending(self) -> int:
-        """Bytes that wait for the rest of their frame, its size included."""
+        """Bytes of an incomplete frame, its size included."""
         return len(vars(self).get("_rest", b""))
 
     def feed(self, data: Buffer) -> list[bytes]:
         """The frames that these bytes complete, in order, without their sizes.
 
-        Raises LimitError for a size over max_size and DecodeError for a negative one, at the next feed where whole
-        frames stand before it; the stream is lost then: every later feed raises the same and keeps nothing.
+        Raises LimitError for a size over max_size and DecodeError for a negative one. If whole frames precede it, they
+        are returned first and the next feed raises. The stream is lost then: every later feed raises the same error.
         """
         more = memoryview(data).cast("B")
-        rest = vars(self).pop("_rest", None)  # in one step: who has it is alone, and gives it back whole
+        rest = vars(self).pop("_rest", None)  # atomic: only the thread that popped it goes on, and puts it back
         if rest is None:
-            raise ValueError("another thread feeds this reader, or was interrupted there: frames may be lost")
-        if self._wrong is None:
+            raise ValueError("another thread is in feed(), or was interrupted in it: frames may be lost")
+        if self._error is None:
             rest += more
         frames: list[bytes] = []
         at = 0
         try:
-            while self._wrong is None and len(rest) - at >= 4:
+            while self._error is None and len(rest) - at >= 4:
                 size = int.from_bytes(rest[at : at + 4], "big", signed=True)
                 if size < 0:
-                    raise DecodeError(f"a frame of {size} bytes", offset=self._read)
+                    raise DecodeError(f"invalid frame size {size}", offset=self._read)
                 if size > self.max_size:
                     raise LimitError(
-                        "the frame is too large", limit=self.max_size, needed=size, offset=self._read
+                        f"frame of {size} bytes exceeds max_size", limit=self.max_size, needed=size, offset=self._read
                     )
                 if len(rest) - at - 4 < size:
                     break
@@ -349,11 +349,11 @@ class FrameReader:
                 at += 4 + size
                 self._read += 4 + size
         except KwireError as error:
-            self._wrong = error
+            self._error = error
         del rest[:at]
-        if self._wrong is not None:
+        if self._error is not None:
             del rest[4:]
         self._rest = rest
-        if self._wrong is not None and not frames:
-            raise self._wrong.with_traceback(None)
+        if self._error is not None and not frames:
+            raise self._error.with_traceback(None)
         return frames

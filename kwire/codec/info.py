@@ -1,4 +1,4 @@
-"""What this build of kwire is made of: build_info."""
+"""build_info: versions, compiler, libraries and limits of this build."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ __all__ = ["BadMessage", "MessageColumns", "columns_of"]
 
 
 class MessageColumns:
-    """Messages as Arrow columns: pyarrow.table(columns) and polars.DataFrame(columns) take it as it is.
+    """Messages as Arrow columns, which pyarrow.table(columns) and polars.DataFrame(columns) accept.
 
-    names; len(): rows; columns["topics.name"]: a Column; bad: BadMessage of each payload that gave no rows. One
-    chunk unless a column would pass 2 GiB.
+    names: of the columns; len(): rows; columns["topics.name"]: a Column; bad: a BadMessage for each payload that gave
+    no rows. One chunk, unless a column would exceed 2 GiB.
     """
 
     def __init__(self, chunks: list[tuple[int, list[Any]]], bad: list[BadMessage]) -> None:
@@ -51,7 +51,7 @@ class MessageColumns:
 
 
 class BadMessage(NamedTuple):
-    """A payload that gave no rows. number: which of the payloads, from 0; raw: its bytes; error: why."""
+    """A payload that gave no rows. number: its index among the payloads; raw: its bytes; error: why."""
 
     number: int
     raw: Any
@@ -70,16 +70,16 @@ def columns_of(
     """The messages in payloads (buffers, one message each) as Arrow columns.
 
     paths: None gives one struct column "message" with the fields of that version in snake_case (uuid:
-    fixed_size_binary(16), bytes and records: binary), else one column a path ("topics.partitions.error_code"), named
-    by it: one row an element of the innermost array that the paths pass, none for an empty array; values of outer
-    levels stand beside each row. lenient: as in decode; errors="keep": bad payloads give no rows and stand in .bad.
+    fixed_size_binary(16), bytes and records: binary), else one column per path ("topics.partitions.error_code"), named
+    by it: one row per element of the innermost array that the paths pass, none for an empty array; values of outer
+    levels are repeated in each row. lenient: as in decode; errors="keep": bad payloads give no rows and are in .bad.
     Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column), ValueError
-    for a path there is not.
+    for a path that does not exist in that version.
     """
     if errors not in ("raise", "keep"):
-        raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+        raise ValueError(f"expected errors to be 'raise' or 'keep', got {errors!r}")
     if isinstance(paths, str):
-        raise TypeError("paths are several: a list of them, not one str")
+        raise TypeError("expected paths to be a list of str, got one str")
     flat = None if paths is None else tuple(paths)
     wanted = None if flat is None else _tree(flat)
     gatherers = [MessageGatherer(message, version, wanted)]
@@ -98,18 +98,18 @@ def columns_of(
                 raise
             bad.append(BadMessage(number, payload, error))
     if flat is None:
-        return MessageColumns([(one.rows, [one.node()]) for one in gatherers], bad)
-    return MessageColumns([part for one in gatherers for part in one.flat(flat, 0, one.rows)], bad)
+        return MessageColumns([(gatherer.rows, [gatherer.node()]) for gatherer in gatherers], bad)
+    return MessageColumns([chunk for gatherer in gatherers for chunk in gatherer.flat(flat, 0, gatherer.rows)], bad)
 
 
 def _tree(paths: tuple[str, ...]) -> dict[str, Any]:
-    """The paths as nested dicts; None stands for everything below."""
+    """The paths as nested dicts, in which None selects everything below."""
     if not paths or len(paths) != len({*map(str, paths)}):
-        raise ValueError("paths must be there, each once")
+        raise ValueError("paths must not be empty or repeated")
     tree: dict[str, Any] = {}
     for path in paths:
         if not isinstance(path, str):
-            raise TypeError(f"a path is a str, not {type(path).__name__}")
+            raise TypeError(f"expected a path to be a str, got {type(path).__name__}")
         *above, last = path.split(".")
         here = tree
         for name in above:

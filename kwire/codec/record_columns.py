@@ -1,4 +1,4 @@
-"""Record batches as Arrow columns: columns, over kwire_c."""
+"""columns: record batches as Arrow columns."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def columns(
 ) -> RecordColumns:
     """The records of all batches in data (a buffer, or a list of them) as Arrow columns, in order.
 
-    fields: what to make, in this order: offset int64; timestamp timestamp[ms, UTC]; timestamp_type int8 (-1 none,
+    fields: the columns, in the order wanted: offset int64; timestamp timestamp[ms, UTC]; timestamp_type int8 (-1 none,
     0 create, 1 log append); key, value binary; headers list<struct<key: string, value: binary>>; sequence int32;
     producer_id int64; producer_epoch int16; partition_leader_epoch int32; batch_position int64 (byte of the input);
-    source int32 (number of the input); codec dictionary of strings; is_control bool. What a format lacks is -1.
+    source int32 (index of the input); codec dictionary of strings; is_control bool. -1: the format lacks the field.
     committed: leave out aborted transactions, by the markers in the data taken in order (KIP-98); control: control
     batches as rows too; views: key and value as binary_view into the inputs and the decompressed blocks, which stay
-    alive: no copy; errors="keep": batches that are bad give no rows and stand in .bad; strict_tail: a partial last
-    batch is an error, else it stands in .tail; max_batch_bytes: the most one batch may decompress to.
-    Raises CorruptBatchError, LimitError, MissingCodecError, ValueError for a field there is not.
+    alive: no copy; errors="keep": bad batches give no rows and are in .bad; strict_tail: a partial last batch is an
+    error, else it is reported in .tail; max_batch_bytes: the most bytes that one batch may decompress to.
+    Raises CorruptBatchError, LimitError, MissingCodecError, ValueError for an unknown field.
     """
     return gather_columns(
         data if isinstance(data, (list, tuple)) else [data], fields, committed=committed, control=control, views=views,
@@ -42,11 +42,11 @@ def columns(
 
 
 def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> RecordColumns:
-    """columns() for those who know more of the data: ranges, transactions and places as kwire_c.columns takes them."""
+    """columns() with further options of kwire_c.columns.gather: ranges, transactions, positions of the inputs."""
     wanted = tuple(fields)
     for name in wanted:
         if name not in FIELDS:
-            raise ValueError(f"no column {name!r}: there are {', '.join(FIELDS)}")
+            raise ValueError(f"unknown column {name!r}: expected one of {', '.join(FIELDS)}")
     if len(set(wanted)) != len(wanted):
-        raise ValueError(f"a field is named twice: {', '.join(wanted)}")
+        raise ValueError(f"duplicate field in {', '.join(wanted)}")
     return gather(inputs, wanted, **options)  # type: ignore[no-any-return,unused-ignore]

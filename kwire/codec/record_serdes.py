@@ -1,4 +1,4 @@
-"""The records that Kafka stores for itself: cluster metadata, coordinators, remote log metadata."""
+"""Records of Kafka's internal topics: cluster metadata, coordinators, remote log metadata."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _COORDINATORS = ("group", "transaction", "share")
 class CoordinatorRecord(NamedTuple):
     """A record of __consumer_offsets, __transaction_state or __share_group_state.
 
-    type: the int16 in front of the key; name: "OffsetCommit", None for a type that the facts lack; key, value: the
-    messages, or bytes for such a type; value None is a tombstone; value_version: None without a message.
+    type: the int16 at the start of the key; name: "OffsetCommit", None for an unknown type; key, value: the messages,
+    or bytes for an unknown type; value None is a tombstone; value_version: None if the value is not a message.
     """
 
     type: int
@@ -42,7 +42,7 @@ class CoordinatorRecord(NamedTuple):
 def decode_metadata_record(data: Buffer, *, lenient: bool = False) -> tuple[Any, int]:
     """(message, version) of a record of the cluster metadata log: frame version 1, type, version, body.
 
-    Type 14, which two record types had, is ClientQuotaRecord. Raises DecodeError, UnsupportedVersionError.
+    Type 14, once QuotaRecord's, is read as ClientQuotaRecord. Raises DecodeError, UnsupportedVersionError.
     """
     return _decode_framed("metadata", data, lenient)
 
@@ -68,23 +68,23 @@ def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Any, int]:
     number, at = _uvarint(view, at, lenient)
     version, at = _uvarint(view, at, lenient)
     if frame != 1:
-        raise UnsupportedVersionError(f"the frame of a {kind} record has version {frame}, not 1", needed=frame)
-    found = record_type(kind, number)
-    if found is None:
-        raise UnsupportedVersionError(f"no {kind} record has type {number}", api=number)
+        raise UnsupportedVersionError(f"unknown frame version {frame} of a {kind} record: expected 1", needed=frame)
+    known_type = record_type(kind, number)
+    if known_type is None:
+        raise UnsupportedVersionError(f"unknown {kind} record type {number}", api=number)
     try:
-        return decode(found.value, version, view[at:], lenient=lenient), version
+        return decode(known_type.value, version, view[at:], lenient=lenient), version
     except DecodeError as error:
-        what = f"{found.value} v{version}"
+        what = f"{known_type.value} v{version}"
         raise DecodeError(error.reason, offset=error.offset + at, path=error.path, what=what) from None
 
 
 def _encode_framed(kind: str, message: Any, version: int) -> bytes:
-    facts = message_of(message).schema
-    if facts.api_key is None or facts.type != "metadata" or facts.folder != _FOLDERS[kind]:
-        raise TypeError(f"{facts.name} is no {kind} record")
+    definition = message_of(message).schema
+    if definition.api_key is None or definition.type != "metadata" or definition.folder != _FOLDERS[kind]:
+        raise TypeError(f"expected a {kind} record, got {definition.name}")
     body = encode(message, version)
-    return b"\x01" + write_unsigned_varint(facts.api_key) + write_unsigned_varint(version) + body
+    return b"\x01" + write_unsigned_varint(definition.api_key) + write_unsigned_varint(version) + body
 
 
 def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
@@ -106,7 +106,8 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
 
 def _kind(kind: str) -> str:
     if kind not in _COORDINATORS:
-        raise UnsupportedVersionError(f"no coordinator {kind!r}: there are {', '.join(_COORDINATORS)}", api=kind)
+        known = ", ".join(_COORDINATORS)
+        raise UnsupportedVersionError(f"unknown coordinator {kind!r}: expected one of {known}", api=kind)
     return kind
 
 
@@ -115,29 +116,29 @@ def decode_coordinator_record(
 ) -> CoordinatorRecord:
     """The record of a coordinator's topic. kind: "group" "transaction" "share".
 
-    Up to 4.0 the number in front of the key is its version, from 4.1 on its type: the bytes are the same. A number
-    that the facts lack gives key and value as bytes. Raises DecodeError, UnsupportedVersionError.
+    Up to 4.0 the int16 at the start of the key is its version, from 4.1 on its type: the bytes are the same. An
+    unknown type gives key and value as bytes. Raises DecodeError, UnsupportedVersionError.
     """
-    known = record_types(_kind(kind))
+    types = record_types(_kind(kind))
     view = memoryview(key).cast("B")
     if len(view) < 2:
         raise DecodeError(f"2 bytes needed, {len(view)} remaining", what=f"key of a {kind} record")
     number = int.from_bytes(view[:2], "big", signed=True)
-    found = known.get(number)
-    if found is None or found.key is None:
+    known_type = types.get(number)
+    if known_type is None or known_type.key is None:
         return CoordinatorRecord(number, None, bytes(key), None if value is None else bytes(value), None)
-    key_message = _behind_version(found.key, 0, view, lenient)
+    key_message = _after_version(known_type.key, 0, view, lenient)
     if value is None:
-        return CoordinatorRecord(number, found.name, key_message, None, None)
+        return CoordinatorRecord(number, known_type.name, key_message, None, None)
     body = memoryview(value).cast("B")
     if len(body) < 2:
-        raise DecodeError(f"2 bytes needed, {len(body)} remaining", what=found.value)
+        raise DecodeError(f"2 bytes needed, {len(body)} remaining", what=known_type.value)
     version = int.from_bytes(body[:2], "big", signed=True)
-    value_message = _behind_version(found.value, version, body, lenient)
-    return CoordinatorRecord(number, found.name, key_message, value_message, version)
+    value_message = _after_version(known_type.value, version, body, lenient)
+    return CoordinatorRecord(number, known_type.name, key_message, value_message, version)
 
 
-def _behind_version(name: str, version: int, data: memoryview, lenient: bool) -> Any:
+def _after_version(name: str, version: int, data: memoryview, lenient: bool) -> Any:
     try:
         return decode(name, version, data[2:], lenient=lenient)
     except DecodeError as error:
@@ -147,24 +148,24 @@ def _behind_version(name: str, version: int, data: memoryview, lenient: bool) ->
 def encode_coordinator_record(
     kind: str, key: Any, value: Any, value_version: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """(key bytes, value bytes) of a coordinator's record; value None is a tombstone.
+    """(key bytes, value bytes) of a coordinator record; value None is a tombstone.
 
-    Keys and values that are bytes already (of a type that the facts lack) pass as they are.
+    Keys and values that are bytes already (of an unknown type) are returned as they are.
     Raises EncodeError, UnsupportedVersionError.
     """
-    known = record_types(_kind(kind))
+    types = record_types(_kind(kind))
     if isinstance(key, bytes | bytearray | memoryview):
         return bytes(key), None if value is None else bytes(value)
     name = message_of(key).name
-    found = next((row for row in known.values() if row.key == name), None)
-    if found is None:
-        raise TypeError(f"{name} is no key of a {kind} record")
-    front = found.type.to_bytes(2, "big") + encode(key, 0)
+    known_type = next((row for row in types.values() if row.key == name), None)
+    if known_type is None:
+        raise TypeError(f"expected the key of a {kind} record, got {name}")
+    front = known_type.type.to_bytes(2, "big") + encode(key, 0)
     if value is None:
         return front, None
-    if message_of(value).name != found.value:
-        raise TypeError(f"{message_of(value).name} is no value behind {name}: that is {found.value}")
+    if message_of(value).name != known_type.value:
+        raise TypeError(f"expected {known_type.value} as the value of {name}, got {message_of(value).name}")
     if value_version is None:
-        raise EncodeError("value_version is needed", what=found.value)
+        raise EncodeError("value_version is required", what=known_type.value)
     body = encode(value, value_version)
     return front, value_version.to_bytes(2, "big") + body

@@ -1,4 +1,4 @@
-"""Record batches: read_batches, build_batch and build_batches, over kwire_c."""
+"""read_batches, build_batch and build_batches: record batches as objects and back."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def read_batches(
 ) -> BatchIterator:
     """The record batches in data (any contiguous buffer), in order, as an iterator of RecordBatch.
 
-    verify_crc: check each batch's checksum before it is given; errors: "keep" yields BadBatch where "raise" raises,
-    and goes on behind it when its length can be trusted; max_batch_bytes: the most one batch may decompress to;
-    strict_tail: a partial last batch is an error, else it ends the iteration and stands in the iterator's .tail as
-    (position, bytes left); position: the byte of the file at which data begins. Nothing is decompressed before
-    records are read (errors="keep" reads them at once).
+    verify_crc: check the CRC of each batch before it is returned; errors: "keep" yields a BadBatch where "raise"
+    raises, and continues after it if its length can be trusted; max_batch_bytes: the most bytes that one batch may
+    decompress to; strict_tail: a partial last batch is an error, else it ends the iteration and the iterator's .tail
+    is (position, bytes left); position: the byte of the file at which data begins. A batch is decompressed when its
+    records are first read (with errors="keep" at once).
     Raises CorruptBatchError and LimitError while iterating. Source: Kafka's ByteBufferLogInputStream, MemoryRecords.
     """
     return BatchIterator(data, verify_crc, errors, max_batch_bytes, strict_tail, position)

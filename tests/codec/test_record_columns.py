@@ -129,9 +129,9 @@ def test_no_rows():
 
 
 def test_wrong_fields(data):
-    with pytest.raises(ValueError, match="no column 'nope': there are offset, timestamp"):
+    with pytest.raises(ValueError, match="unknown column 'nope': expected one of offset, timestamp"):
         kwire.columns(data, ["nope"])
-    with pytest.raises(ValueError, match="named twice"):
+    with pytest.raises(ValueError, match="duplicate field"):
         kwire.columns(data, ["key", "key"])
     with pytest.raises(TypeError):
         kwire.columns("text")
