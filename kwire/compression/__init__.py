@@ -1,6 +1,6 @@
-"""Compression of record batches: one call a batch, capped while decompressing, with Kafka's own verdicts.
+"""Compression of record batches: one call per batch, capped while decompressing, accepting what Kafka accepts.
 
-Each codec stands in a module of its own that is imported, with its library, at the codec's first use.
+Each codec is in its own module, which is imported, with its library, at the first use of the codec.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from kwire_c.printable import brief
 Decompress = Callable[[Any, int, int], Any]
 Compress = Callable[[Any, "int | None", int], bytes]
 
-_MOST = (1 << 63) - 1  # of bytes that a library can be told
+_MAX_LIMIT = (1 << 63) - 1  # the largest size that a library accepts
 
 
 def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> Any:
-    """The plain bytes of a compressed batch's records, as Kafka's Compression.wrapForInput reads them.
+    """The decompressed records of a batch, as Kafka's Compression.wrapForInput reads them.
 
     codec: name or id (none 0, gzip 1, snappy 2, lz4 3, zstd 4); data: any contiguous buffer of bytes;
-    limit: the most bytes that may come out, 0 where it is below; magic: the batch's format, which decides on lz4's
-    header checksum.
+    limit: the most bytes of output (a negative one counts as 0); magic: the format of the batch, which decides how
+    lz4's header checksum is computed.
     Returns bytes or a memoryview of memory that nothing else writes to; for codec none, data itself.
-    Raises CorruptBatchError, LimitError (more than limit comes out), MissingCodecError.
+    Raises CorruptBatchError, LimitError (more output than limit), MissingCodecError.
     """
     try:
-        return _decompress[codec](data, min(max(limit, 0), _MOST), magic)
+        return _decompress[codec](data, min(max(limit, 0), _MAX_LIMIT), magic)
     except KeyError:
         raise CorruptBatchError(f"unknown compression codec {codec!r}") from None
 
 
 def compress(codec: str | int, data: Any, *, level: int | None = None, magic: int = 2) -> bytes:
-    """The records of a batch compressed as Kafka's producer writes them.
+    """The records of a batch, compressed as Kafka's producer compresses them.
 
     codec: name or id; data: any contiguous buffer of bytes; level: gzip 1 to 9 (or -1, its default), lz4 1 to 17,
-    zstd -131072 to 22, None for Kafka's default (KIP-390); magic: 0 writes lz4's old header checksum, as Kafka does.
+    zstd -131072 to 22, None for Kafka's default (KIP-390); with magic 0, lz4 gets the old header checksum, as in Kafka.
     Raises EncodeError for an unknown codec, a level out of range and zstd below magic 2; MissingCodecError.
     """
     try:
@@ -49,14 +49,14 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
 
 
 def libraries() -> dict[str, str]:
-    """Codec name -> the library in use for reading it, with its version; "missing" where none is installed."""
-    found = {"none": "none"}
+    """Codec name -> the library that reads it and its version; "missing" if none is installed."""
+    in_use = {"none": "none"}
     for name in CODECS[1:]:
         try:
-            found[name] = import_module(f"kwire.compression.{name}").LIBRARY
+            in_use[name] = import_module(f"kwire.compression.{name}").LIBRARY
         except MissingCodecError:
-            found[name] = "missing"
-    return found
+            in_use[name] = "missing"
+    return in_use
 
 
 def _none(data: Any, limit: int, magic: int) -> Any:
@@ -65,7 +65,7 @@ def _none(data: Any, limit: int, magic: int) -> Any:
 
 def _write_none(data: Any, level: int | None, magic: int) -> bytes:
     if level is not None:
-        raise EncodeError(f"codec none has no levels, got {brief(level)}", path="level")
+        raise EncodeError(f"codec none has no levels, got level {brief(level)}", path="level")
     return bytes(data)
 
 
@@ -74,7 +74,7 @@ _compress: dict[str | int, Compress] = {"none": _write_none, 0: _write_none}
 
 
 def _load(number: int, name: str) -> None:
-    """Puts stand-ins in the tables that import the codec's module at first use and then step aside."""
+    """Put functions into the tables that import the codec's module at first use and then replace themselves."""
 
     def first_read(data: Any, limit: int, magic: int) -> Any:
         module = import_module(f"kwire.compression.{name}")

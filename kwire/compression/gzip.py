@@ -1,4 +1,4 @@
-"""gzip as java.util.zip.GZIPInputStream reads it: members one after the other, each with its checksum."""
+"""gzip as java.util.zip.GZIPInputStream reads it: concatenated members, each with its checksum."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ except ImportError:
     LIBRARY = f"zlib {zlib.ZLIB_RUNTIME_VERSION}"
     _inflater, _crc32, _Error = zlib.decompressobj, zlib.crc32, zlib.error
 
-_PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional part
-_STEP = 4 << 20  # zlib gathers a call's output twice, so large ones are taken in steps
-_PIECE = 64 << 10
+_PLAIN = b"\x1f\x8b\x08\x00"  # magic, deflate, no optional header fields
+_STEP = 4 << 20  # zlib copies the output of a call once more, so large outputs are taken in steps
+_CHUNK = 64 << 10
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT = 2, 4, 8, 16
 
 
 def decompress(data: Any, limit: int, magic: int) -> bytes | bytearray:
-    """The members' content in one piece. What follows a member and is no gzip header is ignored, as Java does."""
-    if bytes(data[:4]) != _PLAIN or len(data) > _STEP:  # in one piece an inflater copies what is left at each step
+    """The content of all members. Bytes after a member that are not a gzip header are ignored, as in Java."""
+    if bytes(data[:4]) != _PLAIN or len(data) > _STEP:  # an inflater copies the rest of its input at each step
         return _members(memoryview(data), limit)
     inflater = _inflater(31)
     out = _inflate(inflater, data, limit + 1)
@@ -48,7 +48,7 @@ def _too_large(limit: int) -> LimitError:
 
 
 def _inflate(inflater: Any, data: Any, room: int) -> bytes | bytearray:
-    """What the stream gives, room bytes at most."""
+    """The output of the stream, at most room bytes."""
     try:
         first: bytes = inflater.decompress(data, min(room, _STEP))
         if inflater.eof or len(first) < _STEP:
@@ -65,9 +65,9 @@ def _inflate(inflater: Any, data: Any, room: int) -> bytes | bytearray:
 
 
 def _members(data: memoryview, limit: int, head: bytes | bytearray | None = None) -> bytes | bytearray:
-    """Member after member; head: what came out of earlier ones, None at the first, whose header must be sound."""
+    """The content of the members. head: the content of earlier ones; None at the first, whose header must be valid."""
     whole, first, at = bytearray(head or b""), head is None, 0
-    # GZIPInputStream looks for another member only where more than 18 bytes follow the trailer, or the source has more
+    # GZIPInputStream looks for another member only if more than 18 bytes follow the trailer, or the source has more
     while first or len(data) - at > 18:
         try:
             start = at + _header(data[at:])
@@ -81,9 +81,9 @@ def _members(data: memoryview, limit: int, head: bytes | bytearray | None = None
 
 
 def _member(data: memoryview, at: int, whole: bytearray, limit: int) -> int:
-    """Appends what the deflate stream at that byte gives; where its trailer ends.
+    """Append the output of the deflate stream at byte `at` to whole; return where its trailer ends.
 
-    The input goes in by pieces: an inflater copies what it leaves over, and members may be many and small.
+    The input is passed in chunks: an inflater copies the input that it does not use, and members may be many and small.
     """
     inflater = _inflater(-15)
     checksum = size = 0
@@ -91,7 +91,7 @@ def _member(data: memoryview, at: int, whole: bytearray, limit: int) -> int:
     try:
         while not inflater.eof:
             if not tail:
-                tail = data[at : at + _PIECE]
+                tail = data[at : at + _CHUNK]
                 at += len(tail)
             part = inflater.decompress(tail, min(limit - len(whole) + 1, _STEP))
             if not part and not tail and not inflater.eof:
@@ -116,7 +116,7 @@ def _member(data: memoryview, at: int, whole: bytearray, limit: int) -> int:
 
 
 def _header(data: memoryview) -> int:
-    """Where the deflate stream starts behind the member's header. Reserved flags are let through, as Java does."""
+    """The size of the header, after which the deflate stream starts. Reserved flags are ignored, as in Java."""
     if len(data) < 10:
         raise CorruptBatchError("gzip: the header ends early")
     if data[0] != 0x1F or data[1] != 0x8B:
@@ -143,17 +143,17 @@ def _header(data: memoryview) -> int:
 
 
 def _past_zero(data: memoryview, at: int) -> int:
-    """Behind the next zero byte, or behind the end."""
+    """The position after the next zero byte, or past the end if there is none."""
     while at < len(data):
-        found = bytes(data[at : at + _PIECE]).find(0)
-        if found >= 0:
-            return at + found + 1
-        at += _PIECE
+        zero = bytes(data[at : at + _CHUNK]).find(0)
+        if zero >= 0:
+            return at + zero + 1
+        at += _CHUNK
     return len(data) + 1
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:
-    """One member at a level of 1 to 9; None and -1 are zlib's default."""
+    """One gzip member, compressed at level 1 to 9; None and -1 are zlib's default."""
     if level is None:
         level = -1
     elif not (isinstance(level, int) and (1 <= level <= 9 or level == -1)):

@@ -16,7 +16,7 @@ try:
 except ImportError:
     cramjam = None
 try:
-    # the faster one for a single block, while cramjam fills one buffer with many without a copy
+    # lz4 is faster for a single block; cramjam decompresses many into one buffer without a copy
     import lz4.block
     from lz4.version import version as _version
 
@@ -24,20 +24,20 @@ try:
 except ImportError:
     lz4_block, _version = None, ""
 if cramjam is None and lz4_block is None:
-    raise MissingCodecError("lz4 needs cramjam or lz4, neither is installed: pip install cramjam (or 'kwire[fast]')")
+    raise MissingCodecError("lz4 needs cramjam or lz4; neither is installed: pip install cramjam (or 'kwire[fast]')")
 
 LIBRARY = ", ".join([f"lz4 {_version}"] * bool(lz4_block) + ([f"cramjam {cramjam.__version__}"] if cramjam else []))
 _ERRORS = (*((lz4_block.LZ4BlockError,) if lz4_block else ()), *((cramjam.DecompressionError,) if cramjam else ()))
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _STORED = 0x80000000
-_NO_BLOCK = (0, 0, False)  # of bytes that changed meanwhile: what it unpacks to is refused
+_NO_BLOCK = (0, 0, False)  # if the bytes changed meanwhile: decompressing an empty block fails
 _BLOCK = 64 * 1024
-_DEFAULT_LEVEL = 9  # CompressionType.LZ4: the fast compressor, other levels are the high-compression one's
+_DEFAULT_LEVEL = 9  # CompressionType.LZ4's default, the fast compressor; other levels use the high-compression one
 
 
 def decompress(data: Any, limit: int, magic: int) -> Any:
-    """The content of the first frame; what follows its end mark is not looked at, nor are content size and checksum."""
+    """The content of the first frame. Content size, content checksum and bytes after the end mark are ignored."""
     blocks = Lz4Blocks(data, magic)
     out: bytes
     try:
@@ -49,7 +49,7 @@ def decompress(data: Any, limit: int, magic: int) -> Any:
             out = _many(memoryview(data), blocks, limit)
     except KwireError:
         raise
-    except (*_ERRORS, ValueError) as error:  # ValueError: the bytes changed meanwhile, and their blocks no longer fit
+    except (*_ERRORS, ValueError) as error:  # ValueError: the bytes changed meanwhile, so their blocks do not fit
         raise CorruptBatchError(f"lz4: {error}") from None
     if len(out) > limit:
         raise _too_large(limit)
@@ -61,7 +61,7 @@ def _too_large(limit: int) -> LimitError:
 
 
 def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytes:
-    """All blocks in one buffer, of limit bytes and one block at most."""
+    """The content of all blocks, in a buffer of at most limit bytes and one block."""
     largest, size, done = blocks.max_block, min(blocks.most, limit + blocks.max_block), 0
     room = Room(size)
     for start, stop, stored in blocks:
@@ -78,7 +78,7 @@ def _many(view: memoryview, blocks: Lz4Blocks, limit: int) -> bytes:
 
 
 def _unpack(block: Any, room: int) -> Any:
-    """One block, which is refused where it does not fit in room bytes."""
+    """The content of one block; an error if it exceeds room bytes."""
     if lz4_block:
         return lz4_block.decompress(block, room)
     out = Room(room)
@@ -87,13 +87,13 @@ def _unpack(block: Any, room: int) -> Any:
 
 @lru_cache(4)
 def _header(magic: int) -> bytes:
-    # Kafka's first lz4 hashed the magic bytes too; brokers still expect that in magic 0
+    # Kafka's first lz4 writer included the magic bytes in the checksum; brokers still expect that in magic 0
     checksum = xxh32(_MAGIC + b"\x60\x40" if magic == 0 else b"\x60\x40") >> 8 & 0xFF
     return _MAGIC + bytes((0x60, 0x40, checksum))
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:
-    """One frame: version 1, independent blocks of 64 KiB, no checksums; a block that does not shrink is stored."""
+    """One frame: version 1, independent blocks of 64 KiB, no checksums; incompressible blocks are stored."""
     if level is None:
         level = _DEFAULT_LEVEL
     elif not (isinstance(level, int) and 1 <= level <= 17):

@@ -1,4 +1,4 @@
-"""snappy as snappy-java reads and writes it: xerial's block framing, or one raw block."""
+"""snappy as snappy-java reads and writes it: blocks in xerial's framing, or one raw block."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _into, _raw, _Error = cramjam.snappy.decompress_raw_into, cramjam.snappy.compres
 
 
 def decompress(data: Any, limit: int, magic: int) -> bytes:
-    """All blocks in one piece. Without xerial's header the whole is one raw block, as in SnappyInputStream."""
+    """The content of all blocks. Without xerial's header data is one raw block, as in SnappyInputStream."""
     if len(data) == 0:
-        raise CorruptBatchError("snappy: no bytes at all")
+        raise CorruptBatchError("snappy: empty payload")
     blocks = SnappyBlocks(data, limit)
     total = blocks.total
     room, view, done, whole = Room(total), memoryview(data), 0, True
@@ -33,17 +33,17 @@ def decompress(data: Any, limit: int, magic: int) -> bytes:
         for start, stop, size in blocks:
             whole = whole and _into(view[start:stop], room.part(done, done + size)) == size
             done += size
-    except (_Error, ValueError) as error:  # ValueError: the bytes changed meanwhile, and their blocks no longer fit
+    except (_Error, ValueError) as error:  # ValueError: the bytes changed meanwhile, so their blocks do not fit
         raise CorruptBatchError(f"snappy: {error}") from None
     if not whole or done != total:
-        raise CorruptBatchError("snappy: a block gives another size than it declares")
+        raise CorruptBatchError("snappy: block size differs from the declared size")
     return room.take(total)
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:
     """Blocks of 32 KiB in xerial's framing, as SnappyOutputStream writes them."""
     if level is not None:
-        raise EncodeError(f"snappy has no levels, got {brief(level)}", path="level")
+        raise EncodeError(f"snappy has no levels, got level {brief(level)}", path="level")
     view, parts = memoryview(data), [_HEADER]
     for at in range(0, len(view), _BLOCK):
         block = bytes(_raw(view[at : at + _BLOCK]))

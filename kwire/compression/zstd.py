@@ -1,4 +1,4 @@
-"""zstd frames as zstd-jni's ZstdInputStream reads them, none of which can ask for more memory than its output."""
+"""zstd as zstd-jni's ZstdInputStream reads it; no frame can make it allocate more than its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ except ImportError:
         import cramjam
     except ImportError:
         raise MissingCodecError(
-            "zstd needs cramjam or zstandard, neither is installed: pip install cramjam (or 'kwire[fast]')"
+            "zstd needs cramjam or zstandard; neither is installed: pip install cramjam (or 'kwire[fast]')"
         ) from None
 
     LIBRARY = f"cramjam {cramjam.__version__}"
@@ -32,7 +32,7 @@ _MIN_LEVEL, _MAX_LEVEL, _DEFAULT_LEVEL = -131072, 22, 3
 
 
 class _Local(threading.local):
-    """One context a thread: a new one costs as much as a small batch."""
+    """One context per thread: creating one takes as long as decompressing a small batch."""
 
     def __init__(self) -> None:
         self.decompress = zstandard.ZstdDecompressor().decompress if zstandard is not None else _cramjam
@@ -49,9 +49,9 @@ _local = _Local()
 
 
 def decompress(data: Any, limit: int, magic: int) -> Any:
-    """All frames' content in one piece; skippable frames are skipped, checksums and stated sizes are checked."""
+    """The content of all frames. Skippable frames are skipped; checksums and declared sizes are checked."""
     if magic < 2:
-        raise CorruptBatchError(f"zstd in a batch of magic {magic}")
+        raise CorruptBatchError(f"magic {magic} does not support zstd")
     whole, end = bytearray(), len(data)
     for start, stop, least, most, cut in ZstdFrames(data):
         done = len(whole)
@@ -75,9 +75,9 @@ def _too_large(limit: int, needed: int | None) -> LimitError:
     return LimitError("zstd: the batch decompresses to more than the limit", limit=limit, needed=needed)
 
 
-def _streamed(frame: Any, most: int, limit: int, given: int) -> Any:
-    """What a frame gives that holds no content (its checksum counts) or that is cut, at most that many bytes."""
-    room = min(most, limit - given)
+def _streamed(frame: Any, most: int, limit: int, written: int) -> Any:
+    """The content of a truncated frame, or of one without content (its checksum is checked): at most `most` bytes."""
+    room = min(most, limit - written)
     if zstandard is None:
         return _cramjam(frame, room + 1)
     out = bytearray(room + 1)
@@ -90,7 +90,7 @@ def _streamed(frame: Any, most: int, limit: int, given: int) -> Any:
 
 
 def compress(data: Any, level: int | None, magic: int) -> bytes:
-    """One frame, its size stated, at a level of -131072 to 22."""
+    """One frame that declares its content size, compressed at level -131072 to 22."""
     if magic < 2:
         raise EncodeError(f"zstd needs magic 2, not {magic}", path="codec")
     if level is None:
