@@ -1,10 +1,10 @@
-"""The facts of the Kafka protocol and the only reader of them. Each file is read at its first use."""
+"""The schema of the Kafka protocol, of all releases. Each file is read at its first use."""
 
 from __future__ import annotations
 
 from kwire.lazy import attach
 
-TYPE_CHECKING = False  # typing's, without importing it
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
     from kwire.schema.definitions import NO_VERSIONS as NO_VERSIONS
     from kwire.schema.definitions import Field as Field

@@ -1,4 +1,4 @@
-"""The API keys that kwire's own code speaks of, by their names in Kafka's ApiKeys."""
+"""The API keys that kwire's own code uses, named as in Kafka's ApiKeys."""
 
 from __future__ import annotations
 

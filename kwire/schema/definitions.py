@@ -1,4 +1,4 @@
-"""The facts of one message: its versions, its fields, their types, defaults and names."""
+"""The definition of a message: its versions and its fields with their types, defaults and names."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Versions(NamedTuple):
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
     def all(self) -> range:
-        """Every version in it, rising."""
+        """Every version in the range, ascending."""
         return range(self.low, self.high + 1)
 
     def overlap(self, other: Versions) -> Versions:
-        """The versions that stand in both."""
+        """The versions in both ranges."""
         both = Versions(max(self.low, other.low), min(self.high, other.high))
         return both if both else NO_VERSIONS
 
@@ -69,8 +69,8 @@ class Field(NamedTuple):
 
     name: Kafka's own ("FetchOffset"); snake_name: the attribute ("fetch_offset"); json_name: the key in JSON
     ("fetchOffset"); type: as in the schema ("int64", "[]int32", "FetchTopic", "[]FetchTopic"); default: as the schema
-    writes it ("-1", "0x7fffffff", "null") or None; tag: None when it is no tagged field; old_names: (JSON name,
-    versions) that older releases used; fields: those of its struct, () when it has none.
+    writes it ("-1", "0x7fffffff", "null") or None; tag: None if the field is not tagged; old_names: (JSON name,
+    versions) that older releases used; fields: those of its struct, () if it is not a struct.
     """
 
     name: str
@@ -108,9 +108,9 @@ class Field(NamedTuple):
 
     @property
     def default_value(self) -> int | float | bool | str | bytes | tuple[()] | None:
-        """The default as a Python value: 0, False, 0.0, "", b"" and () where the schema names none.
+        """The default as a Python value: 0, False, 0.0, "", b"" or () if the schema gives none.
 
-        None: null; a uuid's zero and a struct's own default are None too (look at default and type). int64 is exact.
+        None: null, and also the defaults of uuid, records and struct fields (see default and type).
         """
         if self.is_array:
             return None if self.default == "null" else ()
@@ -129,11 +129,11 @@ class Field(NamedTuple):
 
 
 class Message(NamedTuple):
-    """The facts of one message (what Kafka's schema of that name says), for all versions of all releases.
+    """The definition of a message (Kafka's schema of that name), for all versions of all releases.
 
     type: "request" "response" "header" "data" "metadata" "coordinator-key" "coordinator-value"; api_key: of the
     request, response or record type, or None; releases: the first and last that have it; last_source: (version, the
-    release its facts are from) where the newest lacks it; shared_structs: structs used at several places.
+    release that defines it) for versions that the newest release lacks; shared_structs: structs used more than once.
     """
 
     name: str
@@ -151,10 +151,10 @@ class Message(NamedTuple):
     folder: str = ""
 
     def header_version(self, version: int) -> int:
-        """The version of the header in front of this request or response.
+        """The version of the header that precedes this request or response (ApiMessageType).
 
-        A flexible request has 2, others 1, ControlledShutdown v0 has 0; a flexible response has 1, others 0,
-        ApiVersions always 0.
+        Requests: 2 if flexible, else 1; 0 for ControlledShutdown v0. Responses: 1 if flexible, else 0; always 0 for
+        ApiVersions. Raises ValueError for other messages.
         """
         flexible = version in self.flexible_versions
         if self.type == "request":
@@ -176,13 +176,13 @@ class Message(NamedTuple):
     def structs(self) -> dict[str, tuple[Field, ...]]:
         """Struct name -> its fields, in order of first appearance.
 
-        A struct used at several places has the union of its fields there, each with the versions of all places.
+        A struct that is used more than once has the union of its fields, each with the versions of all uses.
         """
-        found: dict[str, dict[str, Field]] = {}
+        structs: dict[str, dict[str, Field]] = {}
         for _, field in self.walk():
             if field.struct is None:
                 continue
-            union = found.setdefault(field.struct, {})
+            union = structs.setdefault(field.struct, {})
             for item in field.fields:
                 seen = union.get(item.name)
                 union[item.name] = item if seen is None else item._replace(
@@ -190,20 +190,20 @@ class Message(NamedTuple):
                     nullable_versions=seen.nullable_versions.span(item.nullable_versions),
                     tagged_versions=seen.tagged_versions.span(item.tagged_versions),
                 )
-        return {name: tuple(union.values()) for name, union in found.items()}
+        return {name: tuple(union.values()) for name, union in structs.items()}
 
     def check(self, version: int) -> int:
-        """The version itself, if the message has it; else UnsupportedVersionError."""
+        """The version itself. Raises UnsupportedVersionError if the message lacks it."""
         if version not in self.valid_versions:
             raise UnsupportedVersionError(
-                f"{self.name} has versions {self.valid_versions}, not {brief(version)}",
+                f"{self.name} supports versions {self.valid_versions}, not {brief(version)}",
                 api=self.name, needed=(version, version), offered=tuple(self.valid_versions),
             )
         return version
 
 
 def snake(name: str) -> str:
-    """Kafka's own snake_case of a field name: "V3AndBelowTopics" -> "v3_and_below_topics", "ISR" -> "isr"."""
+    """A field name in Kafka's snake_case: "V3AndBelowTopics" -> "v3_and_below_topics", "ISR" -> "isr"."""
     out: list[str] = []
     capital = True
     for letter in name:
@@ -218,19 +218,19 @@ def snake(name: str) -> str:
     return "".join(out)
 
 
-def _field(facts: dict[str, Any], path: str, old: dict[str, list[tuple[str, Versions]]]) -> Field:
-    name = facts["name"]
+def _field(entry: dict[str, Any], path: str, old: dict[str, list[tuple[str, Versions]]]) -> Field:
+    name = entry["name"]
     json_name = name[:1].lower() + name[1:]
     here = f"{path}.{json_name}"
-    flexible = facts.get("flexibleVersions")
+    flexible = entry.get("flexibleVersions")
     return Field(
-        name, snake(name), json_name, facts["type"], Versions.parse(facts["versions"]),
-        Versions.parse(facts.get("nullableVersions")), Versions.parse(facts.get("taggedVersions")),
-        facts.get("tag"), facts.get("default"), facts.get("ignorable", False), facts.get("mapKey", False),
-        facts.get("entityType"), facts.get("zeroCopy", False),
+        name, snake(name), json_name, entry["type"], Versions.parse(entry["versions"]),
+        Versions.parse(entry.get("nullableVersions")), Versions.parse(entry.get("taggedVersions")),
+        entry.get("tag"), entry.get("default"), entry.get("ignorable", False), entry.get("mapKey", False),
+        entry.get("entityType"), entry.get("zeroCopy", False),
         None if flexible is None else Versions.parse(flexible),
-        facts.get("about", ""), tuple(old.get(here, ())),
-        tuple(_field(item, here, old) for item in facts.get("fields", ())),
+        entry.get("about", ""), tuple(old.get(here, ())),
+        tuple(_field(item, here, old) for item in entry.get("fields", ())),
     )
 
 
@@ -240,19 +240,19 @@ def message_names(type: str | None = None) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """The newest name of a message that is given by that or by an older one; else UnsupportedVersionError."""
+    """The newest name of the message with this name or older name. Raises UnsupportedVersionError."""
     if name in files.index():
         return name
     newest = files.renames()["messages"].get(name)
     if newest is None:
-        raise UnsupportedVersionError(f"no Kafka release that kwire knows has a message {brief(name)}", api=name)
+        raise UnsupportedVersionError(f"unknown message {brief(name)}", api=name)
     return str(newest)
 
 
 def message(name: str) -> Message:
-    """The facts of the message of that name ("FetchRequest"), or of that older name ("AlterIsrRequest").
+    """The definition of the message with this name ("FetchRequest") or older name ("AlterIsrRequest").
 
-    Raises UnsupportedVersionError for a name that no release has.
+    Raises UnsupportedVersionError for an unknown name.
     """
     return _message(canonical(name))
 
@@ -260,16 +260,16 @@ def message(name: str) -> Message:
 @lru_cache(None)
 def _message(name: str) -> Message:
     file, part = files.index()[name][:2]
-    facts = files.pair(file)[part]
+    definition = files.pair(file)[part]
     old: dict[str, list[tuple[str, Versions]]] = {}
     for row in files.renames()["fields"]:
         if row["message"].partition(".")[0] == name:
             old.setdefault(f"{row['message']}.{row['new']}", []).append((row["old"], Versions.parse(row["versions"])))
     return Message(
-        name, facts["type"], facts.get("apiKey"), Versions.parse(facts["validVersions"]),
-        Versions.parse(facts["flexibleVersions"]), tuple(_field(item, name, old) for item in facts["fields"]),
-        Versions.parse(facts.get("deprecatedVersions")), facts.get("latestVersionUnstable", False),
-        tuple(facts.get("listeners", ())), tuple(facts["releases"]),
-        tuple((int(version), release) for version, release in facts.get("lastSource", {}).items()),
-        tuple(facts.get("sharedStructs", ())), file.partition("/")[0],
+        name, definition["type"], definition.get("apiKey"), Versions.parse(definition["validVersions"]),
+        Versions.parse(definition["flexibleVersions"]), tuple(_field(item, name, old) for item in definition["fields"]),
+        Versions.parse(definition.get("deprecatedVersions")), definition.get("latestVersionUnstable", False),
+        tuple(definition.get("listeners", ())), tuple(definition["releases"]),
+        tuple((int(version), release) for version, release in definition.get("lastSource", {}).items()),
+        tuple(definition.get("sharedStructs", ())), file.partition("/")[0],
     )

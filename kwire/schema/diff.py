@@ -10,10 +10,10 @@ from kwire.schema.release_apis import Api, apis
 
 
 class VersionChange(NamedTuple):
-    """Versions of one API that came, went, or became deprecated.
+    """Versions of one API that were added, removed or deprecated.
 
-    api, key: of the API; versions: those concerned, both ends included; whole: whether the API itself came or went;
-    unstable: the one of them that the release calls unstable, or None.
+    api, key: of the API; versions: those concerned, both ends included; whole: whether the API itself was added or
+    removed; unstable: the one of them that is unstable in the release, or None.
     """
 
     api: str
@@ -24,10 +24,11 @@ class VersionChange(NamedTuple):
 
 
 class FieldChange(NamedTuple):
-    """One field that a version of a message has otherwise than the version in front of it.
+    """One field that differs between a version of a message and the version before it.
 
-    version: the one that brings the change; path: in JSON names ("topics.partitions.fetchOffset"); change: "added"
-    "removed" or "changed"; type: the field's; what: of a changed field, what changed ("nullable", "tagged 3", ...).
+    version: the one with the change; path: in JSON names ("topics.partitions.fetchOffset"); change: "added"
+    "removed" or "changed"; type: the field's; what: for "changed", what changed
+    ("nullable", "no longer tagged", ...).
     """
 
     api: str
@@ -40,7 +41,7 @@ class FieldChange(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """All that changed from one release to another: added, removed and deprecated versions, then fields by version."""
+    """The changes from one release to another: added, removed and deprecated versions, and changed fields."""
 
     added: tuple[VersionChange, ...]
     removed: tuple[VersionChange, ...]
@@ -49,11 +50,11 @@ class Difference(NamedTuple):
 
 
 def difference(old: str, new: str) -> Difference:
-    """What release `new` speaks that `old` did not, what it no longer speaks, and what it newly calls deprecated.
+    """What release `new` adds to `old`, what it removes, and what it newly deprecates.
 
-    Either may be the newer one. fields: for each API that both have, the steps from the newest version of `old` to
-    that of `new`; APIs that only one of them has stand in added or removed alone. Raises UnsupportedVersionError for a
-    release that the facts lack.
+    Either may be the newer one. fields: for each API that both have, the changes from the newest version of `old` to
+    that of `new`; APIs that only one of them has are in added or removed only. Raises UnsupportedVersionError for an
+    unknown release.
     """
     before = {api.key: api for api in apis(old)}
     after = {api.key: api for api in apis(new)}
@@ -76,12 +77,12 @@ def difference(old: str, new: str) -> Difference:
 
 
 def field_changes(api: str, name: str, start: int, end: int) -> Iterator[FieldChange]:
-    """What each version of a message behind `start` up to `end` changes; backwards where end is below start."""
-    facts = message(name)
+    """The changes of each version of a message after `start`, up to `end`; downwards if end is below start."""
+    definition = message(name)
     step = 1 if end > start else -1
     for version in range(start + step, end + step, step):
-        was = {path: field for path, field in facts.walk() if version - step in field.versions}
-        now = {path: field for path, field in facts.walk() if version in field.versions}
+        was = {path: field for path, field in definition.walk() if version - step in field.versions}
+        now = {path: field for path, field in definition.walk() if version in field.versions}
         for path, field in now.items():
             if path.rpartition(".")[0] in (was | {"": None}):  # a new struct's own fields are part of its addition
                 what = None if path not in was else _changed(field, version - step, version)
@@ -110,7 +111,7 @@ def _gained(was: Api | None, now: Api | None) -> Iterator[VersionChange]:
 
 
 def _without(versions: Versions, other: Versions | None) -> Iterator[Versions]:
-    """The parts of a range that another one lacks: none, one or two ranges."""
+    """The parts of a range that are not in the other: none, one or two ranges."""
     other = versions.overlap(other or NO_VERSIONS)
     if not other:
         if versions:

@@ -1,4 +1,4 @@
-"""Kafka's error codes with their names, texts and kinds."""
+"""Kafka's error codes with their names, messages and kinds (org.apache.kafka.common.protocol.Errors)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNKNOWN: dict[str, Any] = {"message": "", "since": None}
 
 
 class _Codes(EnumMeta):
-    """The type of ErrorCode; it tells type checkers that ErrorCode.NAME is an ErrorCode."""
+    """The metaclass of ErrorCode, from which type checkers know that ErrorCode.NAME is an ErrorCode."""
 
     if TYPE_CHECKING:
 
@@ -24,7 +24,7 @@ class _Codes(EnumMeta):
 class ErrorCode(IntEnum, metaclass=_Codes):
     """A Kafka error code (int16): ErrorCode(35).name, .message, .retriable; ErrorCode.NONE; ErrorCode["NONE"].
 
-    A code that the facts lack is a member too (name UNKNOWN_CODE_n, .known is False): newer brokers may send one.
+    An unknown code is a member too (name UNKNOWN_CODE_n, .known is False): newer brokers may send one.
     """
 
     _ignore_ = "members code row"
@@ -34,34 +34,34 @@ class ErrorCode(IntEnum, metaclass=_Codes):
 
     @property
     def message(self) -> str:
-        """Kafka's own text, "" for NONE and for a code that the facts lack."""
+        """Kafka's message, "" for NONE and for an unknown code."""
         return str(_TABLE.get(self.value, _UNKNOWN)["message"])
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed when it is sent again (RetriableException)."""
+        """Whether the same request may succeed if retried (RetriableException)."""
         return "retriable" in _TABLE.get(self.value, _UNKNOWN)
 
     @property
     def invalid_metadata(self) -> bool:
-        """Whether the client should ask for metadata anew first (InvalidMetadataException)."""
+        """Whether the client should refresh its metadata before it retries (InvalidMetadataException)."""
         return "invalidMetadata" in _TABLE.get(self.value, _UNKNOWN)
 
     @property
     def known(self) -> bool:
-        """Whether the facts have it; a broker of a later release may send others."""
+        """Whether kwire's schema has the code; a broker of a newer release may send others."""
         return self.value in _TABLE
 
     @property
     def since(self) -> str | None:
-        """The first release that has it, None for a code that the facts lack."""
+        """The first release that has the code, None for an unknown code."""
         since: str | None = _TABLE.get(self.value, _UNKNOWN)["since"]
         return since
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
         if not isinstance(value, int) or not -32768 <= value <= 32767:
-            raise KwireError(f"{brief(value)} is no error code: those are of 16 bits")
+            raise KwireError(f"invalid error code {brief(value)}: expected an int16")
         code = int.__new__(cls, value)
         code._name_, code._value_ = f"UNKNOWN_CODE_{value}".replace("-", "MINUS_"), value
         return cls._value2member_map_.setdefault(value, code)

@@ -1,4 +1,4 @@
-"""Metadata versions and the other features, as each release has them."""
+"""metadata.version and the other features of each release, with their levels."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kwire_c.printable import brief
 class MetadataVersion(NamedTuple):
     """One metadata.version.
 
-    level: the number that brokers speak of (-1 before KRaft); name: "4.3-IV0"; release: "4.3"; changed: whether the
-    metadata records changed with it; first, last: the releases whose jars have it (3.3 is the first one looked at);
-    can: what it allows, by the names of Kafka's MetadataVersion ({"partitionRecordVersion": 2, "isElrSupported": True,
-    ...}; a method that later releases lost keeps its last answer).
+    level: the feature level (-1 before KRaft); name: "4.3-IV0"; release: "4.3"; changed: whether it changes the
+    metadata records; first, last: the releases whose jars have it (from 3.3 on); can: what it allows, by the methods of
+    Kafka's MetadataVersion ({"partitionRecordVersion": 2, "isElrSupported": True, ...}; a method that a later release
+    removed keeps its last value).
     """
 
     level: int
@@ -30,8 +30,11 @@ class MetadataVersion(NamedTuple):
 
 
 class MetadataBounds(NamedTuple):
-    """The metadata versions of one release, by name: the lowest it runs with, the lowest it formats with, the default
-    and the highest (which is not yet stable where it is above the default)."""
+    """The metadata versions of a release, by name.
+
+    minimum: the lowest it runs with; bootstrap_minimum: the lowest it formats with; default: the latest stable one;
+    testing: the highest, which is unstable if it is above the default.
+    """
 
     minimum: str
     bootstrap_minimum: str
@@ -40,7 +43,7 @@ class MetadataBounds(NamedTuple):
 
 
 class FeatureLevel(NamedTuple):
-    """One level of a feature: name "TV_2", level 2, the metadata version it comes with, what it needs."""
+    """One level of a feature: name "TV_2", level 2, its bootstrap metadata version, the feature levels it needs."""
 
     name: str
     level: int
@@ -49,7 +52,7 @@ class FeatureLevel(NamedTuple):
 
 
 class FeatureRange(NamedTuple):
-    """A feature of a release: minimum and maximum are the stable levels, testing the highest of all."""
+    """A feature of a release. minimum, maximum: of the stable levels; testing: the highest level of all."""
 
     name: str
     minimum: int
@@ -77,10 +80,10 @@ def _all_levels() -> tuple[MetadataVersion, ...]:
 
 
 def metadata_versions(release: str | None = None, old: bool = False) -> tuple[MetadataVersion, ...]:
-    """All metadata versions, rising: level, name, release, changed and what they allow.
+    """All metadata versions, ascending.
 
-    release: only those that this release's jars have (3.3 or later). old=True: also what inter.broker.protocol.version
-    named before KRaft ("0.8.0" to "3.0-IV0"), whose level is -1.
+    release: only those that this release has (3.3 or later). old=True: also the values of inter.broker.protocol.version
+    before KRaft ("0.8.0" to "3.0-IV0"), whose level is -1.
     """
     rows = _all_levels() if old else tuple(row for row in _all_levels() if row.level > 0)
     if release is None:
@@ -90,45 +93,45 @@ def metadata_versions(release: str | None = None, old: bool = False) -> tuple[Me
 
 
 def metadata_version(wanted: int | str) -> MetadataVersion:
-    """The metadata version of a level (25) or name ("4.0-IV3"; "4.0" is the last of its line).
+    """The metadata version with this level (25) or name ("4.0-IV3"; "4.0" is the last one of 4.0).
 
     Raises UnsupportedVersionError.
     """
     for row in _all_levels()[::-1]:
         if wanted in (row.name, row.release) or (wanted == row.level and row.level > 0):
             return row
-    raise UnsupportedVersionError(f"no metadata.version {brief(wanted)}", needed=wanted)
+    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}", needed=wanted)
 
 
 def metadata_bounds(release: str | None = None) -> MetadataBounds:
-    """The metadata versions that a release runs and formats with (3.3 or later; default the newest)."""
+    """The metadata versions that a release runs and formats with (3.3 or later; by default the newest release)."""
     return MetadataBounds(**_metadata()["releases"][_kraft(release)])
 
 
 def features(release: str | None = None) -> dict[str, FeatureRange]:
-    """The features of a release by name, metadata.version first (3.3 or later; default the newest release)."""
+    """The features of a release by name, metadata.version first (3.3 or later; by default the newest release)."""
     at = _kraft(release)
     levels, bounds = {row.name: row for row in metadata_versions(at)}, metadata_bounds(at)
-    found = {
+    ranges = {
         "metadata.version": FeatureRange(
             "metadata.version", levels[bounds.minimum].level, levels[bounds.default].level,
             levels[bounds.testing].level,
             tuple(FeatureLevel(row.name, row.level, row.name, {}) for row in levels.values()),
         )
     }
-    for name, told in files.load("features.json").get(at, {}).items():
-        found[name] = FeatureRange(
-            name, told["minimumProduction"], told["latestProduction"], told["latestTesting"],
+    for name, feature in files.load("features.json").get(at, {}).items():
+        ranges[name] = FeatureRange(
+            name, feature["minimumProduction"], feature["latestProduction"], feature["latestTesting"],
             tuple(
                 FeatureLevel(item["name"], item["level"], item["bootstrapMetadataVersion"], item["dependencies"])
-                for item in told["levels"]
+                for item in feature["levels"]
             ),
         )
-    return found
+    return ranges
 
 
 def _kraft(release: str | None) -> str:
     name = releases()[-1] if release is None else release_name(release)
     if name not in _metadata()["releases"]:
-        raise UnsupportedVersionError(f"Kafka {name} has no metadata.version: 3.3 is the first one known", needed=name)
+        raise UnsupportedVersionError(f"Kafka {name} has no metadata.version: expected 3.3 or later", needed=name)
     return name

@@ -1,4 +1,4 @@
-"""Reads the JSON files of the facts, each at its first use."""
+"""The JSON files of the schema, each read at its first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROOT = os.path.dirname(__file__)
 
 
 def load(name: str) -> Any:
-    """The value in kwire/schema/NAME, read anew."""
+    """The value in kwire/schema/NAME, read again at each call."""
     with open(os.path.join(_ROOT, name), "rb") as file:
         return json.load(file)
 
@@ -31,6 +31,6 @@ def index() -> dict[str, tuple[str, str, str, int | None, str]]:
 
 @lru_cache(None)
 def renames() -> dict[str, Any]:
-    """What later releases renamed at an unchanged layout: {"messages": {old: new}, "fields": [...]}."""
+    """Names that later releases changed without changing the layout: {"messages": {old: new}, "fields": [...]}."""
     value: dict[str, Any] = load("renames.json")
     return value

@@ -1,4 +1,4 @@
-"""The types of the records that Kafka stores, by the number in front of them."""
+"""The types of the records that Kafka stores, by their type id."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kwire.schema import files
 from kwire.schema.definitions import message
 from kwire.schema.release_apis import releases
 
-# kind -> the folder that its messages stand in
+# kind -> the folder of its messages
 _FOLDERS = {
     "metadata": "metadata", "group": "group", "transaction": "transaction", "share": "share", "remote_log": "storage"
 }
-# Kafka's ControlRecordType: the int16 behind a control record's key version, and the message of its value
+# Kafka's ControlRecordType: the int16 after the version in a control record's key, and the message of its value
 _CONTROL = {
     0: ("ABORT", "EndTxnMarker"),
     1: ("COMMIT", "EndTxnMarker"),
@@ -29,8 +29,8 @@ _CONTROL = {
 class RecordType(NamedTuple):
     """A type of stored record.
 
-    type: its number; name: without Key, Value or Record ("OffsetCommit", "Topic"), for control records as Kafka
-    names them ("COMMIT"); key: the message of its key, None where the type alone is the key; value: that of its value.
+    type: its id; name: without Key, Value or Record ("OffsetCommit", "Topic"), for control records that of
+    ControlRecordType ("COMMIT"); key: the message of its key, None if it has none; value: the message of its value.
     """
 
     type: int
@@ -41,29 +41,30 @@ class RecordType(NamedTuple):
 
 @lru_cache(None)
 def record_types(kind: str) -> dict[int, RecordType]:
-    """Type -> record type, of "metadata" "group" "transaction" "share" "remote_log" or "control".
+    """Type id -> RecordType, for a kind: "metadata" "group" "transaction" "share" "remote_log" or "control".
 
-    A number that two types had (metadata 14: QuotaRecord, ClientQuotaRecord) is the newest one's.
+    An id that two types had (metadata 14: QuotaRecord, ClientQuotaRecord) gives the newer one.
+    Raises UnsupportedVersionError for another kind.
     """
     if kind == "control":
         return {number: RecordType(number, name, "ControlRecordTypeSchema", value)
                 for number, (name, value) in _CONTROL.items()}
     folder = _FOLDERS.get(kind)
     if folder is None:
-        raise UnsupportedVersionError(f"no kind of stored records {kind!r}: there are {', '.join(_FOLDERS)}, control")
-    found: dict[int, RecordType] = {}
+        raise UnsupportedVersionError(f"unknown kind of record {kind!r}: expected {', '.join(_FOLDERS)} or control")
+    types: dict[int, RecordType] = {}
     rows = {name: row for name, row in files.index().items() if row[0].startswith(folder + "/")}
     for name, (_, _, type, number, _) in rows.items():
         if number is None:
             continue
         if type == "coordinator-key":
             base = name.removesuffix("Key")
-            found[number] = RecordType(number, base, name, f"{base}Value")
+            types[number] = RecordType(number, base, name, f"{base}Value")
         elif type == "metadata":
-            if number in found and _first(found[number].value) > _first(name):
+            if number in types and _first(types[number].value) > _first(name):
                 continue
-            found[number] = RecordType(number, name.removesuffix("Record"), None, name)
-    return dict(sorted(found.items()))
+            types[number] = RecordType(number, name.removesuffix("Record"), None, name)
+    return dict(sorted(types.items()))
 
 
 def _first(name: str) -> int:
@@ -71,5 +72,5 @@ def _first(name: str) -> int:
 
 
 def record_type(kind: str, type: int) -> RecordType | None:
-    """The record type of that number, None for one that the facts lack."""
+    """The record type with this id, None for an unknown id."""
     return record_types(kind).get(type)

@@ -1,4 +1,4 @@
-"""Which release speaks which versions of which API."""
+"""The APIs and API versions of each release."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _RELEASE = re.compile(r"(0\.\d+\.\d+|[1-9]\d*\.\d+)(\.\d+)?")
 
 
 class Api(NamedTuple):
-    """One API as a release has it, or (of apis() without a release) as all releases together have it.
+    """One API of a release or, from apis() without a release, of all releases together.
 
     key: int16; name: "Fetch"; min_version, max_version: both ends included; flexible_from: the first flexible version
-    or None; deprecated: versions that the release calls deprecated (Versions, false when there are none); unstable:
-    whether max_version is not yet stable there; max_stable_version: the highest stable one (-1 when none is);
-    listeners: "broker" "controller" "zkBroker", () before 2.8 did tell; forwardable, cluster_action: as in ApiKeys;
-    known_as: the name that the release itself has for it ("Offsets" before 1.0).
+    or None; deprecated: deprecated versions (Versions, false if there are none); unstable: whether max_version is not
+    yet stable in the release; max_stable_version: the highest stable version (-1 if there is none); listeners:
+    "broker" "controller" "zkBroker", () before 2.8; forwardable, cluster_action: as in ApiKeys; known_as: the name of
+    the API in the release ("Offsets" before 1.0).
     """
 
     key: int
@@ -54,20 +54,20 @@ class Api(NamedTuple):
 
     @property
     def between_brokers(self) -> bool:
-        """Whether brokers and controllers alone send it: it goes with their upgrade.
+        """Whether only brokers and controllers send it, so that its versions change with their upgrade.
 
-        It needs the permission CLUSTER_ACTION, or controllers alone answer it; but what both brokers and controllers
-        answer (UpdateFeatures, DescribeQuorum) is for admin tools.
+        True if it needs CLUSTER_ACTION or only controllers serve it. APIs that both brokers and controllers serve
+        (UpdateFeatures, DescribeQuorum) are for admin tools.
         """
-        answering = set(self.listeners)
-        return answering == {"controller"} or (self.cluster_action and not {"broker", "controller"} <= answering)
+        serving = set(self.listeners)
+        return serving == {"controller"} or (self.cluster_action and not {"broker", "controller"} <= serving)
 
     def request_header_version(self, version: int) -> int:
-        """The version of RequestHeader in front of a request of that version: 0, 1 or 2."""
+        """The RequestHeader version for a request of this version: 0, 1 or 2."""
         return message(self.request).header_version(version)
 
     def response_header_version(self, version: int) -> int:
-        """The version of ResponseHeader in front of a response of that version: 0 or 1."""
+        """The ResponseHeader version for a response of this version: 0 or 1."""
         return message(self.response).header_version(version)
 
 
@@ -78,46 +78,47 @@ def _table() -> dict[str, Any]:
 
 
 def releases(old: bool = False) -> tuple[str, ...]:
-    """The releases that kwire knows, rising: ("2.2", ... "4.4").
+    """The known releases, ascending: ("2.2", ... "4.4").
 
-    With old=True those before 2.2 come first ("0.9.0", ... "2.1"): of them only the ranges are known.
+    With old=True those before 2.2 come first ("0.9.0", ... "2.1"), of which only the version ranges are known.
     """
     names = tuple(_table()["releases"])
     return names if old else names[names.index("2.2") :]
 
 
 def patch_release(release: str) -> str:
-    """The patch release that the facts of a release were read from: "3.9" -> "3.9.2"."""
+    """The patch release from which the schema of a release was read: "3.9" -> "3.9.2"."""
     return str(_table()["releases"][release_name(release)])
 
 
 def release_name(text: str) -> str:
-    """The release of that name: "3.9", "3.9.1" and "3.9.2" are all "3.9"; "0.10.2.2" is "0.10.2".
+    """The release of a name or patch release: "3.9", "3.9.1" and "3.9.2" are "3.9"; "0.10.2.2" is "0.10.2".
 
-    Raises UnsupportedVersionError for one that the facts lack.
+    Raises UnsupportedVersionError for an unknown release.
     """
-    found = _RELEASE.fullmatch(text)
-    if found is None or found[1] not in _table()["releases"]:
+    match = _RELEASE.fullmatch(text)
+    if match is None or match[1] not in _table()["releases"]:
         known = releases(old=True)
         raise UnsupportedVersionError(
-            f"no facts of a Kafka release {brief(text)}: there are {known[0]} to {known[-1]}",
+            f"unknown Kafka release {brief(text)}: known releases are {known[0]} to {known[-1]}",
             needed=text, offered=(known[0], known[-1]),
         )
-    return found[1]
+    return match[1]
 
 
 def apis(release: str | None = None) -> tuple[Api, ...]:
-    """The APIs of a release ("3.9" or "3.9.1"), by rising key; without one, all APIs with all versions that any has.
+    """The APIs of a release ("0.9.0" to the newest; "3.9.1" is "3.9"), by ascending key.
 
-    Raises UnsupportedVersionError for a release that the facts lack. An old release's ranges count from "0.9.0" on.
+    Without a release: all APIs, each with the versions of all releases. Raises UnsupportedVersionError for an unknown
+    release.
     """
     return _all_apis() if release is None else _apis(release_name(release))
 
 
 def api(name: str | int, release: str | None = None) -> Api:
-    """The API of that name or key, in a release or in all together.
+    """The API with this name or key, of a release or of all releases together.
 
-    Older names work ("AlterIsr"). Raises UnsupportedVersionError where it lacks one.
+    Older names work ("AlterIsr"). Raises UnsupportedVersionError if the release lacks it.
     """
     wanted: str | int = name
     if isinstance(name, str):
@@ -125,22 +126,20 @@ def api(name: str | int, release: str | None = None) -> Api:
     for row in apis(release):
         if wanted in (row.key, row.name):
             return row
-    place = "no Kafka release that kwire knows" if release is None else f"Kafka {release}"
-    raise UnsupportedVersionError(
-        f"{place} has no API {'' if isinstance(name, str) else 'with key '}{brief(name)}", api=name
-    )
+    what = f"API {brief(name)}" if isinstance(name, str) else f"API key {brief(name)}"
+    raise UnsupportedVersionError(f"unknown {what}" if release is None else f"Kafka {release} has no {what}", api=name)
 
 
 @lru_cache(None)
 def api_by_release(key: int) -> tuple[tuple[str, Api | None], ...]:
-    """(release, the API with that key as that release has it, or None), of all releases from "0.9.0" on, rising."""
+    """(release, the API with this key in that release, or None), of all releases from "0.9.0" on, ascending."""
     return tuple(
         (release, next((row for row in apis(release) if row.key == key), None)) for release in releases(old=True)
     )
 
 
 def release_after(release: str) -> str | None:
-    """The release that came next ("3.9" -> "4.0"), None for the newest. Raises UnsupportedVersionError."""
+    """The next release ("3.9" -> "4.0"), None for the newest. Raises UnsupportedVersionError."""
     names = releases(old=True)
     place = names.index(release_name(release)) + 1
     return names[place] if place < len(names) else None
@@ -156,31 +155,31 @@ def _old_names() -> dict[str, str]:
 
 
 def _first_flexible(name: str) -> int | None:
-    facts = message(f"{name}Request")
-    both = facts.valid_versions.overlap(facts.flexible_versions)
-    return both.low if both else None
+    definition = message(f"{name}Request")
+    flexible = definition.valid_versions.overlap(definition.flexible_versions)
+    return flexible.low if flexible else None
 
 
 @lru_cache(None)
 def _apis(release: str) -> tuple[Api, ...]:
     known = releases(old=True)
     rows = []
-    for key, facts in _table()["apis"].items():
+    for key, entry in _table()["apis"].items():
         row: dict[str, Any] = {"versions": "none"}
-        for change in facts["changes"]:
+        for change in entry["changes"]:
             if known.index(change["release"]) <= known.index(release):
                 row = change
         versions = Versions.parse(row["versions"])
         if not versions:
             continue
-        flexible = _first_flexible(facts["name"])
+        flexible = _first_flexible(entry["name"])
         rows.append(
             Api(
-                int(key), facts["name"], versions.low, versions.high,
+                int(key), entry["name"], versions.low, versions.high,
                 None if flexible is None or flexible > versions.high else max(flexible, versions.low),
                 Versions.parse(row.get("deprecated")), "stable" in row, row.get("stable", versions.high),
                 tuple(row.get("listeners", ())), row.get("forwardable", False), row.get("clusterAction", False),
-                row.get("name", facts["name"]),
+                row.get("name", entry["name"]),
             )
         )
     return tuple(rows)
@@ -190,20 +189,20 @@ def _apis(release: str) -> tuple[Api, ...]:
 def _all_apis() -> tuple[Api, ...]:
     newest = {row.key: row for row in _apis(releases()[-1])}
     rows = []
-    for key, facts in _table()["apis"].items():
+    for key, entry in _table()["apis"].items():
         row = newest.get(int(key))
-        changes = facts["changes"]
-        if row is None:  # gone: as the last release that had it
+        changes = entry["changes"]
+        if row is None:  # removed: as in the last release that had it
             last = max(index for index, change in enumerate(changes) if change["versions"] != "none")
             row = next(item for item in _apis(changes[last]["release"]) if item.key == int(key))
-        request = message(facts["name"] + "Request")
+        request = message(entry["name"] + "Request")
         versions = request.valid_versions
         flexible = versions.overlap(request.flexible_versions)
         rows.append(
             row._replace(
                 min_version=versions.low, max_version=versions.high,
                 flexible_from=flexible.low if flexible else None, deprecated=request.deprecated_versions,
-                known_as=facts["name"],
+                known_as=entry["name"],
             )
         )
     return tuple(rows)
