@@ -43,7 +43,7 @@ soak: build spark40 mutations
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 demo: build
-	$(BIN)/python -m examples.segments_to_dataframe
+	$(BIN)/python examples/segments_to_dataframe.py
 
 # Lines of the .pyx and branches of the C that the tests run, at least 95 % of each: ten minutes.
 coverage: build
