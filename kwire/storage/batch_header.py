@@ -1,4 +1,4 @@
-"""The header of one batch, read without decoding the batch: its fields, what stands at a position, its checksum."""
+"""The header of one batch, read without decoding the batch: its fields, what is at a position, its checksum."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ _legacy = Struct(LEGACY_FORMAT).unpack_from
 
 
 class BatchHeader(NamedTuple):
-    """One batch as its header tells it (magic 0 and 1: one entry or compressed wrapper); nothing is decoded.
+    """The header of one batch (magic 0 and 1: of one entry or compressed wrapper message); nothing is decoded.
 
-    position and size are bytes in the file. Magic 0 and 1 know no base_offset of compressed wrappers: it is then the
-    last offset. What a format lacks is -1, as is the count of a wrapper. Times are milliseconds; crc is unsigned.
+    position and size are bytes in the file. A compressed wrapper of magic 0 or 1 does not hold its base offset:
+    base_offset is then the last offset. Fields that a format lacks are -1, as is the count of a wrapper. Timestamps
+    are milliseconds; crc is unsigned.
     """
 
     position: int
@@ -81,7 +82,11 @@ class BatchHeader(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What stands somewhere: kind "batch", "torn" (goes past the end), "zeros" (to the end) or "bad"; size; why."""
+    """What is at a position of a segment.
+
+    kind: "batch", "torn" (goes past the end), "zeros" (to the end) or "bad"; size: bytes; reason: why it is
+    torn or bad; offset: the base offset (-1 if unreadable).
+    """
 
     kind: str
     size: int
@@ -90,12 +95,12 @@ class Place(NamedTuple):
 
 
 def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
-    """The header of the batch at byte `at` of data, which holds all of it; position: what the header reports."""
-    base, length, epoch, magic = _start(data, at)
+    """The header of the batch at byte `at` of data, which holds all of it; position: the position to report."""
+    base, length, leader_epoch, magic = _start(data, at)
     if magic == 2:
-        _, _, _, _, crc, attributes, delta, base_time, max_time, producer, term, sequence, count = _v2(data, at)
-        return BatchHeader(position, LOG_OVERHEAD + length, 2, base, base + delta, epoch, crc, attributes, base_time,
-                           max_time, producer, term, sequence, count)
+        _, _, _, _, crc, attributes, delta, base_time, max_time, producer, epoch, sequence, count = _v2(data, at)
+        return BatchHeader(position, LOG_OVERHEAD + length, 2, base, base + delta, leader_epoch, crc, attributes,
+                           base_time, max_time, producer, epoch, sequence, count)
     _, _, crc, _, attributes, time = _legacy(data, at)
     time = time if magic == 1 else -1
     return BatchHeader(position, LOG_OVERHEAD + length, magic, base, base, -1, crc, attributes, time, time, -1, -1, -1,
@@ -103,12 +108,12 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
 
 
 def end_of_zeros(file: File, position: int, size: int) -> int:
-    """Where the zeros from position on end, or less than a piece before that; size where they go to the end."""
+    """The byte where the zeros from position on end, or up to 64 KiB before it; size if they go to the end."""
     while position < size:
         piece = file.read(position, min(size, position + len(_ZEROS)))
         if piece != _ZEROS[: len(piece)]:
             return position
-        if not piece:  # they were cut off meanwhile, as a broker does that closes a preallocated file
+        if not piece:  # truncated meanwhile, as a broker does when it closes a preallocated file
             return size
         position += len(piece)
     return size
@@ -122,7 +127,10 @@ def examine(
     at: int = 0,
     zeros_to: Callable[[File, int, int], int] = end_of_zeros,
 ) -> Place:
-    """What stands at position of a file of `size` bytes, by its header. view: bytes of it, position is its byte at."""
+    """What is at position of a file of `size` bytes, by its header.
+
+    view: bytes of the file that are in memory; position is its byte `at`.
+    """
     left = size - position
     head: memoryview | bytes = b"" if view is None else view[at : at + HEADER_UP_TO_MAGIC]
     if len(head) < min(HEADER_UP_TO_MAGIC, left):
@@ -130,7 +138,7 @@ def examine(
     if head and bytes(head) == _ZEROS[: len(head)] and zeros_to(file, position, size) == size:
         return Place("zeros", left, "zeros to the end of the file", -1)
     if len(head) < HEADER_UP_TO_MAGIC:
-        return Place("torn", left, f"{left} bytes left, {HEADER_UP_TO_MAGIC} needed at least", -1)
+        return Place("torn", left, f"{left} bytes left, at least {HEADER_UP_TO_MAGIC} needed", -1)
     base, length, _, magic = _start(head, 0)
     if length < MIN_LENGTH:
         return Place("bad", left, f"batch length {length} is below {MIN_LENGTH}", base)
@@ -146,13 +154,13 @@ def examine(
 
 
 def stored_checksum(head: memoryview | bytes) -> int:
-    """The checksum that a header holds: CRC-32C in magic 2, CRC-32 before."""
+    """The checksum stored in a header: CRC-32C in magic 2, CRC-32 before."""
     at = CRC_OFFSET if head[MAGIC_OFFSET] == 2 else LEGACY_CRC_OFFSET
     return int.from_bytes(head[at : at + 4], "big")
 
 
 def checksum_holds(data: memoryview) -> bool:
-    """Does the checksum of the one batch that data holds match? CRC-32C in magic 2, CRC-32 before."""
+    """Does the checksum of the one batch in data match? CRC-32C in magic 2, CRC-32 before."""
     summed, crc = (ATTRIBUTES_OFFSET, crc32c) if data[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
     return crc(data[summed:]) == stored_checksum(data)
 

@@ -1,4 +1,4 @@
-"""The offsets and timestamps that a read is bounded by, asked of segments, windows, batches and records."""
+"""The range of offsets and timestamps that a read asks for, applied to segments, windows, batches and records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Bounds(NamedTuple):
-    """Offsets and timestamps (ms) that are wanted: starts inclusive, ends exclusive; None: no bound."""
+    """A range of offsets and timestamps (ms): starts inclusive, ends exclusive; None: no bound."""
 
     start_offset: int | None = None
     end_offset: int | None = None
@@ -21,11 +21,11 @@ class Bounds(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """Can no record pass?"""
+        """Is the range empty?"""
         return _crossed(self.start_offset, self.end_offset) or _crossed(self.start_timestamp, self.end_timestamp)
 
     def narrowed(self, other: Bounds) -> Bounds:
-        """Return what passes both."""
+        """The intersection of two ranges."""
         return Bounds(
             _tighter(max, self.start_offset, other.start_offset),
             _tighter(min, self.end_offset, other.end_offset),
@@ -34,7 +34,7 @@ class Bounds(NamedTuple):
         )
 
     def select(self, items: Sequence[T], first_offset: Callable[[T], int]) -> list[T]:
-        """Those that may hold offsets in them, of segments or byte ranges in order; first_offset: -1 where unknown."""
+        """The segments or byte ranges (in order) that may hold offsets of the range; first_offset: -1 where unknown."""
         firsts = [first_offset(item) for item in items]
         return [
             item
@@ -44,18 +44,18 @@ class Bounds(NamedTuple):
         ]
 
     def is_past(self, batch: Any) -> bool:
-        """Does the batch, and all after it, lie past them?"""
+        """Is the batch, and all after it, past the end offset?"""
         return self.end_offset is not None and batch.base_offset >= self.end_offset
 
     def is_past_header(self, window: Window) -> bool:
-        """Does the window's first batch lie past them? (Wrappers of magic 0 and 1 cannot tell.)"""
+        """Is the window's first batch past the end offset? (False for magic 0 and 1: a wrapper has no base offset.)"""
         if self.end_offset is None:
             return False
         first = parse_header(window.data, 0, window.position)
         return first.magic == 2 and first.base_offset >= self.end_offset
 
     def misses(self, batch: Any) -> bool:
-        """Has the batch, by its header, no record in the range?"""
+        """Does the header of the batch show that it has no record in the range?"""
         return (
             (self.start_offset is not None and batch.last_offset < self.start_offset)
             or (self.start_timestamp is not None and batch.max_timestamp < self.start_timestamp)
@@ -87,7 +87,7 @@ def _crossed(start: int | None, end: int | None) -> bool:
     return start is not None and end is not None and start >= end
 
 
-def _tighter(choose: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return choose(one, other)
+def _tighter(choose: Callable[[int, int], int], first: int | None, second: int | None) -> int | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return choose(first, second)

@@ -13,13 +13,13 @@ from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
 from kwire.storage.filesystem import located, open_file
 from kwire_c.crc32c import crc32c
 
-MOST_BYTES = 64 << 20  # of a snapshot: that of a million producers has 52 MB
-MOST_TEXT = 1 << 20  # of the others, which have a few lines
+MOST_BYTES = 64 << 20  # of a producer snapshot: one of a million producers has 52 MB
+MOST_TEXT = 1 << 20  # bytes of the text files, which have a few lines
 _ENTRY = Struct(">qhiqiqiq")
 
 
 class ProducerState(NamedTuple):
-    """A producer as the broker remembers it (ProducerStateEntry). Times are milliseconds; what is unknown is -1."""
+    """A producer's state as the broker keeps it (ProducerStateEntry). timestamp in milliseconds; -1: unknown."""
 
     producer_id: int
     producer_epoch: int
@@ -32,14 +32,14 @@ class ProducerState(NamedTuple):
 
 
 class LeaderEpoch(NamedTuple):
-    """From which offset on a leader epoch wrote the log."""
+    """A leader epoch and the first offset written in it (EpochEntry)."""
 
     epoch: int
     start_offset: int
 
 
 class PartitionMetadata(NamedTuple):
-    """What partition.metadata says (KIP-516)."""
+    """The content of a partition.metadata file (KIP-516)."""
 
     version: int
     topic_id: UUID
@@ -55,25 +55,25 @@ def read_producer_snapshot(
     """
     data, name = _content(path, options)
     if len(data) < 10:
-        raise located(DecodeError(f"a producer snapshot needs 10 bytes, {len(data)} are there", offset=0), name)
+        raise located(DecodeError(f"producer snapshot of {len(data)} bytes: its header alone has 10", offset=0), name)
     version = int.from_bytes(data[:2], "big", signed=True)
     if version != 1:
-        raise located(UnsupportedVersionError(f"producer snapshot version {version}", needed=version, offered=(1, 1)),
-                      name)
+        reason = f"unknown producer snapshot version {version}, expected 1"
+        raise located(UnsupportedVersionError(reason, needed=version, offered=(1, 1)), name)
     stored, count = int.from_bytes(data[2:6], "big"), int.from_bytes(data[6:10], "big", signed=True)
     if crc32c(data[6:]) != stored:
-        reason = f"checksum is {crc32c(data[6:]):#010x}, {stored:#010x} is stored"
+        reason = f"checksum does not match: stored {stored:#010x}, computed {crc32c(data[6:]):#010x}"
         raise located(DecodeError(reason, offset=2), name)
     if count < 0 or len(data) - 10 != count * _ENTRY.size:
-        reason = f"{count} entries of {_ENTRY.size} bytes do not fill the {len(data) - 10} bytes behind the head"
+        reason = f"expected {count} entries of {_ENTRY.size} bytes after the header, found {len(data) - 10} bytes"
         raise located(DecodeError(reason, offset=6), name)
     return [ProducerState(*entry) for entry in _ENTRY.iter_unpack(data[10:])]
 
 
 def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> list[LeaderEpoch]:
-    """The lines of a leader-epoch-checkpoint; none of an empty one.
+    """The entries of a leader-epoch-checkpoint file; none for an empty file.
 
-    Raises DecodeError (.file) for another layout, LimitError for more than 1 MiB.
+    Raises DecodeError (.file) for a malformed file, LimitError for more than 1 MiB.
     """
     lines, name = _lines(path, options)
     if not lines:
@@ -82,28 +82,33 @@ def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | N
         version, count = _number(lines[0]), _number(lines[1])
         epochs = [LeaderEpoch(*map(_number, line.split())) for line in lines[2:]]
     except (ValueError, IndexError, TypeError) as error:
-        raise located(DecodeError(f"no leader epoch checkpoint: {error}"), name) from None
-    if version != 0 or count != len(epochs):
-        raise located(DecodeError(f"version {version}, {count} entries announced, {len(epochs)} found"), name)
+        raise located(DecodeError(f"malformed leader epoch checkpoint: {error}"), name) from None
+    if version != 0:
+        raise located(DecodeError(f"unrecognized version {version} of the leader epoch checkpoint, expected 0"), name)
+    if count != len(epochs):
+        reason = f"expected {count} entries in the leader epoch checkpoint, found {len(epochs)}"
+        raise located(DecodeError(reason), name)
     return epochs
 
 
 def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> PartitionMetadata:
-    """The version and topic id of a partition.metadata.
+    """The version and topic id in a partition.metadata file.
 
-    Raises DecodeError (.file) for another layout, LimitError for more than 1 MiB.
+    Raises DecodeError (.file) for a malformed file, LimitError for more than 1 MiB.
     """
     lines, name = _lines(path, options)
     values = dict(line.split(": ", 1) for line in lines if ": " in line)
     try:
         return PartitionMetadata(_number(values["version"]), UUID(bytes=urlsafe_b64decode(values["topic_id"] + "==")))
-    except (ValueError, KeyError) as error:
-        raise located(DecodeError(f"no partition metadata: {error}"), name) from None
+    except KeyError as error:
+        raise located(DecodeError(f"malformed partition metadata: {error.args[0]} is missing"), name) from None
+    except ValueError as error:
+        raise located(DecodeError(f"malformed partition metadata: {error}"), name) from None
 
 
 def _number(text: str) -> int:
     if not re.fullmatch("-?[0-9]{1,19}", text):
-        raise ValueError(f"{text[:40]!r} is no whole number")
+        raise ValueError(f"{text[:40]!r} is not an integer")
     return int(text)
 
 
@@ -112,7 +117,7 @@ def _lines(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tupl
     try:
         return data.decode().splitlines(), name
     except UnicodeDecodeError as error:
-        raise located(DecodeError("not text", offset=error.start), name) from None
+        raise located(DecodeError("not UTF-8 text", offset=error.start), name) from None
 
 
 def _content(
@@ -122,5 +127,5 @@ def _content(
     file = open_file(path, options).held()
     size = file.size()
     if size > most:
-        raise located(LimitError("no checkpoint is so large", limit=most, needed=size), file.path)
+        raise located(LimitError("too large for a checkpoint file", limit=most, needed=size), file.path)
     return file.read(0, size), file.path

@@ -1,4 +1,4 @@
-"""LogDirectory and Partition: the segments of partitions, in order of offsets, read as one log."""
+"""LogDirectory and Partition: the segments of each partition, in order of offsets, read as one log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Partition:
         end_offset: int | None = None,
         **options: Any,
     ) -> Any:
-        """RecordColumns of the range, all segments in one; keywords as LogSegment.columns."""
+        """RecordColumns of the range, all segments together; keywords as LogSegment.columns."""
         selected = self._selected(start_offset, end_offset)
         return gather_all(selected, fields, start_offset=start_offset, end_offset=end_offset, **options)
 
@@ -73,20 +73,20 @@ class Partition:
             yield from unshared(pieces)
 
     def verify(self) -> list[Finding]:
-        """What is wrong in any segment or between them; empty when all is well."""
+        """The findings in all segments and between them; empty when nothing is wrong."""
         return verify_partition(self.segments)
 
     def _selected(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
-        """The segments that may hold offsets of the range, by their names."""
+        """The segments that may hold offsets of the range, by their file names."""
         return Bounds(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
 
 
 class LogDirectory:
     """A Kafka log directory (every topic-N folder in it, internal topics too), or one partition folder.
 
-    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: only these. Iteration gives
-    Partitions in order of topic and number; directory["topic", 0] one of them.
-    Raises FileNotFoundError where nothing is at path.
+    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these. Iteration
+    gives Partitions in order of topic and partition; directory["topic", 0] is one of them.
+    Raises FileNotFoundError if path does not exist.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class LogDirectory:
             yield from unshared(partition.read(**options))
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
-        """RecordColumns of the range in every partition, all in one; keywords as LogSegment.columns."""
+        """RecordColumns of the range in every partition, all together; keywords as LogSegment.columns."""
         return gather_all(self.segments, fields, **options)
 
     @shared
@@ -144,5 +144,5 @@ class LogDirectory:
             yield from unshared(partition.column_batches(fields, **options))
 
     def verify(self) -> list[Finding]:
-        """What is wrong in any partition; empty when all is well."""
+        """The findings in all partitions; empty when nothing is wrong."""
         return [finding for partition in self.partitions for finding in partition.verify()]

@@ -1,4 +1,4 @@
-"""Finds segments behind paths, folders, globs, comma lists and URLs; topic and partition by the folder's name."""
+"""Finds the segments of paths, folders, globs, comma lists and URLs; topic and partition from the folder's name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kwire.storage.filesystem import SpooledFile, is_url, open_file, open_folder
 from kwire_c.printable import printable
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
-_DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker put aside
+_DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker renamed before deletion
 _SEGMENTS = (".log", ".log.gz")
 _BESIDE = (
     ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", ".deleted", ".cleaned", ".swap", ".lock",
@@ -20,10 +20,10 @@ _BESIDE = (
 
 
 class SegmentFile(NamedTuple):
-    """A segment as discovery finds it; plain data, pickles. topic and partition: by the folder or the labels given.
+    """A segment that discover() found; plain data, pickles. topic and partition: from the folder, or the labels given.
 
-    base_offset: from the file name, -1 where the file is named otherwise. size: bytes, -1 of a pipe and of a .gz, which
-    tell it only when they are read.
+    base_offset: from the file name, -1 where it has none. size: bytes, -1 for a pipe and a .gz, whose size is known
+    only after they are read.
     """
 
     path: str
@@ -44,41 +44,41 @@ def discover(
     partitions: Collection[int] | None = None,
     options: dict[str, Any] | None = None,
 ) -> list[SegmentFile]:
-    """The segments behind paths, sorted by topic, partition, base offset.
+    """The segments at paths, sorted by topic, partition, base offset.
 
     paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob, a comma list of these,
-    or a list; local or fsspec URLs. topics, partitions: select among topic-N folders; for a file outside of such a
-    folder a single topic (partition) labels. .deleted, .cleaned, .swap and .checkpoint files are no segments, unless
-    named. Raises FileNotFoundError for a path that does not exist and a glob that matches nothing.
+    or a list; local or fsspec URLs. topics, partitions: select among topic-N folders; a file outside of such a
+    folder gets a single topic (partition) as its label. Files that end in .deleted, .cleaned, .swap or .checkpoint are
+    read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match.
     """
     given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
-    found: dict[str, SegmentFile] = {}
+    files: dict[str, SegmentFile] = {}
     for item in given:
         for path in _split(plain(item), options):
             for file in _resolve(path, options):
-                chosen = _select(file, topics, partitions)
-                if chosen is not None:
-                    found[chosen.path] = chosen
-    return sorted(found.values(), key=lambda file: (
+                selected = _select(file, topics, partitions)
+                if selected is not None:
+                    files[selected.path] = selected
+    return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
 
 
 def place_of(path: str) -> tuple[str | None, int | None]:
-    """(topic, partition) by the folder `topic-N` that a segment stands in, else (None, None)."""
+    """(topic, partition) from the folder `topic-N` that a segment is in, else (None, None)."""
     folder = path.rpartition("/")[0] if is_url(path) else os.path.dirname(os.path.abspath(path))
     return _partition_of(folder.rpartition("/")[2]) or (None, None)
 
 
 def _partition_of(folder: str) -> tuple[str, int] | None:
-    """(topic, partition) by the name of a folder, None where it is none of a partition (a number of 31 bits)."""
+    """(topic, partition) from the name of a folder, None if it is not a partition's (N has at most 31 bits)."""
     match = _PARTITION.fullmatch(folder)
     number = -1 if match is None or len(match[2]) > 10 else int(match[2])
     return (match[1], number) if match and 0 <= number <= 0x7FFFFFFF else None
 
 
 def offset_in_name(path: str) -> int:
-    """The base offset that a segment's name tells (20 digits in Kafka), -1 where it is named otherwise."""
+    """The base offset in a segment's file name (20 digits in Kafka), -1 if there is none."""
     stem, _, kind = path.rpartition("/")[2].removesuffix(".gz").partition(".")
     return int(stem) if kind == "log" and stem.isascii() and stem.isdigit() else -1
 
@@ -89,7 +89,7 @@ def beside(path: str, kind: str) -> str:
 
 
 def later_segments(path: str, options: dict[str, Any] | None = None) -> list[str]:
-    """The paths of the segments behind this one in its folder, in order; none where it is not named as Kafka does."""
+    """The paths of the segments after this one in its folder, in order; none if its name has no base offset."""
     base = offset_in_name(path)
     if base < 0:
         return []

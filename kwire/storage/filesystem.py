@@ -1,4 +1,4 @@
-"""Where the bytes of a segment come from: local files, pipes, other stores by ranged reads of fsspec."""
+"""Where the bytes of a segment come from: local files, pipes, and object stores by ranged reads through fsspec."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 E = TypeVar("E", bound=Exception)
-_PIECE = 1 << 20  # bytes that a pipe is read by
-MOST_UNPACKED = 16 << 30  # bytes that a .gz, or a pipe, may give
+_PIECE = 1 << 20  # bytes of a pipe that are read at a time
+MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
 _SECRETS = re.compile(r"(?<=://)[^/?#]*@|\?.*=.*", re.DOTALL)  # of a URL: user and password, signature
 
 
 class File(Protocol):
     """A file's bytes by position; nothing of it stays in memory but the views handed out.
 
-    The bytes are copies: what another process does to the file meanwhile (a broker truncates on a leader change, and
-    when it closes a preallocated file) ends in an error, never in the end of this process.
+    The bytes are read, not mapped: if another process truncates the file meanwhile (a broker does so on a leader
+    change, and when it closes a preallocated file), a read raises an error, and this process gets no SIGBUS.
     """
 
     path: str
@@ -40,21 +40,21 @@ class File(Protocol):
         """Bytes of the file as it is now."""
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
-        """Bytes [start, end) (inside the file), in one piece of their own that goes away with its last view.
+        """Bytes [start, end) (inside the file), in a buffer of their own that is freed with its last view.
 
-        before: bytes of the file in front of start that the piece begins with: they are not read once more. Raises
-        CorruptBatchError (.file) where the file has become shorter.
+        before: the bytes of the file just before start, already in memory: the buffer begins with them. Raises
+        CorruptBatchError (.file) if the file has become shorter.
         """
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end), cut at the file's end; for small pieces."""
+        """Bytes [start, end), fewer at the file's end; for small reads."""
 
     def held(self) -> File:
-        """The same file as it is now, for one pass: it stays that file when another takes its name, or it goes."""
+        """The file as it is now, held open for one pass: the same file even if it is replaced or deleted meanwhile."""
 
 
 class LocalFile:
-    """A local file, opened for each piece."""
+    """A local file, opened for each read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -64,61 +64,61 @@ class LocalFile:
         return os.stat(self.path).st_size
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
-        """Bytes [start, end). Raises CorruptBatchError (.file) where the file has become shorter."""
+        """Bytes [start, end). Raises CorruptBatchError (.file) if the file has become shorter."""
         return self.held().view(start, end, before)
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end), cut at the file's end."""
+        """Bytes [start, end), fewer at the file's end."""
         return self.held().read(start, end)
 
     def held(self) -> File:
-        """The file, open until this goes."""
+        """The file, open until the returned object is freed."""
         return _OpenFile(self.path, open(self.path, "rb", buffering=0))
 
 
 class _OpenFile:
-    """A file that is open, under whatever name it was opened."""
+    """A file that is open; path: the name by which it was opened."""
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
         self.path, self._file = path, file
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
-            self._file.close()  # left to itself it warns of an unclosed file
+            self._file.close()  # else Python warns of an unclosed file
 
     def size(self) -> int:
         """Bytes of the file as it is now."""
         return os.fstat(self._file.fileno()).st_size
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
-        """Bytes [start, end). Raises CorruptBatchError (.file) where the file has become shorter."""
+        """Bytes [start, end). Raises CorruptBatchError (.file) if the file has become shorter."""
         data = self._piece(start, end, before)
         if len(data) < len(memoryview(before)) + end - start:
-            reason = f"the file was cut to {self.size()} bytes while it was read"
+            reason = f"the file was truncated to {self.size()} bytes while it was read"
             raise located(CorruptBatchError(reason, position=start), self.path)
         return data
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end), cut at the file's end."""
+        """Bytes [start, end), fewer at the file's end."""
         return self._piece(start, end, b"").tobytes()
 
     def _piece(self, start: int, end: int, before: Buffer) -> memoryview:
         try:
             return read_piece(self._file.fileno(), start, end, before)
-        except OSError as error:  # that knows only a descriptor
+        except OSError as error:  # it names no file: the read was by descriptor
             error.filename = self.path
             raise
 
     def held(self) -> File:
-        """Itself."""
+        """The file itself."""
         return self
 
 
 class SpooledFile:
-    """What can only be read from its beginning on: a pipe, a terminal, a .gz. It goes through a temporary file.
+    """A stream that can only be read from its beginning: a pipe, a terminal, a .gz. It is copied to a temporary file.
 
-    once: it can be read once only, by one thread, so the temporary file stays as long as the source; that of a .gz goes
-    with the last who reads, and is made again.
+    once: it can be read only once, by one thread, so its temporary file lives as long as this object; that of a .gz is
+    deleted with its last reader, and made again when needed.
     """
 
     def __init__(self, path: str, once: bool) -> None:
@@ -126,15 +126,15 @@ class SpooledFile:
         self._kept: _OpenFile | None = None
         self._open: weakref.ref[_OpenFile] | None = None
         self._size: int | None = None
-        self._turns = [True]  # to read what is read once
+        self._turns = [True]  # taken by the one thread that may read the stream
 
     def __getstate__(self) -> Any:
         if self._kept is not None:
-            raise TypeError(f"{self.path} was read here: it cannot be read again in another process")
+            raise TypeError(f"{self.path} was read in this process: it cannot be read again in another")
         return self.__dict__ | {"_open": None}
 
     def size(self) -> int:
-        """Bytes that come, unpacked; reads it all."""
+        """Bytes of the stream, decompressed; reads all of it."""
         if self._size is None:
             self.held()
         assert self._size is not None
@@ -145,22 +145,22 @@ class SpooledFile:
         return self.held().view(start, end, before)
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end), cut at the end."""
+        """Bytes [start, end), fewer at the end."""
         return self.held().read(start, end)
 
     def held(self) -> File:
         """The temporary file.
 
-        Raises DecodeError, LimitError (.file) for a .gz that is damaged, or gives too much; ValueError for a pipe that
-        another thread reads, or that was read in part: what is left would look whole.
+        Raises DecodeError or LimitError (.file) for a .gz that is damaged, or too large; ValueError for a pipe that
+        another thread is reading, or that was partly read: the rest would look like the whole.
         """
         spool = None if self._open is None else self._open()
         if spool is None:
             if self.once and not vars(self).pop("_turns", None):
-                if self._kept is not None:  # since a moment
+                if self._kept is not None:  # the other thread has just finished
                     return self._kept
-                raise ValueError(f"{self.path}: another thread reads it, or it was read in part")
-            file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with the last who holds it)
+                raise ValueError(f"{self.path}: another thread is reading it, or it was partly read")
+            file = tempfile.TemporaryFile(prefix="kwire-")  # noqa: SIM115 (closed with its last holder)
             try:
                 stream = open(self.path, "rb")  # noqa: SIM115 (closed below)
             except OSError:
@@ -176,7 +176,7 @@ class SpooledFile:
 
 
 def _copy(stream: IO[bytes], file: IO[bytes], path: str) -> None:
-    """A stream, unpacked where it is gzip, into a file."""
+    """Copy a stream into a file, decompressed if it is gzip."""
     head = stream.read(2)
     while len(head) == 1 and (more := stream.read(1)):
         head += more
@@ -187,21 +187,21 @@ def _copy(stream: IO[bytes], file: IO[bytes], path: str) -> None:
         while piece := plain.read(_PIECE):
             file.write(piece)
             if file.tell() > MOST_UNPACKED:
-                what = "gzip stream" if head == b"\x1f\x8b" else "pipe"
-                raise located(LimitError(f"the {what} gives too much", limit=MOST_UNPACKED), path)
+                kind = "gzip stream" if head == b"\x1f\x8b" else "pipe"
+                raise located(LimitError(f"the {kind} holds too many bytes", limit=MOST_UNPACKED), path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         reason = f"the gzip stream is damaged: {' '.join(str(error).split())}"
         raise located(DecodeError(reason, offset=file.tell()), path) from None
 
 
 class Rejoined:
-    """A stream with the bytes in front of it that were taken to look at."""
+    """A stream, preceded by the bytes that were read from it to look at."""
 
     def __init__(self, head: bytes, stream: IO[bytes]) -> None:
         self.head, self.stream = head, stream
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's."""
+        """Bytes of the stream, as a file's read."""
         if not self.head:
             return self.stream.read(size)
         taken, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
@@ -209,7 +209,7 @@ class Rejoined:
 
 
 class RemoteFile:
-    """A file of any store that fsspec knows: each view is one ranged read."""
+    """A file of any store that fsspec supports: each view is one ranged read."""
 
     def __init__(self, path: str, options: dict[str, Any] | None = None) -> None:
         self.path = path
@@ -218,7 +218,7 @@ class RemoteFile:
         self._process = 0
 
     def _store(self) -> tuple[Any, str]:
-        if self._opened is None or self._process != os.getpid():  # what a parent process opened is of no use after fork
+        if self._opened is None or self._process != os.getpid():  # after a fork the store is the parent's
             self._opened, self._process = store_of(self.path, self._options), os.getpid()
         return self._opened
 
@@ -227,34 +227,34 @@ class RemoteFile:
 
     def size(self) -> int:
         """Bytes of the object as it is now."""
-        with _telling(self.path):
+        with _without_secrets(self.path):
             store, path = self._store()
             store.invalidate_cache(store._parent(path))
             return int(store.info(path)["size"])
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
-        """Bytes [start, end), fetched. Raises CorruptBatchError (.file) where the object has become shorter."""
+        """Bytes [start, end), fetched. Raises CorruptBatchError (.file) if the object has become shorter."""
         data = self.read(start, end)
         if len(data) < end - start:
-            reason = f"the object has no {end - start} bytes from byte {start} on any more"
+            reason = f"the object was truncated while it was read: expected {end - start} bytes, found {len(data)}"
             raise located(CorruptBatchError(reason, position=start), self.path)
         return memoryview(b"".join((before, data)) if before else data)
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end), fetched; cut at the object's end."""
+        """Bytes [start, end), fetched; fewer at the object's end."""
         if end <= start:
             return b""
-        with _telling(self.path):
+        with _without_secrets(self.path):
             store, path = self._store()
             return bytes(store.cat_file(path, start=start, end=end))
 
     def held(self) -> File:
-        """Itself: a store's object is replaced, not changed."""
+        """The file itself: an object of a store is replaced, never changed."""
         return self
 
 
 def located(error: E, path: str) -> E:
-    """The error, its text now naming the file first; .file is the path, without what is secret in a URL."""
+    """The error with the file first in its text; .file is the path, without the secrets of a URL."""
     if getattr(error, "file", None) is None:
         error.file = shown(path)  # type: ignore[attr-defined]
         error.args = (f"{printable(shown(path))}: {error.args[0] if error.args else error}", *error.args[1:])
@@ -262,14 +262,14 @@ def located(error: E, path: str) -> E:
 
 
 def shown(path: str) -> str:
-    """A path as it may be told: a URL without user, password and query (a signature)."""
+    """A path as it may be shown: a URL without user, password and query (a signature)."""
     return _SECRETS.sub("", path) if is_url(path) else path
 
 
 @contextmanager
-def _telling(path: str) -> Iterator[None]:
-    """What a store says of a URL, without what is secret in it."""
-    secrets = [found for found in _SECRETS.findall(path) if found]
+def _without_secrets(path: str) -> Iterator[None]:
+    """Replace a store's error that shows secrets of a URL by one without them."""
+    secrets = [secret for secret in _SECRETS.findall(path) if secret]
     try:
         yield
     except Exception as error:
@@ -277,7 +277,7 @@ def _telling(path: str) -> Iterator[None]:
             raise
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
-        raise OSError(f"{shown(path)}: the store cannot read it: {type(error).__name__}") from None
+        raise OSError(f"{shown(path)}: the object store failed to read it: {type(error).__name__}") from None
 
 
 def is_url(path: str) -> bool:
@@ -286,7 +286,7 @@ def is_url(path: str) -> bool:
 
 
 def plain(path: str | os.PathLike[str]) -> str:
-    """Path as text; file:// and local:// URLs as the local paths they are, - as standard input."""
+    """Path as text: a local path for file:// and local:// URLs, /dev/stdin for -."""
     text = os.fsdecode(path)
     if text == "-":
         return "/dev/stdin"
@@ -297,18 +297,18 @@ def plain(path: str | os.PathLike[str]) -> str:
 
 
 def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
-    """The fsspec file system of a URL and the path in it. ImportError names the extra when it is missing."""
+    """The fsspec file system of a URL and the path in it. ImportError names the extra to install."""
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
-    with _telling(path):
+    with _without_secrets(path):
         store, inner = url_to_fs(path, **(options or {}))
     return store, inner
 
 
 def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> File:
-    """The Source of a path or URL; nothing is opened yet. options: keywords for the fsspec file system."""
+    """The File of a path or URL; nothing is opened yet. options: keywords for the fsspec file system."""
     text = plain(path)
     if is_url(text):
         return RemoteFile(text, options)
@@ -334,13 +334,13 @@ def _is_stream(path: str) -> bool:
 
 
 class Folder(Protocol):
-    """What discovery asks of a file system."""
+    """The operations of a file system that discovery needs."""
 
     def entries(self, path: str) -> list[tuple[str, bool, int]]:
-        """(full path, is a folder, bytes) of what stands in a folder, sorted."""
+        """(full path, is a folder, bytes) of each entry of a folder, sorted."""
 
     def kind(self, path: str) -> str | None:
-        """"file", "folder", or None where nothing is there."""
+        """"file", "folder", or None if the path does not exist."""
 
     def glob(self, pattern: str) -> list[str]:
         """Full paths that match, sorted."""
@@ -352,17 +352,17 @@ class LocalFolder:
     def entries(self, path: str) -> list[tuple[str, bool, int]]:
         """(full path, is a folder, bytes), sorted by name.
 
-        Files that vanish meanwhile are left out, as are pipes and devices: they are read only where a user names them.
+        Files that are deleted meanwhile are left out, as are pipes and devices: those are read only if named.
         """
-        found = []
+        entries = []
         with os.scandir(path) as items:
             for item in items:
                 try:
                     if item.is_dir() or item.is_file():
-                        found.append((item.path, item.is_dir(), 0 if item.is_dir() else item.stat().st_size))
+                        entries.append((item.path, item.is_dir(), 0 if item.is_dir() else item.stat().st_size))
                 except FileNotFoundError:
                     continue
-        return sorted(found)
+        return sorted(entries)
 
     def kind(self, path: str) -> str | None:
         """"file", "folder" or None."""
@@ -370,8 +370,8 @@ class LocalFolder:
 
     def glob(self, pattern: str) -> list[str]:
         """Matches of a shell pattern, ** included: files and folders."""
-        found = glob.glob(pattern, recursive=True)
-        return sorted(name for name in found if os.path.isfile(name) or os.path.isdir(name))
+        names = glob.glob(pattern, recursive=True)
+        return sorted(name for name in names if os.path.isfile(name) or os.path.isdir(name))
 
 
 class RemoteFolder:
@@ -391,7 +391,7 @@ class RemoteFolder:
     def entries(self, path: str) -> list[tuple[str, bool, int]]:
         """(URL, is a folder, bytes), sorted by name."""
         inner = self._inner(path)
-        with _telling(path):
+        with _without_secrets(path):
             self._store.invalidate_cache(inner)
             listed = self._store.ls(inner, detail=True)
         return sorted(
@@ -404,7 +404,7 @@ class RemoteFolder:
     def kind(self, path: str) -> str | None:
         """"file", "folder" or None."""
         inner = self._inner(path)
-        with _telling(path):
+        with _without_secrets(path):
             self._store.invalidate_cache(inner)
             if self._store.isdir(inner):
                 return "folder"
@@ -412,10 +412,10 @@ class RemoteFolder:
 
     def glob(self, pattern: str) -> list[str]:
         """Matches of fsspec's own glob."""
-        with _telling(pattern):
+        with _without_secrets(pattern):
             return sorted(self._url(name) for name in self._store.glob(self._inner(pattern)))
 
 
 def open_folder(path: str, options: dict[str, Any] | None = None) -> Folder:
-    """The Folder operations of the file system that path stands in."""
+    """The Folder operations of the file system that path is in."""
     return RemoteFolder(path, options) if is_url(path) else LocalFolder()

@@ -10,12 +10,12 @@ from struct import Struct, iter_unpack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.batch_header import examine
-from kwire.storage.scanner import is_sound
+from kwire.storage.scanner import is_valid
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
 
-MOST_BYTES = 64 << 20  # of an index: Kafka's have 10 MiB, unless it is told otherwise
+MOST_BYTES = 64 << 20  # of an index; Kafka's default is 10 MiB (segment.index.bytes)
 
 
 class AbortedTransaction(NamedTuple):
@@ -29,7 +29,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class Entries(Sequence[tuple[int, int]]):
-    """Pairs of two rows of numbers, one of them made absolute by what is added to it; 12 bytes a pair or less."""
+    """The entries of an index as pairs; add: what is added to the numbers of each pair. At most 12 bytes a pair."""
 
     def __init__(self, first: array[int], second: array[int], add: tuple[int, int]) -> None:
         self.first, self.second, self.add = first, second, add
@@ -39,7 +39,7 @@ class Entries(Sequence[tuple[int, int]]):
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+            return [self[number] for number in range(*at.indices(len(self)))]
         return self.first[at] + self.add[0], self.second[at] + self.add[1]
 
     def __eq__(self, other: object) -> bool:
@@ -54,8 +54,7 @@ class Entries(Sequence[tuple[int, int]]):
 class OffsetIndex:
     """An .index: entries are (offset of the last record appended, position of the batch that the append began with).
 
-    Zeros behind the last entry (Kafka allocates ahead) are left out. damage: why the file is not to be trusted, or
-    None.
+    Zeros after the last entry (Kafka preallocates indexes) are left out. damage: why the file is corrupt, or None.
     """
 
     entries: Sequence[tuple[int, int]]
@@ -67,9 +66,9 @@ class OffsetIndex:
         self._base, self._offsets, self._positions = base_offset, offsets, positions
         at = _misplaced(offsets, positions)
         if at:
-            self.damage = f"entry {self.entries[at]} does not rise above {self.entries[at - 1]}"
+            self.damage = f"entry {self.entries[at]} is not larger than the entry before it, {self.entries[at - 1]}"
         if offsets and offsets[0] < 0:
-            self.damage = f"entry {self.entries[0]} lies before the segment's base offset {base_offset}"
+            self.damage = f"entry {self.entries[0]} is below the segment's base offset {base_offset}"
 
     def below(self, offset: int) -> tuple[int, int] | None:
         """The last entry whose offset is <= offset: its batch, or a later one, holds the offset."""
@@ -81,20 +80,20 @@ class OffsetIndex:
         at = bisect_right(self._positions, position)
         return self.entries[at - 1] if at else None
 
-    def points_right(self, file: File, entry: tuple[int, int], size: int) -> bool:
-        """Does the entry point to a sound batch (header, CRC) that does not begin behind the entry's offset?"""
+    def points_to_batch(self, file: File, entry: tuple[int, int], size: int) -> bool:
+        """Does the entry point to a valid batch (header, CRC) whose base offset is not above the entry's offset?"""
         offset, position = entry
         file = file.held()
         return (
             self.damage is None
             and position < size
             and examine(file, position, size).offset <= offset
-            and is_sound(file, position, size)
+            and is_valid(file, position, size)
         )
 
 
 class TimeIndex:
-    """A .timeindex: entries are (largest timestamp so far in ms, offset of the record or batch that has it)."""
+    """A .timeindex: entries are (max timestamp so far in ms, offset of the record or batch that has it)."""
 
     entries: Sequence[tuple[int, int]]
 
@@ -105,18 +104,18 @@ class TimeIndex:
         self._times = times
         at = _misplaced(times, offsets)
         if at:
-            self.damage = f"entry {self.entries[at]} does not rise above {self.entries[at - 1]}"
+            self.damage = f"entry {self.entries[at]} is not larger than the entry before it, {self.entries[at - 1]}"
         if offsets and offsets[0] < 0:
-            self.damage = f"entry {self.entries[0]} lies before the segment's base offset {base_offset}"
+            self.damage = f"entry {self.entries[0]} is below the segment's base offset {base_offset}"
 
     def before(self, timestamp: int) -> tuple[int, int] | None:
-        """The last entry whose timestamp is < timestamp: records from that time on stand behind its offset."""
+        """The last entry whose timestamp is < timestamp: records from that time on are after its offset."""
         at = bisect_left(self._times, timestamp)
         return self.entries[at - 1] if at else None
 
 
 class TransactionIndex:
-    """A .txnindex: the transactions whose abort marker stands in the segment, in order of their markers."""
+    """A .txnindex: the transactions whose abort marker is in the segment, in order of their markers."""
 
     entries: Sequence[AbortedTransaction]
 
@@ -127,39 +126,39 @@ class TransactionIndex:
         last = -1
         for entry in self.entries:
             if entry.version != 0 or not 0 <= entry.first_offset <= entry.last_offset or entry.producer_id < 0:
-                self.damage = f"impossible entry {tuple(entry)}"
+                self.damage = f"invalid entry {tuple(entry)}"
                 break
             if entry.last_offset <= last:
-                self.damage = f"entry {tuple(entry)} does not rise above offset {last}"
+                self.damage = f"entry {tuple(entry)} is not after offset {last} of the entry before it"
                 break
             last = entry.last_offset
 
 
 def _wrong_size(data: bytes, width: int) -> str | None:
-    """What is wrong with an index of so many bytes."""
+    """What is wrong with the size of an index, or None. width: bytes of an entry."""
     if len(data) > MOST_BYTES:
-        return f"over {MOST_BYTES} bytes: no index is so large"
-    return f"{len(data)} bytes are no whole number of {width} byte entries" if len(data) % width else None
+        return f"larger than {MOST_BYTES} bytes: not a Kafka index"
+    return f"found {len(data)} bytes, which is not a multiple of {width}" if len(data) % width else None
 
 
 def _columns(data: bytes, layout: str, kinds: str) -> tuple[array[int], array[int], int]:
-    """The two columns of an index less the zeros that Kafka allocated ahead, and how many entries those were.
+    """The two columns of an index without preallocated zeros, and the number of entries that the zeros make.
 
-    The entry of a segment's very first batch may be all zeros itself (offset 0 after the base, position 0): it stays
-    when it stands first and others follow it.
+    The entry of a segment's first batch may be all zeros itself (relative offset 0, position 0): it is kept if others
+    follow it.
     """
     pair = Struct(layout)
     usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % pair.size
     filled = -(-len(data[:usable].rstrip(b"\0")) // pair.size)
     first, second = array(kinds[0]), array(kinds[1])
-    for one, other in pair.iter_unpack(data[: filled * pair.size]):
-        first.append(one)
-        second.append(other)
+    for left, right in pair.iter_unpack(data[: filled * pair.size]):
+        first.append(left)
+        second.append(right)
     return first, second, usable // pair.size - filled
 
 
 def _misplaced(first: array[int], second: array[int]) -> int:
-    """The number of the first pair that is not above the one before it in both; 0 where there is none."""
+    """The number of the first pair that is not larger than the one before it in both numbers; 0 if there is none."""
     for at in range(1, len(first)):
         if first[at] <= first[at - 1] or second[at] <= second[at - 1]:
             return at

@@ -25,16 +25,16 @@ def write_parquet(
     force: bool = False,
     **wanted: Any,
 ) -> dict[str, int]:
-    """Write the records of segments to one Parquet file; returns {"rows", "row_groups", "size"}.
+    """Write the records of segments to one Parquet file; return {"rows", "row_groups", "size"}.
 
     Columns: topic (dictionary), partition, offset, timestamp (ms, UTC), timestamp_type ("create", ...), key, value,
-    headers. rows: of a row group (fewer where 64 MiB are reached before); compression: Parquet's codec;
-    wanted: range keywords, committed and control as LogSegment.column_batches. progress takes bytes done. The file
-    appears under its name when it is whole; force: also where another has that name ("-" is standard output). Raises
-    ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra where pyarrow is missing.
+    headers. rows: of a row group (fewer if they reach 64 MiB); compression: Parquet's codec; wanted: range keywords,
+    committed and control as LogSegment.column_batches. progress: called with the bytes done since the last call. The
+    file gets its name when it is complete; force: also if a file of that name exists ("-" is standard output). Raises
+    ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
     if rows < 1:
-        raise ValueError(f"rows is {rows}: at least 1 is needed")
+        raise ValueError(f"rows must be at least 1, not {rows}")
     try:
         import pyarrow as pa
         from pyarrow import compute, parquet
@@ -58,7 +58,7 @@ def write_parquet(
             held.clear()
             waiting = waiting_bytes = 0
 
-    def labelled(segment: LogSegment, batch: Any) -> Any:
+    def with_labels(segment: LogSegment, batch: Any) -> Any:
         count = len(batch)
         kinds = pa.DictionaryArray.from_arrays(
             compute.add(batch["timestamp_type"], pa.scalar(1, pa.int8())), names)
@@ -70,7 +70,7 @@ def write_parquet(
         return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
 
     inputs = [path for segment in segments for path in segment.files]
-    if wanted.get("committed"):  # the ends of transactions stand in other segments
+    if wanted.get("committed"):  # markers of its transactions may be in other segments
         logs = {id(segment.log): segment.log for segment in segments}
         inputs += [path for log in logs.values() for segment in log.segments for path in segment.files]
     with new_file(output, inputs=inputs, force=force) as file:
@@ -82,7 +82,7 @@ def write_parquet(
                     for batch in pa.RecordBatchReader.from_stream(columns):
                         start = 0
                         while start < len(batch):
-                            piece = labelled(segment, batch.slice(start, rows - waiting))
+                            piece = with_labels(segment, batch.slice(start, rows - waiting))
                             start += len(piece)
                             held.append(piece)
                             waiting += len(piece)
@@ -94,7 +94,7 @@ def write_parquet(
 
 
 class _Counted:
-    """A binary file that counts what is written to it, of whatever kind it is."""
+    """A binary file that counts the bytes written to it."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""Hops over batch headers without decoding: boundaries, windows, the search for the next sound batch."""
+"""Hops over batch headers without decoding: boundaries, windows, the search for the next valid batch."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from kwire_c.record_batch import (
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
 
-# bytes read at a time: small enough that they are in the processor's caches when they are decoded
+# bytes read at a time: few enough that they are still in the CPU's caches when they are decoded
 WINDOW_BYTES = 5 << 18
-KEPT_BYTES = 32 << 20  # where they are kept as they are: in few pieces, for which there are huge pages
-OBJECT_BYTES = 1 << 18  # for records as objects: one record that a user keeps keeps so much
-_REGION_BYTES = 1 << 20  # of a bad region, that much is shown
-_SEARCH_BYTES = 64 << 10, 8 << 20  # that are looked through at a time: at first, at most
-_TRIAL = 1 << 14  # what looking at one place in vain costs, in bytes of checksum
+KEPT_BYTES = 32 << 20  # where the bytes are kept (views): few large buffers, which can have huge pages
+OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that much in memory
+_REGION_BYTES = 1 << 20  # of a bad region that a window holds
+_SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
+_TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
 
 
 class Window(NamedTuple):
-    """Bytes [position, end) of a segment. bad None: whole batches, one behind the other, and data holds them all.
+    """Bytes [position, end) of a segment. bad is None: whole batches, one after the other; data holds them all.
 
-    bad a text: no batches that can be trusted, and why; data holds the region's first bytes, offset is the base offset
-    that stands at its begin (-1 unreadable).
+    bad is a text: a region without valid batches, and why it is bad; data holds its first bytes, offset is the base
+    offset at its beginning (-1 if unreadable).
     """
 
     position: int
@@ -54,22 +54,22 @@ class Window(NamedTuple):
     offset: int = -1
 
 
-def is_sound(file: File, position: int, size: int) -> bool:
-    """Is there a batch at position whose header and checksum hold, and behind it the end, zeros, or another header?"""
+def is_valid(file: File, position: int, size: int) -> bool:
+    """Is there a batch at position with a valid header and checksum, followed by the end, zeros, or another header?"""
     file = file.held()
     place = examine(file, position, size)
     if place.kind != "batch" or not _holds_at(file, position, place.size):
         return False
-    behind = position + place.size
-    return behind == size or examine(file, behind, size).kind != "bad"
+    following = position + place.size
+    return following == size or examine(file, following, size).kind != "bad"
 
 
 def _holds_at(file: File, position: int, size: int) -> bool:
-    """checksum_holds of a batch in the file; one of magic 2 may be larger than memory."""
+    """checksum_holds for a batch in the file, in pieces: a batch may be larger than memory."""
     if size <= WINDOW_BYTES:
         return checksum_holds(file.view(position, position + size))
     head = file.read(position, position + RECORD_BATCH_OVERHEAD)
-    if len(head) < RECORD_BATCH_OVERHEAD:  # the file was cut meanwhile
+    if len(head) < RECORD_BATCH_OVERHEAD:  # the file was truncated meanwhile
         return False
     at, crc = (ATTRIBUTES_OFFSET, crc32c) if head[MAGIC_OFFSET] == 2 else (MAGIC_OFFSET, zlib.crc32)
     value = 0
@@ -83,10 +83,10 @@ def _holds_at(file: File, position: int, size: int) -> bool:
 class Scanner:
     """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
-    window_bytes: at most that much a window, but at least a batch; rows: about that many rows a window (0: no limit);
-    both may be changed between windows. search=False: a bad region goes to the end, without the search for the next
-    sound batch. read_bytes: of the file are read at a time, at least a batch; the windows in a piece that was read
-    share it, and it goes away with the last of them.
+    window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit); both
+    may be changed between windows. search=False: a bad region goes to the end, without a search for the next valid
+    batch. read_bytes: bytes of the file read at a time, but at least one batch; windows of one read share its buffer,
+    which is freed with the last of them.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class Scanner:
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
         self._resync = _Resync(self._file, start, self._size)
-        self._view, self._begin = memoryview(b""), start  # a piece of the file and its first byte
+        self._view, self._begin = memoryview(b""), start  # a part of the file and its first byte
 
     def _load(self, at: int, room: int) -> None:
-        """Have the room bytes at `at` in view."""
+        """Read until the `room` bytes at `at` are in memory."""
         if at + room <= self._begin + len(self._view):
             return
         wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEADER_UP_TO_MAGIC)))
-        rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read once more
+        rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read twice
         self._view = memoryview(b"")
         self._view = self._file.view(at + len(rest), wanted, rest)
         self._begin = at
@@ -131,14 +131,14 @@ class Scanner:
             at = self._at
             place = place or self._examine(at)
             if place.kind != "batch":
-                yield from self._strange(at, place)
+                yield from self._not_a_batch(at, place)
                 place = None
                 continue
             self._load(at, max(place.size, min(self._read_bytes // 2, self._end - at)))
             data = self._view[at - self._begin :]
             done, last = hop(data[: max(place.size, self.window_bytes)], self._end - at, self.rows)
-            if not done:  # a batch that the one and not the other takes for sound
-                raise located(CorruptBatchError("no batch that can be read", position=at), self._file.path)
+            if not done:  # valid for examine, but not for hop
+                raise located(CorruptBatchError("unreadable batch", position=at), self._file.path)
             data = data[:done]
             place = None
             if at + done < self._size:
@@ -146,23 +146,23 @@ class Scanner:
                 if (place.kind != "batch" or at + done > self._end) and not checksum_holds(data[last:]):
                     if last:
                         yield Window(at, at + last, data[:last])
-                    reason = "checksum does not match, and no batch follows where its length says"
+                    reason = "checksum does not match, and no batch follows at the end that its length gives"
                     place = Place("bad", 0, reason, base_offset_at(data, last))
-                    yield from self._strange(at + last, place)
+                    yield from self._not_a_batch(at + last, place)
                     place = None
                     continue
             self._at = at + done
             yield Window(at, at + done, data)
             del data
 
-    def _strange(self, at: int, place: Place) -> Iterator[Window]:
-        """A torn tail, zeros at the end, or a region to leap over."""
+    def _not_a_batch(self, at: int, place: Place) -> Iterator[Window]:
+        """What is at `at` if it is not a batch: a torn tail, zeros to the end, or a bad region to skip."""
         self._at = self._size
         if place.kind == "zeros":
             self.tail = (at, self._size - at)
             return
         torn = place.kind == "torn"
-        # a torn batch is one only where no batch follows in the whole file, behind a cut too
+        # a torn batch is the tail only if no batch follows in the whole file, past the end of the range too
         following = None
         if self._search or torn:
             view = self._view[at + 1 - self._begin :] if at >= self._begin else None
@@ -170,32 +170,32 @@ class Scanner:
         if torn and following is None:
             self.tail = (at, self._size - at)
             return
-        reason = f"length goes past the end ({place.reason}), yet a batch follows" if torn else place.reason
+        reason = f"batch goes past the end ({place.reason}), but a valid batch follows" if torn else place.reason
         self._at = self._end if following is None else min(following, self._end)
         yield Window(at, self._at, self._file.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
 
 
 class _Resync:
-    """The search for the next sound batch, again and again in one file; all of it together has one budget."""
+    """The search for the next valid batch in a file; all searches of one pass share one budget."""
 
     def __init__(self, file: File, start: int, size: int) -> None:
         self._file, self._size = file, size
-        # bytes that may be looked at in vain, so that crafted input cannot make this crawl
+        # bytes that may be searched without success, so that crafted input cannot make the search slow
         self._budget = 64 * (size - start) + (256 << 20)
-        self._zeros = (0, 0)  # where bytes are zeros that do not go to the end
+        self._zeros = (0, 0)  # a range of zeros that does not reach the end of the file
 
     def _zeros_to(self, file: File, position: int, size: int) -> int:
-        first, behind = self._zeros
-        if not first <= position < behind:
-            behind = end_of_zeros(file, position, size)
-            self._budget -= behind - position
-            if behind == size:
+        first, end = self._zeros
+        if not first <= position < end:
+            end = end_of_zeros(file, position, size)
+            self._budget -= end - position
+            if end == size:
                 return size
-            self._zeros = (position, behind)
-        return behind
+            self._zeros = (position, end)
+        return end
 
     def next(self, position: int, end: int, view: memoryview | None = None) -> int | None:
-        """The byte of the next sound batch in [position, end); view: bytes from position on that are there."""
+        """The byte of the next valid batch in [position, end); view: bytes from position on, already in memory."""
         file, size = self._file, self._size
         span, most = _SEARCH_BYTES
         while position < end:
@@ -208,9 +208,9 @@ class _Resync:
                 place = examine(file, here, size, view, at, self._zeros_to)
                 if place.kind != "batch":
                     continue
-                behind = here + place.size
-                followed = behind == size or (
-                    examine(file, behind, size, view, at + place.size, self._zeros_to).kind != "bad")
+                following = here + place.size
+                followed = following == size or (
+                    examine(file, following, size, view, at + place.size, self._zeros_to).kind != "bad")
                 cost = _TRIAL + (place.size if followed else 0)
                 if cost > self._budget:
                     return None
@@ -225,7 +225,7 @@ class _Resync:
 
 
 def resync(file: File, position: int, end: int | None = None) -> int | None:
-    """The byte of the next sound batch (magic, length, CRC) at or behind position, None if there is none before end."""
+    """The byte of the next valid batch (magic, length, CRC) at or after position, None if there is none before end."""
     if position < 0:
         raise located(DecodeError(f"invalid file position {position}", offset=position), file.path)
     file = file.held()
@@ -237,7 +237,8 @@ def resync(file: File, position: int, end: int | None = None) -> int | None:
 def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
     """The headers of the batches that begin in bytes [start, end) of the file; start must be a batch boundary.
 
-    Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) where bytes are no batches.
+    Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) at bytes that are not a
+    batch.
     """
     for window in Scanner(file, start, end, search=False):
         if window.bad is not None:
@@ -246,7 +247,7 @@ def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[Batc
 
 
 def window_headers(window: Window) -> Iterator[BatchHeader]:
-    """The headers of the batches in one window; positions are those in the file."""
+    """The headers of the batches in one window; positions are bytes in the file."""
     at, data, position = 0, window.data, window.position
     while at < len(data):
         header = parse_header(data, at, position + at)

@@ -33,39 +33,39 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):
-    """An attribute that a method makes at first use; threads that come together all get the first one's.
+    """An attribute computed at first use; threads that compute it at the same time all get the first result.
 
-    functools.cached_property of Python 3.11 holds a lock meanwhile, of all objects together: in a child of fork nobody
-    gives it back.
+    functools.cached_property of Python 3.11 holds one lock for all objects meanwhile: in the child of a fork it would
+    never be released.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self.make, self.__doc__ = make, make.__doc__
 
     def __get__(self, owner: object, kind: type) -> T:
-        """Asked where the object has no attribute of the name yet."""
+        """Compute the attribute: called only while the object does not have it."""
         made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))
         return made
 
-    if TYPE_CHECKING:  # at run time it has none: what is set stands in the object
+    if TYPE_CHECKING:  # at run time there is no __set__: the value is in the object's __dict__
 
         def __set__(self, owner: object, value: T) -> None: ...
 
 
 class PartitionSegments:
-    """The segments of a partition in order, and what all of them together tell of transactions."""
+    """The segments of a partition in order, and their transaction markers and aborted transactions."""
 
     def __init__(self, segments: list[LogSegment]) -> None:
         self.segments = segments
 
     @once
     def markers(self) -> LaterMarkers:
-        """Where the first marker of a producer behind a segment stands."""
+        """The first marker of a producer after a segment."""
         return LaterMarkers(self.segments)
 
     @once
     def aborted(self) -> AbortedByIndex:
-        """What the .txnindex files say that are not damaged. Raises LimitError where they say too much."""
+        """The aborted transactions in valid .txnindex files. Raises LimitError if they are too many."""
         return AbortedByIndex(listed_aborted(self.segments))
 
 
@@ -73,8 +73,8 @@ class LogSegment:
     """One segment of a partition. path: a local file or an fsspec URL (s3://bucket/topic-0/0000.log, memory://...).
 
     topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
-    are bytes in the file, offsets Kafka offsets, times milliseconds; all ends are exclusive. options: keywords for
-    fsspec. Raises FileNotFoundError where there is no such file.
+    are bytes in the file, offsets Kafka offsets, timestamps milliseconds; all ends are exclusive. options: keywords
+    for fsspec. Raises FileNotFoundError if the file does not exist.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class LogSegment:
         self.options = options
         self.file = open_file(self.path, options)
         if isinstance(self.file, SpooledFile) and not self.file.once:
-            os.stat(self.path)  # a .gz is unpacked when it is read
+            os.stat(self.path)  # a .gz is decompressed when it is read
         else:
             self.file.size()
         place = place_of(self.path)
@@ -103,7 +103,7 @@ class LogSegment:
 
     @property
     def files(self) -> list[str]:
-        """The local files that it is read from, whether they are there or not: its own and the indexes beside it."""
+        """The local files that it is read from, even if they do not exist: the .log and the indexes beside it."""
         if is_url(self.path):
             return []
         return [self.path, *(beside(self.path, kind) for kind in (".index", ".timeindex", ".txnindex"))]
@@ -115,13 +115,13 @@ class LogSegment:
 
     @property
     def named_offset(self) -> int | None:
-        """The base offset by the file's name, None where it is named otherwise."""
+        """The base offset in the file's name, None if there is none."""
         offset = offset_in_name(self.path)
         return None if offset < 0 else offset
 
     @once
     def base_offset(self) -> int:
-        """The offset that the file's name tells, else that of the first batch (0 where there is none)."""
+        """The base offset in the file's name, else that of the first batch (0 if there is none)."""
         named = offset_in_name(self.path)
         if named >= 0:
             return named
@@ -130,19 +130,19 @@ class LogSegment:
 
     @property
     def later(self) -> list[LogSegment]:
-        """The segments of the same partition behind this one, in order."""
+        """The segments of the same partition after this one, in order."""
         return self.log.segments[self._number + 1 :]
 
     @once
     def log(self) -> PartitionSegments:
-        """The partition from this segment on, unless a Partition has said what it is: see join."""
+        """The partition from this segment on, or the whole one if a Partition has set it: see join."""
         return PartitionSegments([self, *(
             type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
             for path in later_segments(self.path, self.options)
         )])  # fmt: skip
 
     def join(self, log: PartitionSegments, number: int) -> None:
-        """Be the segment of that number in a partition."""
+        """Make this the segment of that number in a partition."""
         self.log, self._number = log, number
 
     @property
@@ -156,13 +156,13 @@ class LogSegment:
         return self._tail  # type: ignore[return-value]
 
     def note_tail(self, tail: tuple[int, int] | None) -> None:
-        """Remember what a scan to the end found there."""
+        """Remember the tail that a scan to the end found."""
         self._tail = tail
 
     def _beside(self, kind: str) -> bytes | None:
         try:
             file = open_file(beside(self.path, kind), self.options)
-            if isinstance(file, SpooledFile):  # a pipe, which nobody named: it may have no end
+            if isinstance(file, SpooledFile):  # a pipe, which the user did not name: it may never end
                 return None
             file = file.held()
             return file.read(0, min(file.size(), indexes.MOST_BYTES + 1))
@@ -194,16 +194,16 @@ class LogSegment:
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
         """The headers of the batches in bytes [start, end), nothing decoded; start is a batch boundary.
 
-        Raises CorruptBatchError (.file .position .offset .reason) where bytes are no batches.
+        Raises CorruptBatchError (.file .position .offset .reason) at bytes that are not a batch.
         """
         return scanner.headers(self.file, start, end)
 
     def seek(self, offset: int) -> int:
-        """Position of the batch that holds the first record at or behind offset; .size if there is none."""
+        """Position of the batch that holds the first record at or after offset; .size if there is none."""
         return self._first(self._near(offset), lambda header: header.last_offset >= offset)
 
     def seek_time(self, timestamp: int) -> int:
-        """Position of the first batch whose largest timestamp is >= timestamp (ms); .size if there is none."""
+        """Position of the first batch whose max timestamp is >= timestamp (ms); .size if there is none."""
         return self._first(self._near_time(timestamp), lambda header: header.max_timestamp >= timestamp)
 
     def _first(self, start: int, wanted: Any) -> int:
@@ -215,14 +215,14 @@ class LogSegment:
         return self.size
 
     def _near(self, offset: int) -> int:
-        """A batch boundary at or before the one that holds offset: by the index where it checks out, else 0."""
+        """A batch boundary at or before the batch that holds offset: by the index if it is right, else 0."""
         entry = self.index.below(offset) if self.index else None
-        if entry and self.index and self.index.points_right(self.file, entry, self.size):
+        if entry and self.index and self.index.points_to_batch(self.file, entry, self.size):
             return entry[1]
         return 0
 
     def _near_time(self, timestamp: int) -> int:
-        """A batch boundary before which all timestamps are smaller: by both indexes where they check out, else 0."""
+        """A batch boundary before which all timestamps are smaller: by both indexes if they are right, else 0."""
         index = self.time_index
         entry = index.before(timestamp) if index and index.damage is None else None
         if entry is None:
@@ -246,11 +246,11 @@ class LogSegment:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
         log, number = self.log, self._number
         return find_transactions(
-            self.file, start, end, lambda producer: log.markers.behind(number, producer), log.aborted)
+            self.file, start, end, lambda producer: log.markers.after(number, producer), log.aborted)
 
     @once
     def first_markers(self) -> FirstMarkers:
-        """The first transaction marker of each producer in this segment, as far as it was needed."""
+        """The first transaction marker of each producer in this segment, read as far as needed."""
         return FirstMarkers(self.file)
 
     def batches(
@@ -263,9 +263,9 @@ class LogSegment:
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
     ) -> SegmentBatches:
-        """RecordBatch by RecordBatch (.position is the byte in the file), as kwire.read_batches, window by window.
+        """The RecordBatches in bytes [start, end), as kwire.read_batches; .position is the byte in the file.
 
-        errors="keep" yields BadBatch for what is damaged and goes on at the next sound batch. The iterator's .tail is
+        errors="keep" yields BadBatch for what is damaged and goes on at the next valid batch. The iterator's .tail is
         (position, bytes left) of a partial last batch or of zeros, after its end. Errors raised have .file.
         """
         return SegmentBatches(
@@ -289,7 +289,7 @@ class LogSegment:
         """The Records of the range, in order; control records only with control=True.
 
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
-        LimitError (.file) where a batch is damaged.
+        LimitError (.file) at a damaged batch.
         """
         bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
@@ -307,7 +307,7 @@ class LogSegment:
             raise located(error, self.path) from error.__cause__
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
-        """RecordColumns of the whole range in one piece, as kwire.columns; keywords as column_batches (no rows)."""
+        """RecordColumns of the whole range at once, as kwire.columns; keywords as column_batches (but not rows)."""
         return gather_all([self], fields, **options)
 
     def column_batches(
@@ -334,9 +334,9 @@ class LogSegment:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, split at batch boundaries.
 
         start, end: a byte range as split() gives it. committed=True uses transactions, or finds them itself.
-        errors="keep": what is bad gives no rows; it stands in each piece's .bad as BadBatch (position: byte in the
-        file), the search for the next sound batch included. Errors raised name the file, the batch offset and the
-        byte, and have .file.
+        errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position: byte in the
+        file), and reading goes on at the next valid batch. progress: called with the bytes done since the last call.
+        Errors raised name the file, the batch offset and the byte, and have .file.
         """
         return ColumnBatches(
             self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
@@ -345,7 +345,7 @@ class LogSegment:
         )
 
     def verify(self) -> list[Finding]:
-        """What is wrong with the segment and its indexes; empty when all is well."""
+        """The findings in the segment and its indexes; empty when nothing is wrong."""
         from kwire.storage.verify import verify_segment
 
         return verify_segment(self)

@@ -1,4 +1,4 @@
-"""Ranges of a segment as batches, and as columns piece by piece, with aborted transactions taken out."""
+"""Ranges of a segment as batches, and as columns piece by piece, without aborted transactions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kwire.storage.transactions import Transactions
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
-_PIECE_BYTES = 16 << 20  # of a segment, in one piece of columns; decompressed too
+_PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
 
 
 class SegmentBatches:
@@ -38,7 +38,7 @@ class SegmentBatches:
         strict_tail: bool = False,
     ) -> None:
         if errors not in ("raise", "keep"):
-            raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+            raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
@@ -80,14 +80,14 @@ class SegmentBatches:
 def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
     """The partial last batch as a bad one."""
     position, left = tail
-    error = CorruptBatchError(f"partial last batch: {left} bytes left are no whole batch", position=position)
+    error = CorruptBatchError(f"partial last batch: {left} bytes left are not a whole batch", position=position)
     raw = segment.file.read(position, position + min(left, MAX_BATCH_BYTES))
     return BadBatch(position, raw, located(error, segment.path), number)
 
 
 def bad_region(window: Window) -> CorruptBatchError:
-    """The error that tells of bytes that are no batches."""
-    region = f"{window.end - window.position} bytes up to byte {window.end} are no batches that can be trusted"
+    """The error for a region without valid batches."""
+    region = f"{window.end - window.position} bytes up to byte {window.end} hold no valid batch"
     reason = f"{window.bad}; {region}"
     return CorruptBatchError(reason, position=window.position, offset=window.offset)
 
@@ -95,8 +95,9 @@ def bad_region(window: Window) -> CorruptBatchError:
 class ColumnBatches(SharedIterator[Any]):
     """RecordColumns of a range of a segment in order, piece by piece; keywords as _Range has them.
 
-    Threads may share it. A piece is about `rows` rows, at most 16 MiB of the file, and ends with the batch with which
-    more than 16 MiB were decompressed. committed: transactions says what is left out (None: they are looked up first).
+    Threads may share it. A piece has about `rows` rows and at most 16 MiB of the file; it ends early after more than
+    16 MiB were decompressed. committed: the aborted and open transactions are left out (transactions None: they are
+    looked up first).
     """
 
     def __init__(self, segment: LogSegment, fields: Sequence[str], bounds: Bounds, **options: Any) -> None:
@@ -114,7 +115,7 @@ class ColumnBatches(SharedIterator[Any]):
 
 
 class _Range:
-    """What ColumnBatches read. It does not know them, so that they end, and close the file, where nobody has them."""
+    """The reading side of ColumnBatches. It holds no reference to them: once they are dropped, the file is closed."""
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ class _Range:
                 done = position
 
     def _positioned(self, start: int, hidden: Transactions | None) -> Iterator[tuple[Any, int]]:
-        """(RecordColumns, position after them) of one window after the other."""
+        """(RecordColumns, position after them) for each window in turn."""
         segment, fields, bounds = self._segment, self._fields, self._bounds
         keep = self._errors == "keep"
         scanner = Scanner(
@@ -202,7 +203,7 @@ def gather_all(
     strict_tail: bool = False,
     **options: Any,
 ) -> Any:
-    """RecordColumns of a range of many segments, all in one; column "source" is the number of the segment."""
+    """RecordColumns of a range of many segments together; column "source" is the number of the segment."""
     bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
     starts = [segment.start_of(bounds) for segment in segments]
     hidden = [
@@ -229,10 +230,10 @@ def gather_all(
                 bad.extend(_tail_columns(segment, scanner.tail, fields, errors == "keep", number).bad)
 
     total = sum(max(0, segment.size - start) for segment, start in zip(segments, starts, strict=True))
-    found = _gathered(segments, windows(), fields, bounds, hidden, errors=errors, total=total, **options)
-    found.tail = tail
-    found.bad[:] = sorted([*found.bad, *bad], key=lambda one: (one.source, one.position))
-    return found
+    columns = _gathered(segments, windows(), fields, bounds, hidden, errors=errors, total=total, **options)
+    columns.tail = tail
+    columns.bad[:] = sorted([*columns.bad, *bad], key=lambda batch: (batch.source, batch.position))
+    return columns
 
 
 def _gathered(
@@ -245,7 +246,7 @@ def _gathered(
     control: bool = False,
     **options: Any,
 ) -> Any:
-    """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment what is left out."""
+    """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment, what to leave out."""
 
     def decide(producer_id: int, base_offset: int, number: int, position: int) -> bool:
         transactions = hidden[number]
@@ -253,7 +254,7 @@ def _gathered(
 
     committed = any(transactions is not None for transactions in hidden)
     try:
-        found = gather_columns(
+        columns = gather_columns(
             windows,
             fields,
             control=control and not committed,
@@ -264,28 +265,28 @@ def _gathered(
         )
     except KwireError as error:
         raise located(error, segments[getattr(error, "source", 0)].path) from error.__cause__
-    for one in found.bad:
-        located(one.error, segments[one.source].path)
-    return found
+    for batch in columns.bad:
+        located(batch.error, segments[batch.source].path)
+    return columns
 
 
 def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
-    """No rows, and the region in .bad; raises instead unless keep."""
+    """RecordColumns without rows, the bad region in .bad; raises its error unless keep."""
     error = located(bad_region(window), segment.path)
     if not keep:
         raise error
-    found = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
-    found.bad.append(BadBatch(window.position, bytes(window.data), error, number))
-    return found
+    columns = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
+    columns.bad.append(BadBatch(window.position, bytes(window.data), error, number))
+    return columns
 
 
 def _tail_columns(
     segment: LogSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
 ) -> Any:
-    """No rows, and the partial last batch in .bad; raises instead unless keep."""
+    """RecordColumns without rows, the partial last batch in .bad; raises its error unless keep."""
     bad = _torn(segment, tail, number)
     if not keep:
         raise bad.error
-    found = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
-    found.bad.append(bad)
-    return found
+    columns = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
+    columns.bad.append(bad)
+    return columns

@@ -23,11 +23,12 @@ class ByteRange(NamedTuple):
 def split(file: File, partition_bytes: int, index: OffsetIndex | None = None) -> list[ByteRange]:
     """Split a segment at batch boundaries into ranges of about partition_bytes (at least one batch each).
 
-    Through the entries of an OffsetIndex where they check out (header, length, CRC), else by hopping over headers.
-    Bytes whose length cannot be trusted stay in one range with what stands before them. Covers all bytes of the file.
+    By the entries of an OffsetIndex if they are right (header, length, CRC), else by hopping over headers. A bad
+    region stays in one range with the batches before it. The ranges cover all bytes of the file. Raises ValueError
+    for partition_bytes below 1.
     """
     if partition_bytes < 1:
-        raise ValueError(f"partition_bytes is {partition_bytes}: at least 1 is needed")
+        raise ValueError(f"partition_bytes must be at least 1, not {partition_bytes}")
     file = file.held()
     size = file.size()
     if not size:
@@ -41,15 +42,15 @@ def split(file: File, partition_bytes: int, index: OffsetIndex | None = None) ->
 
 
 def _index_edges(file: File, partition_bytes: int, size: int, index: OffsetIndex | None) -> list[int]:
-    """Boundaries by the index; none where it is missing, too coarse, or an entry points to no batch of its offset."""
+    """Boundaries by the index; none if it is missing, too coarse, or an entry does not point to the batch it names."""
     edges = [0]
     if index is None or not index.entries or size <= partition_bytes:
         return [0] if size <= partition_bytes else []
     while size - edges[-1] > partition_bytes:
-        found = index.below_position(edges[-1] + partition_bytes)
-        if found is None or found[1] <= edges[-1] or not index.points_right(file, found, size):
+        entry = index.below_position(edges[-1] + partition_bytes)
+        if entry is None or entry[1] <= edges[-1] or not index.points_to_batch(file, entry, size):
             return []
-        edges.append(found[1])
+        edges.append(entry[1])
     return edges
 
 

@@ -14,15 +14,15 @@ from kwire.storage.segment_reader import SegmentBatches
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
-MOST_PRODUCERS, MOST_EPOCHS = 100_000, 1000  # of which each is told; what comes after them is counted together
-OTHERS = -2  # the producer id under which it is
+MOST_PRODUCERS, MOST_EPOCHS = 100_000, 1000  # that are listed one by one; producers after them are counted together
+OTHERS = -2  # the producer id under which they are
 _MOST_BINS = 2048
 _Key = TypeVar("_Key", int, str)
 
 
 @dataclass
 class CodecStats:
-    """Batches of one codec. stored: bytes as they stand in the file; plain: bytes without compression."""
+    """Batches of one codec. stored: bytes in the file; plain: bytes without compression."""
 
     batches: int = 0
     records: int = 0
@@ -31,13 +31,13 @@ class CodecStats:
 
     @property
     def ratio(self) -> float:
-        """Plain bytes a stored byte, 0.0 where there is none."""
+        """The compression ratio, plain / stored; 0.0 without batches."""
         return self.plain / self.stored if self.stored else 0.0
 
 
 @dataclass
 class ProducerStats:
-    """What one producer id wrote."""
+    """The batches and records of one producer id."""
 
     batches: int = 0
     records: int = 0
@@ -57,7 +57,7 @@ class ProducerStats:
 
 @dataclass
 class TimeBins:
-    """Records by time, in bins of `width` milliseconds that widen as needed. bins: start of bin / width -> records."""
+    """Records by time, in bins of `width` milliseconds that widen as needed. bins: start / width -> records."""
 
     width: int = 1
     bins: dict[int, int] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class TimeBins:
         self.width, self.bins = self.width * 2, joined
 
     def merge(self, other: TimeBins) -> None:
-        """Add what another one counted."""
+        """Add the counts of another one."""
         while self.width < other.width:
             self.widen()
         for at, count in other.bins.items():
@@ -95,11 +95,11 @@ class TimeBins:
 
 @dataclass
 class SegmentStats:
-    """What a segment holds, or several together. Sizes in bytes, times in milliseconds; -1 where there is nothing.
+    """Statistics of a segment, or of several together. Sizes in bytes, times in milliseconds; -1: none.
 
-    records counts data, control_records markers; sizes: batches by size, power of two above -> how many;
-    times are those of data; bad: damaged batches or regions; tail: bytes behind the last whole batch; producers: by id,
-    those past MOST_PRODUCERS together as OTHERS.
+    records counts data records, control_records markers; sizes: batches by size, next power of two -> batches;
+    times are those of data records; bad: damaged batches or regions; tail: bytes after the last whole batch;
+    producers: by id, those past MOST_PRODUCERS together as OTHERS.
     """
 
     path: str = ""
@@ -134,12 +134,12 @@ class SegmentStats:
 
     @property
     def ratio(self) -> float:
-        """Plain bytes a stored byte, 0.0 where there are no batches."""
+        """The compression ratio, plain / stored; 0.0 without batches."""
         stored = sum(codec.stored for codec in self.codecs.values())
         return self.plain / stored if stored else 0.0
 
     def add_batch(self, batch: Any) -> None:
-        """Count one RecordBatch; reads its records. Raises CorruptBatchError or LimitError where it is damaged."""
+        """Count one RecordBatch; reads its records. Raises CorruptBatchError or LimitError if it is damaged."""
         count = len(batch)
         plain = batch.plain_size
         earliest, latest, _ = batch.extent()
@@ -175,11 +175,11 @@ class SegmentStats:
             self.times.add_span(earliest, latest, count)
 
     def _producer(self, number: int) -> ProducerStats:
-        found = self.producers.get(number)
-        if found is None:
+        producer = self.producers.get(number)
+        if producer is None:
             number = number if len(self.producers) < MOST_PRODUCERS else OTHERS
-            found = self.producers.setdefault(number, ProducerStats())
-        return found
+            producer = self.producers.setdefault(number, ProducerStats())
+        return producer
 
     def _widen(self, earliest: int, latest: int) -> None:
         if earliest >= 0 and (self.min_timestamp < 0 or earliest < self.min_timestamp):
@@ -192,7 +192,7 @@ class SegmentStats:
         self.largest_batch = max(self.largest_batch, largest)
 
     def merge(self, other: SegmentStats) -> None:
-        """Add what another segment holds."""
+        """Add the statistics of another segment."""
         for name in ("segments", "size", "batches", "records", "control_batches", "control_records",
                      "transactional_batches", "bad", "tail"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -209,15 +209,15 @@ class SegmentStats:
             into.batches, into.records = into.batches + codec.batches, into.records + codec.records
             into.stored, into.plain = into.stored + codec.stored, into.plain + codec.plain
         for number, producer in other.producers.items():
-            one = self._producer(number)
-            one.batches, one.records = one.batches + producer.batches, one.records + producer.records
-            one.transactional += producer.transactional
+            mine = self._producer(number)
+            mine.batches, mine.records = mine.batches + producer.batches, mine.records + producer.records
+            mine.transactional += producer.transactional
             for epoch in producer.epochs:
-                one.add_epoch(epoch)
+                mine.add_epoch(epoch)
         self.times.merge(other.times)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for JSON; times in milliseconds, null where there is none."""
+        """Plain values for JSON; times in milliseconds, None if there are none."""
         stored = sum(codec.stored for codec in self.codecs.values())
         return {
             "path": self.path,
@@ -252,9 +252,9 @@ class SegmentStats:
                 for name, codec in sorted(self.codecs.items())
             },
             "producers": [
-                {"producer_id": number, "epochs": list(one.epochs), "batches": one.batches, "records": one.records,
-                 "transactional_batches": one.transactional}
-                for number, one in sorted(self.producers.items())
+                {"producer_id": number, "epochs": list(producer.epochs), "batches": producer.batches,
+                 "records": producer.records, "transactional_batches": producer.transactional}
+                for number, producer in sorted(self.producers.items())
             ],
         }
 
@@ -265,7 +265,7 @@ def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
 
 
 def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
-    """Statistics of one segment; damaged batches are counted and left out. progress: takes bytes done since last."""
+    """Statistics of one segment; damaged batches are counted as bad. progress: called with the bytes of each batch."""
     stats = SegmentStats(shown(segment.path), segment.topic, segment.partition, size=segment.size)
     batches = SegmentBatches(segment, errors="keep")
     for batch in batches:
@@ -283,7 +283,7 @@ def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = 
 
 
 def merged(parts: Iterable[SegmentStats], **labels: Any) -> SegmentStats:
-    """Several segments as one. labels: path, topic, partition of the whole."""
+    """The statistics of several segments as one. labels: path, topic, partition of the whole."""
     total = SegmentStats(segments=0, **labels)
     for part in parts:
         total.merge(part)

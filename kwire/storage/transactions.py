@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from kwire.storage.indexes import AbortedTransaction, TransactionIndex
     from kwire.storage.scanner import Window
 
-MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment, in one partition: some 300 MiB of memory
+MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment, in one partition: about 300 MiB of memory
 _ABORT, _COMMIT = 0, 1
 _fields = Struct(BATCH_FORMAT).unpack_from
 
 
 class Transactions(NamedTuple):
-    """What read_committed needs to know of a piece of a partition; plain data, pickles, small.
+    """The transactions that read_committed leaves out of a part of a partition; plain data, pickles, small.
 
     aborted: (producer id, first offset, offset of the abort marker), ascending;
-    open: (producer id, first offset) of transactions without a marker, ascending: that producer's transactional batches
-    from there on are left out.
+    open: (producer id, first offset) of transactions without a marker, ascending: all transactional batches of that
+    producer from that offset on are left out.
     """
 
     aborted: Sequence[tuple[int, int, int]] = ()
@@ -49,39 +49,39 @@ class Transactions(NamedTuple):
 
 
 class FirstMarkers:
-    """The first transaction marker of each producer in a segment; reads no further than it is asked, and remembers."""
+    """The first transaction marker of each producer in a segment; reads no further than needed, and remembers."""
 
     def __init__(self, file: File) -> None:
-        self._found: dict[int, tuple[int, int]] = {}
-        self.in_order: list[tuple[int, tuple[int, int]]] = []  # what was found: producer, marker; some perhaps twice
-        self._at: int | None = 0  # what stands in front of it was read; None: all was
+        self._markers: dict[int, tuple[int, int]] = {}
+        self.in_order: list[tuple[int, tuple[int, int]]] = []  # (producer, marker) as read; some perhaps twice
+        self._at: int | None = 0  # the bytes before it were read; None: the whole segment was
         self._file = file
 
     def of(self, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker, None if there is none."""
         at = self._at
-        if producer not in self._found and at is not None:
+        if producer not in self._markers and at is not None:
             self._read_to(producer, at)
-        return self._found.get(producer)
+        return self._markers.get(producer)
 
     def _read_to(self, producer: int, start: int) -> None:
-        """Read on from a byte; other threads may do the same, and go as far or farther."""
+        """Read on from a byte; other threads may do the same at the same time."""
         for window in Scanner(self._file, start):
-            for at, end, base, attributes, one in _marked(window):
-                if attributes & CONTROL_FLAG and one not in self._found:
+            for at, end, base, attributes, writer in _transactional(window):
+                if attributes & CONTROL_FLAG and writer not in self._markers:
                     kind = marker_type(window.data[at:end])
                     if kind in (_ABORT, _COMMIT):
-                        self._found[one] = (base, kind)
-                        self.in_order.append((one, (base, kind)))
-            _bounded(len(self._found), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
+                        self._markers[writer] = (base, kind)
+                        self.in_order.append((writer, (base, kind)))
+            _bounded(len(self._markers), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
             self._at = window.end
-            if producer in self._found:
+            if producer in self._markers:
                 return
         self._at = None
 
 
 class HasMarkers(Protocol):
-    """A segment."""
+    """The part of a segment that LaterMarkers needs."""
 
     @property
     def first_markers(self) -> FirstMarkers:
@@ -89,60 +89,60 @@ class HasMarkers(Protocol):
 
 
 class LaterMarkers:
-    """The segments of a partition in order, asked for the first marker of a producer behind one of them.
+    """The first marker of a producer after a segment of a partition.
 
-    The markers of all segments from the first that was asked behind are noted by producer, as far as it was needed, so
-    that a partition is gone through once, however many segments and producers ask.
+    Markers read once are noted by producer, so that a partition is read once, however many segments and producers are
+    looked up.
     """
 
     def __init__(self, segments: Sequence[HasMarkers]) -> None:
         self._segments = segments
-        self._turn = Lock()  # nobody waits for it: a child of fork may have it held for ever
+        self._turn = Lock()  # never waited for: in the child of a fork it may stay locked for ever
         self._begin(0)
 
     def _begin(self, number: int) -> None:
-        """Have noted nothing, and go on at that segment."""
-        self._first, self._next, self._taken = number, number, 0  # noted from, to; markers of the next one
+        """Drop all notes, and go on at that segment."""
+        self._first, self._next, self._taken = number, number, 0  # segments noted: from, to; markers noted of the next
         self._noted: dict[int, list[tuple[int, tuple[int, int]]]] = {}  # producer -> segments, markers
 
-    def behind(self, number: int, producer: int) -> tuple[int, int] | None:
-        """(offset, type) of the producer's first marker in the segments behind that number, None if there is none."""
-        if not self._turn.acquire(blocking=False):  # another thread is at what is noted
-            found = (segment.first_markers.of(producer) for segment in self._segments[number + 1 :])
-            return next(filter(None, found), None)
-        whole = False
+    def after(self, number: int, producer: int) -> tuple[int, int] | None:
+        """(offset, type) of the producer's first marker in the segments after that number, None if there is none."""
+        if not self._turn.acquire(blocking=False):  # another thread uses the notes: look without them
+            markers = (segment.first_markers.of(producer) for segment in self._segments[number + 1 :])
+            return next(filter(None, markers), None)
+        complete = False
         try:
-            marker = self._noted_behind(number, producer)
-            whole = True
+            marker = self._noted_after(number, producer)
+            complete = True
             return marker
         finally:
-            if not whole:
+            if not complete:
                 self._begin(0)
             self._turn.release()
 
-    def _noted_behind(self, number: int, producer: int) -> tuple[int, int] | None:
+    def _noted_after(self, number: int, producer: int) -> tuple[int, int] | None:
         if not self._first <= number + 1 <= self._next:
             self._begin(number + 1)
         noted = self._noted.get(producer, [])
-        at = bisect_right(noted, number, key=lambda one: one[0])
+        at = bisect_right(noted, number, key=lambda note: note[0])
         if at < len(noted):
             return noted[at][1]
         while self._next < len(self._segments):
             markers = self._segments[self._next].first_markers
-            found = markers.of(producer)
+            first = markers.of(producer)
             for other, marker in markers.in_order[self._taken :]:
                 self._taken += 1
-                places = self._noted.setdefault(other, [])
-                if not places or places[-1][0] < self._next:
-                    places.append((self._next, marker))
-            if found is not None:
-                return found
+                notes = self._noted.setdefault(other, [])
+                if not notes or notes[-1][0] < self._next:
+                    notes.append((self._next, marker))
+            if first is not None:
+                return first
             self._next, self._taken = self._next + 1, 0
         return None
 
 
 class HasIndex(Protocol):
-    """A segment."""
+    """The part of a segment that listed_aborted needs."""
 
     file: File
 
@@ -152,7 +152,7 @@ class HasIndex(Protocol):
 
 
 def listed_aborted(segments: Iterable[HasIndex]) -> Iterator[AbortedTransaction]:
-    """The entries of all .txnindex files of a partition but damaged ones. Raises LimitError for over MOST_ABORTED."""
+    """The entries of all valid .txnindex files of a partition. Raises LimitError for more than MOST_ABORTED."""
     count = 0
     for segment in segments:
         index = segment.transaction_index
@@ -169,16 +169,16 @@ class AbortedByIndex:
         ranges: dict[int, list[tuple[int, int]]] = {}
         for entry in entries:
             ranges.setdefault(entry.producer_id, []).append((entry.first_offset, entry.last_offset))
-        self._ranges = {producer: _joined(sorted(found)) for producer, found in ranges.items()}
+        self._ranges = {producer: _joined(sorted(unsorted)) for producer, unsorted in ranges.items()}
 
     def __contains__(self, producer: int) -> bool:
         return producer in self._ranges
 
     def at(self, producer: int, offset: int) -> tuple[int, int] | None:
         """(first offset, offset of the abort marker) of the producer's transaction around that offset, or None."""
-        found = self._ranges.get(producer, ())
-        at = bisect_right(found, offset, key=lambda one: one[0]) - 1
-        return found[at] if at >= 0 and offset <= found[at][1] else None
+        ranges = self._ranges.get(producer, ())
+        at = bisect_right(ranges, offset, key=lambda first_last: first_last[0]) - 1
+        return ranges[at] if at >= 0 and offset <= ranges[at][1] else None
 
 
 def find_transactions(
@@ -190,17 +190,16 @@ def find_transactions(
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
-    Looks for their markers behind end too, and then in the later segments of the partition: later gives the first
-    marker (offset, type) of a producer in them. listed: what their .txnindex files and that of the file say; an entry
-    counts unless the markers in the data contradict it. Raises LimitError where more than MOST_PRODUCERS, or
-    MOST_ABORTED, are there.
+    Looks for their markers after end too, and then in the later segments of the partition: later gives the first
+    marker (offset, type) of a producer in them. listed: the entries of all their .txnindex files; an entry counts
+    unless the markers in the data contradict it. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
     size = file.size()
     end = size if end is None else end
-    pending: dict[int, int] = {}  # producer -> first offset seen of its running transaction
+    pending: dict[int, int] = {}  # producer -> first offset seen of its ongoing transaction
     aborted: list[tuple[int, int, int]] = []
-    markers: dict[int, array[int]] = {}  # of producers that are listed: twice the offset, and one for a commit
+    markers: dict[int, array[int]] = {}  # of listed producers: 2 * offset, plus 1 for a commit
     touched: dict[int, tuple[int, int]] = {}  # producer -> the entry around its last batch in the range, if any
     around: set[tuple[int, int, int]] = set()  # the entries around batches
 
@@ -212,9 +211,9 @@ def find_transactions(
             aborted.append((producer, first, offset))
 
     for window in Scanner(file, start, end):
-        for at, behind, base, attributes, producer in _marked(window):
+        for at, stop, base, attributes, producer in _transactional(window):
             if attributes & CONTROL_FLAG:
-                kind = marker_type(window.data[at:behind])
+                kind = marker_type(window.data[at:stop])
                 if kind in (_ABORT, _COMMIT):
                     settle(producer, base, kind)
             else:
@@ -226,15 +225,15 @@ def find_transactions(
         _bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
         _bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
     if pending and end < size:
-        _settle_behind(Scanner(file, end), pending, settle)
+        _settle_after(Scanner(file, end), pending, settle)
     for producer in list(pending):
         marker = later(producer)
         if marker is not None:
             settle(producer, *marker)
-    seen = {producer: sorted(found) for producer, found in markers.items()}
+    seen = {producer: sorted(unsorted) for producer, unsorted in markers.items()}
     for producer, first, last in around:
         mine = seen.get(producer, ())
-        at = bisect_left(mine, first << 1)  # a marker inside contradicts, and a commit at its end
+        at = bisect_left(mine, first << 1)  # a marker inside the entry contradicts it, and a commit at its end does
         inside = at < len(mine) and mine[at] < last << 1
         at = bisect_left(mine, last << 1 | 1, at)
         if not inside and not (at < len(mine) and mine[at] == last << 1 | 1):
@@ -244,18 +243,18 @@ def find_transactions(
     return Transactions(merged, sorted(pending.items()))
 
 
-def _bounded(count: int, file: File, what: str, most: int) -> None:
-    """Refuses more producers, or aborted transactions, than memory is for."""
+def _bounded(count: int, file: File, things: str, most: int) -> None:
+    """Raise LimitError for more producers, or aborted transactions, than `most`."""
     if count > most:
-        raise located(LimitError(f"too many {what}", limit=most, needed=count), file.path)
+        raise located(LimitError(f"too many {things}", limit=most, needed=count), file.path)
 
 
-def _settle_behind(
+def _settle_after(
     scanner: Scanner, pending: dict[int, int], settle: Callable[[int, int, int], None]
 ) -> None:
-    """Read on behind a range until nothing is pending."""
+    """Read on after a range until no transaction is pending."""
     for window in scanner:
-        for at, end, base, attributes, producer in _marked(window):
+        for at, end, base, attributes, producer in _transactional(window):
             if attributes & CONTROL_FLAG:
                 kind = marker_type(window.data[at:end])
                 if kind in (_ABORT, _COMMIT):
@@ -264,7 +263,7 @@ def _settle_behind(
                         return
 
 
-def _marked(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
+def _transactional(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
     """(start, end, base offset, attributes, producer id) of the transactional batches in a window."""
     data = window.data if window.bad is None else memoryview(b"")
     at = next_marked(data, 0, TRANSACTIONAL_FLAG)
@@ -276,7 +275,7 @@ def _marked(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
 
 
 def marker_type(batch: memoryview) -> int:
-    """The type in a control batch (0 abort, 1 commit, ...; ControlRecordType), -1 where the batch is damaged."""
+    """The type of a control batch (0 abort, 1 commit, ...; ControlRecordType), -1 if the batch is damaged."""
     try:
         at = _skip_varint(batch, RECORD_BATCH_OVERHEAD) + 1  # the record's length and attributes
         at = _skip_varint(batch, _skip_varint(batch, at)) + 1  # deltas; a key of 4 bytes has a length of one byte
@@ -294,7 +293,7 @@ def _skip_varint(data: memoryview, at: int) -> int:
 
 
 def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Sorted by producer, overlapping ones joined."""
+    """(producer, first, last) sorted by producer, overlapping ones joined."""
     merged: list[tuple[int, int, int]] = []
     for producer, first, last in sorted(ranges):
         if merged and merged[-1][0] == producer and first <= merged[-1][2]:
@@ -305,7 +304,7 @@ def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of one producer, in order of their beginnings: overlapping ones, which no broker writes, joined."""
+    """(first, last) of one producer, sorted: overlapping ones, which no broker writes, joined."""
     joined: list[tuple[int, int]] = []
     for first, last in ranges:
         if joined and first <= joined[-1][1]:

@@ -1,4 +1,4 @@
-"""Checks a segment, a partition and their indexes, and says what is wrong with them, in order of the bytes."""
+"""Checks segments, partitions and their indexes, and lists what is wrong with them, in order of the bytes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from kwire.storage.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
     from kwire.storage.segment import LogSegment
 
-MOST_FINDINGS = 10_000  # of one segment, one by one
+MOST_FINDINGS = 10_000  # of one segment, listed one by one
 
 
 class Finding(NamedTuple):
     """One thing that is wrong.
 
-    path: the file, without what is secret in a URL; position: byte in it (-1 where none fits); offset: Kafka offset
-    (-1 where none fits); kind: "batch" (checksum, damage), "offsets", "timestamps", "tail", "index", "timeindex",
+    path: the file, without the secrets of a URL; position: byte in it (-1: none); offset: Kafka offset (-1: none);
+    kind: "batch" (checksum, damage), "offsets", "timestamps", "tail", "index", "timeindex",
     "txnindex", "epochs" or "segments".
     """
 
@@ -43,12 +43,12 @@ class Finding(NamedTuple):
 
 
 class Findings(list[Finding]):
-    """Findings, of which MOST_FINDINGS are told; .more counts those after them."""
+    """A list of at most MOST_FINDINGS findings; .more counts those after them."""
 
     more = 0
 
     def add(self, finding: Finding) -> None:
-        """Tell a finding, or count it."""
+        """Add a finding, or count it if the list is full."""
         finding = finding._replace(path=shown(finding.path))
         if len(self) < MOST_FINDINGS:
             self.append(finding)
@@ -57,60 +57,60 @@ class Findings(list[Finding]):
 
 
 def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None = None) -> list[Finding]:
-    """What is wrong with one segment and the indexes beside it; every record is read. progress: takes bytes done.
+    """The findings in one segment and the indexes beside it; every record is read.
 
-    At most MOST_FINDINGS, and one more that says how many there were besides.
+    At most MOST_FINDINGS, and one more with the number of those left out. progress: called with each batch's bytes.
     """
-    found = Findings()
-    checks: list[Any] = [_Batches(segment, found)]
+    findings = Findings()
+    checks: list[Any] = [_Batches(segment, findings)]
     if segment.index is not None:
-        checks.append(_Index(segment, segment.index, found))
+        checks.append(_Index(segment, segment.index, findings))
     if segment.time_index is not None:
-        checks.append(_TimeIndex(segment, segment.time_index, found))
+        checks.append(_TimeIndex(segment, segment.time_index, findings))
     if segment.transaction_index is not None:
-        checks.append(_TransactionIndex(segment, segment.transaction_index, found))
+        checks.append(_TransactionIndex(segment, segment.transaction_index, findings))
     iterator = SegmentBatches(segment, errors="keep")
     for batch in iterator:
         if progress is not None:
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
         error = getattr(batch, "error", None)
         if error is not None:
-            found.add(Finding(segment.path, batch.position, getattr(error, "offset", -1), "batch", _reason(error)))
+            findings.add(Finding(segment.path, batch.position, getattr(error, "offset", -1), "batch", _reason(error)))
             continue
         for check in checks:
             check.batch(batch)
     if iterator.tail is not None:
         position, left = iterator.tail
         zeros = not any(segment.file.read(position, position + 64))
-        what = "zeros, as Kafka allocates ahead" if zeros else "of a batch that is not complete"
-        found.add(Finding(segment.path, position, -1, "tail", f"{left} bytes {what}"))
+        content = "zeros, as in a preallocated segment" if zeros else "of an incomplete batch"
+        findings.add(Finding(segment.path, position, -1, "tail", f"{left} bytes {content}"))
     for check in checks:
         check.end()
-    if found.more:
-        found.append(Finding(shown(segment.path), -1, -1, "batch", f"{found.more} more findings, which are not told"))
-    return found
+    if findings.more:
+        findings.append(Finding(shown(segment.path), -1, -1, "batch", f"{findings.more} more findings, not listed"))
+    return findings
 
 
 def verify_partition(
     segments: Sequence[LogSegment], progress: Callable[[int], None] | None = None
 ) -> list[Finding]:
-    """What is wrong in any segment of a partition, or between them. progress: takes bytes done since the last call."""
-    found: list[Finding] = []
+    """The findings in all segments of a partition, and between them. progress: as of verify_segment."""
+    findings: list[Finding] = []
     previous: tuple[LogSegment, int] | None = None
     for segment in segments:
-        found += verify_segment(segment, progress)
+        findings += verify_segment(segment, progress)
         last = -1
         try:
             for header in segment.headers():
                 if last < 0 and previous is not None and header.magic == 2 and header.base_offset <= previous[1]:
-                    message = f"begins at {header.base_offset}, {shown(previous[0].path)} reaches {previous[1]}"
-                    found.append(Finding(shown(segment.path), 0, header.base_offset, "segments", message))
+                    message = f"begins at offset {header.base_offset}, {shown(previous[0].path)} ends at {previous[1]}"
+                    findings.append(Finding(shown(segment.path), 0, header.base_offset, "segments", message))
                 last = max(last, header.last_offset)
         except KwireError:
-            pass  # found above
+            pass  # verify_segment has listed it
         if last >= 0:
             previous = (segment, last)
-    return found
+    return findings
 
 
 def _reason(error: Any) -> str:
@@ -120,54 +120,54 @@ def _reason(error: Any) -> str:
 class _Batches:
     """Offsets, timestamps and leader epochs of the batches themselves."""
 
-    def __init__(self, segment: LogSegment, found: Findings) -> None:
-        self.segment, self.found = segment, found
+    def __init__(self, segment: LogSegment, findings: Findings) -> None:
+        self.segment, self.findings = segment, findings
         self.last = -1
         self.epoch = -1
 
     def report(self, batch: Any, kind: str, message: str) -> None:
-        self.found.add(Finding(self.segment.path, batch.position, batch.base_offset, kind, message))
+        self.findings.add(Finding(self.segment.path, batch.position, batch.base_offset, kind, message))
 
     def batch(self, batch: Any) -> None:
         base, last = batch.base_offset, batch.last_offset
         if base <= self.last:
-            self.report(batch, "offsets", f"base offset {base} goes back: offset {self.last} was there before")
+            self.report(batch, "offsets", f"out of order: base offset {base} after offset {self.last}")
         if last < base:
             self.report(batch, "offsets", f"last offset {last} is below base offset {base}")
         named = self.segment.named_offset
         if named is not None and base < named and self.last < 0:
-            self.report(batch, "offsets", f"base offset {base} is below the segment's own, {named}")
+            self.report(batch, "offsets", f"base offset {base} is below the segment's base offset {named}")
         self.last = max(self.last, last)
         if batch.partition_leader_epoch >= 0:
             if batch.partition_leader_epoch < self.epoch:
-                self.report(batch, "epochs", f"leader epoch {batch.partition_leader_epoch} comes after {self.epoch}")
+                self.report(batch, "epochs", f"leader epoch {batch.partition_leader_epoch} after {self.epoch}")
             self.epoch = max(self.epoch, batch.partition_leader_epoch)
         _, largest, misplaced = batch.extent()
         if misplaced >= 0:
             offset = next(islice(batch, misplaced, None)).offset
-            self.report(batch, "offsets", f"record {misplaced} has offset {offset}, out of place in [{base}, {last}]")
+            self.report(batch, "offsets", f"record {misplaced} has offset {offset}, out of order in [{base}, {last}]")
         elif len(batch) and batch.magic and batch.timestamp_type == "create" and largest != batch.max_timestamp:
-            message = f"largest timestamp is {largest}, the batch says {batch.max_timestamp}"
+            message = f"max timestamp of the records is {largest}, of the batch header {batch.max_timestamp}"
             self.report(batch, "timestamps", message)
 
     def end(self) -> None: ...
 
 
 class _Index:
-    """The .index: every entry points to a batch, and its offset ends one there."""
+    """The .index: every entry points to a batch, and its offset is the last one of a batch from there on."""
 
-    def __init__(self, segment: LogSegment, index: OffsetIndex, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, index: OffsetIndex, findings: Findings) -> None:
         self.path = beside(segment.path, ".index")
-        self.found = found
-        self.entries = [] if index.damage else index.entries  # rising, unless the index is damaged
+        self.findings = findings
+        self.entries = [] if index.damage else index.entries  # ascending, unless the index is damaged
         self.next = 0
         self.active: tuple[int, int] | None = None
         if index.damage:
-            found.add(Finding(self.path, -1, -1, "index", index.damage))
+            findings.add(Finding(self.path, -1, -1, "index", index.damage))
 
     def report(self, entry: tuple[int, int], message: str) -> None:
         position, offset = entry
-        self.found.add(Finding(self.path, -1, offset, "index", f"entry ({offset}, {position}) {message}"))
+        self.findings.add(Finding(self.path, -1, offset, "index", f"entry ({offset}, {position}) {message}"))
 
     def _entry(self) -> tuple[int, int] | None:
         """The next entry as (position, offset)."""
@@ -179,7 +179,7 @@ class _Index:
     def batch(self, batch: Any) -> None:
         while (entry := self._entry()) and entry[0] < batch.position:
             self.next += 1
-            self.report(entry, "points to no batch")
+            self.report(entry, "does not point to a batch")
         if entry and entry[0] == batch.position:
             self._close()
             self.next += 1
@@ -194,26 +194,26 @@ class _Index:
 
     def _close(self) -> None:
         if self.active:
-            self.report(self.active, "disagrees: no batch from there on ends at that offset")
+            self.report(self.active, "does not match: no batch from that position on ends at that offset")
 
     def end(self) -> None:
         self._close()
         while entry := self._entry():
             self.next += 1
-            self.report(entry, "points to no batch")
+            self.report(entry, "does not point to a batch")
 
 
 class _TimeIndex:
-    """The .timeindex: an entry holds the largest timestamp so far, and the offset of the batch that has it."""
+    """The .timeindex: an entry holds the max timestamp so far, and the offset of the batch that has it."""
 
-    def __init__(self, segment: LogSegment, index: TimeIndex, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, index: TimeIndex, findings: Findings) -> None:
         self.path = beside(segment.path, ".timeindex")
-        self.found = found
+        self.findings = findings
         self.entries = [] if index.damage else index.entries
         self.next = 0
         self.largest = -1
         if index.damage:
-            found.add(Finding(self.path, -1, -1, "timeindex", index.damage))
+            findings.add(Finding(self.path, -1, -1, "timeindex", index.damage))
 
     def batch(self, batch: Any) -> None:
         self.largest = max(self.largest, batch.max_timestamp)
@@ -221,30 +221,30 @@ class _TimeIndex:
             time, offset = self.entries[self.next]
             self.next += 1
             if time != self.largest:
-                message = f"entry ({time}, {offset}) disagrees: the largest timestamp up to there is {self.largest}"
-                self.found.add(Finding(self.path, -1, offset, "timeindex", message))
+                message = f"entry ({time}, {offset}) does not match: the max timestamp up to there is {self.largest}"
+                self.findings.add(Finding(self.path, -1, offset, "timeindex", message))
 
     def end(self) -> None:
         for at in range(self.next, len(self.entries)):
             time, offset = self.entries[at]
-            message = f"entry ({time}, {offset}) points behind the last offset"
-            self.found.add(Finding(self.path, -1, offset, "timeindex", message))
+            message = f"entry ({time}, {offset}) points past the last offset"
+            self.findings.add(Finding(self.path, -1, offset, "timeindex", message))
 
 
 class _TransactionIndex:
-    """The .txnindex: entries stand for abort markers, and abort markers of transactions seen have an entry."""
+    """The .txnindex: every entry has its abort marker, and every abort marker of a transaction seen has an entry."""
 
-    def __init__(self, segment: LogSegment, index: TransactionIndex, found: Findings) -> None:
+    def __init__(self, segment: LogSegment, index: TransactionIndex, findings: Findings) -> None:
         self.path = beside(segment.path, ".txnindex")
-        self.found = found
+        self.findings = findings
         self.entries = [] if index.damage else index.entries
         self.next = 0
-        self.running: set[int] = set()
+        self.ongoing: set[int] = set()
         if index.damage:
-            found.add(Finding(self.path, -1, -1, "txnindex", index.damage))
+            findings.add(Finding(self.path, -1, -1, "txnindex", index.damage))
 
     def report(self, offset: int, message: str) -> None:
-        self.found.add(Finding(self.path, -1, offset, "txnindex", message))
+        self.findings.add(Finding(self.path, -1, offset, "txnindex", message))
 
     def batch(self, batch: Any) -> None:
         aborts = False
@@ -252,19 +252,19 @@ class _TransactionIndex:
             aborts = any((record.key or b"")[2:4] == b"\0\0" for record in batch)
             until = self._upto(batch.last_offset, exactly=True)
             listed = any(entry.producer_id == batch.producer_id for entry in until)
-            if aborts and batch.producer_id in self.running and not listed:
-                self.report(batch.last_offset, f"the abort of producer {batch.producer_id} has no entry")
-            self.running.discard(batch.producer_id)
-        elif batch.is_transactional and len(self.running) < MOST_PRODUCERS:  # those after them are not checked
-            self.running.add(batch.producer_id)
+            if aborts and batch.producer_id in self.ongoing and not listed:
+                self.report(batch.last_offset, f"the abort marker of producer {batch.producer_id} has no entry")
+            self.ongoing.discard(batch.producer_id)
+        elif batch.is_transactional and len(self.ongoing) < MOST_PRODUCERS:  # those after them are not checked
+            self.ongoing.add(batch.producer_id)
         for entry in self._upto(batch.last_offset):
             self.next += 1
             if entry.last_offset >= batch.base_offset and not (aborts and entry.producer_id == batch.producer_id):
-                message = f"no abort marker of producer {entry.producer_id} stands at that offset"
+                message = f"no abort marker of producer {entry.producer_id} at that offset"
                 self.report(entry.last_offset, message)
 
     def _upto(self, offset: int, exactly: bool = False) -> Iterator[AbortedTransaction]:
-        """The next entries whose marker stands at or in front of an offset, or right there."""
+        """The next entries whose marker is at or before an offset; exactly: at that offset."""
         at = self.next
         while at < len(self.entries) and self.entries[at].last_offset <= offset:
             if not exactly or self.entries[at].last_offset == offset:
@@ -273,4 +273,4 @@ class _TransactionIndex:
 
     def end(self) -> None:
         for entry in self.entries[self.next :]:
-            self.report(entry.last_offset, f"the entry of producer {entry.producer_id} points behind the last offset")
+            self.report(entry.last_offset, f"the entry of producer {entry.producer_id} points past the last offset")

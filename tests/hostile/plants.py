@@ -54,7 +54,7 @@ PLANTS = (
     ),
     Plant(
         "the rest of a pipe is taken for the whole", "kwire/storage/filesystem.py",
-        '                raise ValueError(f"{self.path}: another thread reads it, or it was read in part")\n',
+        '                raise ValueError(f"{self.path}: another thread is reading it, or it was partly read")\n',
         "                pass\n", (), "interrupts", ("--only", "pipe", "--seconds", "60"), "in pipe",
     ),
     Plant(

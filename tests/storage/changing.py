@@ -24,21 +24,21 @@ RACE = 4  # seconds of a race
 
 
 def value(offset: int) -> bytes:
-    """What a record of that offset holds."""
+    """The value of the record at that offset."""
     return (b"%d." % offset) * (SIZE // len(b"%d." % offset))
 
 
 def content(first: int, count: int, step: int = 5) -> bytes:
-    """Batches of 80 KiB with the offsets from first on."""
+    """Batches of 80 KiB with `count` offsets from first on."""
     return b"".join(
-        kwire.build_batch([(1_700_000_000_000 + one, b"k", value(one)) for one in range(base, base + step)],
+        kwire.build_batch([(1_700_000_000_000 + at, b"k", value(at)) for at in range(base, base + step)],
                           base_offset=base)
         for base in range(first, first + count, step)
     )  # fmt: skip
 
 
 def objects(segment: LogSegment) -> Iterator[list[int]]:
-    """The offsets of each batch, read as objects; their values are right."""
+    """The offsets of each batch, read as objects; their values are checked."""
     for batch in segment.batches():
         records = list(batch)
         assert all(record.value == value(record.offset) for record in records)
@@ -74,11 +74,11 @@ def parquet(segment: LogSegment) -> list[int]:
 
 
 def whole(read: Callable[[LogSegment], Any]) -> Callable[[LogSegment], Iterator[list[int]]]:
-    """A reading that gives all at once."""
+    """A reading that gives everything at once."""
 
     def once(segment: LogSegment) -> Iterator[list[int]]:
-        found = read(segment)
-        yield found if isinstance(found, list) and all(isinstance(one, int) for one in found) else []
+        result = read(segment)
+        yield result if isinstance(result, list) and all(isinstance(item, int) for item in result) else []
 
     return once
 
@@ -99,13 +99,13 @@ WAYS: dict[str, Callable[[LogSegment], Iterator[list[int]]]] = STEPS | {
     "verify": whole(lambda segment: [str(finding) for finding in segment.verify()]),
     "stats": whole(lambda segment: segment.stats().to_json()),
     "parquet": whole(parquet),
-    "cut": whole(lambda segment: segment.split(1 << 20)),
+    "split": whole(lambda segment: segment.split(1 << 20)),
     "seek": whole(lambda segment: (segment.seek(150), segment.seek_time(1_700_000_000_150), segment.tail)),
 }
 
 
 def change(path: str, how: str, chance: int = 0) -> None:
-    """One of the things that a broker, or whoever else, does to a file that is read."""
+    """One of the changes that a broker, or anything else, makes to a file that is being read."""
     size = os.path.getsize(path) if os.path.exists(path) else 0
     if how in ("cut", "emptied"):
         os.truncate(path, 0 if how == "emptied" else size * (37 + chance % 50) // 100)
@@ -122,22 +122,22 @@ def change(path: str, how: str, chance: int = 0) -> None:
 
 
 def outcome(path: str, steps: Callable[[LogSegment], Iterator[list[int]]], meanwhile: Callable[[], None]) -> Any:
-    """[the offsets that came, the kind of error, its text]; meanwhile is called behind the first step."""
-    found: list[int] = []
+    """[the offsets that came, the kind of error, its text]; meanwhile is called after the first step."""
+    came: list[int] = []
     try:
         for number, offsets in enumerate(steps(LogSegment(path))):
-            found += offsets
+            came += offsets
             if number == 0:
                 meanwhile()
     except (kwire.KwireError, FileNotFoundError) as error:
         named = error.filename if isinstance(error, FileNotFoundError) else getattr(error, "file", None)
         assert named == path or f"{path}: no such file" in str(error), (named, error)
-        return [found, type(error).__name__, str(error)]
-    return [found, None, ""]
+        return [came, type(error).__name__, str(error)]
+    return [came, None, ""]
 
 
 def main() -> None:
-    """Prints what came, a line each; any other exception, or a signal, is for the caller to see."""
+    """Prints the outcomes, a line each; any other exception, or a signal, is for the caller to see."""
     if sys.argv[1] == "step":
         _, _, path, how, zeros = sys.argv
         for way, steps in STEPS.items():
@@ -151,7 +151,7 @@ def main() -> None:
     for way in itertools.chain(WAYS, itertools.takewhile(lambda _: time.monotonic() < ended, itertools.cycle(WAYS))):
         Path(f"{path}.way").write_text(way)
         offsets, kind, _ = outcome(path, WAYS[way], lambda: None)
-        assert all(one in range(COUNT) or one in range(1000, 1005) or one in range(5000, 5040) for one in offsets)
+        assert all(at in range(COUNT) or at in range(1000, 1005) or at in range(5000, 5040) for at in offsets)
         kinds[str(kind)] += 1
     print(json.dumps(kinds), flush=True)
 

@@ -35,19 +35,19 @@ def in_transaction(base: int, producer: int, count: int = 3, **options: Any) -> 
 
 
 def write_segment(folder: Path, base: int, batches: Iterable[bytes], *, every: int = 2, indexes: bool = True) -> Path:
-    """Writes a segment; an index entry at every `every`th batch but the first."""
+    """Write a segment; an index entry at every `every`th batch but the first."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{base:020}.log"
     data, index, times, largest = bytearray(), b"", b"", -1
-    for number, one in enumerate(batches):
-        head = next(iter(kwire.read_batches(one)))
-        larger = head.max_timestamp > largest
-        largest = max(largest, head.max_timestamp)
+    for number, content in enumerate(batches):
+        header = next(iter(kwire.read_batches(content)))
+        larger = header.max_timestamp > largest
+        largest = max(largest, header.max_timestamp)
         if number and number % every == 0:
-            index += pack(">ii", head.last_offset - base, len(data))
+            index += pack(">ii", header.last_offset - base, len(data))
             if larger:
-                times += pack(">qi", largest, head.last_offset - base)
-        data += one
+                times += pack(">qi", largest, header.last_offset - base)
+        data += content
     path.write_bytes(data)
     if indexes:
         path.with_suffix(".index").write_bytes(index)
@@ -56,7 +56,7 @@ def write_segment(folder: Path, base: int, batches: Iterable[bytes], *, every: i
 
 
 def aborted_index(path: Path, entries: Iterable[tuple[int, int, int, int]]) -> None:
-    """Writes a .txnindex: (producer id, first offset, last offset, last stable offset)."""
+    """Write a .txnindex: (producer id, first offset, last offset, last stable offset)."""
     path.with_suffix(".txnindex").write_bytes(b"".join(pack(">hqqqq", 0, *entry) for entry in entries))
 
 

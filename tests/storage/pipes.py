@@ -1,4 +1,4 @@
-"""Pipes for tests, each of which gives its bytes to one reader, once."""
+"""Pipes for tests: each gives its bytes once, to one reader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def pipe(path: Path, data: bytes, *, first: int = 0) -> Path:
-    """A FIFO with a thread behind it that writes data; first: so many bytes of it alone, at first."""
+    """A FIFO with a thread that writes data into it; first: bytes that are written on their own, before the rest."""
     os.mkfifo(path)
 
     def write() -> None:

@@ -1,4 +1,4 @@
-"""Segments that change while they are read: an error that names the file, or what was there; never a signal."""
+"""Segments that change while they are read: an error that names the file, or the old content; never a signal."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ WHOLE = [*range(COUNT)]
 
 
 def read(folder: Path, how: str, zeros: int = 0) -> dict[str, tuple[str, str | None, str]]:
-    """What a process gives that reads a file of 3 MiB in each way, and changes it behind the first step."""
+    """The outcomes of a process that reads a file of 3 MiB in each way, and changes it after the first step."""
     path = folder / "a.log"
     done = subprocess.run([*MODULE, "step", str(path), how, str(zeros)], cwd=ROOT, capture_output=True, text=True,
                           check=False, timeout=60)  # fmt: skip
     assert done.returncode == 0, (done.returncode, done.stdout[-200:], done.stderr[-2000:])
-    found = {}
+    outcomes = {}
     for line in done.stdout.splitlines():
-        way, told = line.split(" ", 1)
-        offsets, kind, text = json.loads(told)
+        way, outcome = line.split(" ", 1)
+        offsets, kind, text = json.loads(outcome)
         wanted = WHOLE[::5] if way == "headers" else WHOLE  # of each batch the first
         assert offsets == wanted[: len(offsets)] and offsets, (way, offsets)
         assert kind in (None, "CorruptBatchError") and (kind is None or f"{path}: " in text), (way, kind, text)
-        found[way] = ("whole" if offsets == wanted else "cut", kind, text)
-    assert list(found) == list(STEPS)
-    return found
+        outcomes[way] = ("whole" if offsets == wanted else "cut", kind, text)
+    assert list(outcomes) == list(STEPS)
+    return outcomes
 
 
 @pytest.mark.parametrize("how", ["cut", "emptied"])
-def test_a_file_that_is_cut(how: str, tmp_path: Path) -> None:
-    """What was read before comes, then an error that names the file (or a torn tail, where it was cut in a batch)."""
+def test_a_file_that_is_truncated(how: str, tmp_path: Path) -> None:
+    """What was read before comes, then an error that names the file (or a torn tail, if the end is inside a batch)."""
     for way, (came, kind, text) in read(tmp_path, how).items():
         assert came == "cut", way
-        assert kind is None or "was cut to" in text or "needed" in text, (way, text)
+        assert kind is None or "was truncated to" in text or "needed" in text, (way, text)
 
 
 @pytest.mark.parametrize("how", ["grown", "replaced", "deleted"])
@@ -59,13 +59,13 @@ def test_a_file_that_goes_on_as_it_was(how: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("zeros", [1000, 5 << 20])
 def test_a_preallocated_file_that_is_closed(zeros: int, tmp_path: Path) -> None:
-    """As a broker does when it rolls, or ends: what was there comes, or the error names the file and its new size."""
+    """As a broker does when it rolls or stops: all batches come, or the error names the file and its new size."""
     for way, (came, kind, text) in read(tmp_path, "closed", zeros).items():
-        assert came == "whole" or (kind == "CorruptBatchError" and "was cut to" in text), (way, text)
+        assert came == "whole" or (kind == "CorruptBatchError" and "was truncated to" in text), (way, text)
 
 
-def test_zeros_that_are_cut_off_meanwhile_are_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seen in memory, gone in the file: no damage."""
+def test_zeros_that_are_truncated_meanwhile_are_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the buffer, but no more in the file: no damage."""
     path = tmp_path / "a.log"
     path.write_bytes(batch(0) + bytes(1 << 20))
     inner = filesystem._OpenFile.read
@@ -77,7 +77,7 @@ def test_zeros_that_are_cut_off_meanwhile_are_the_end(tmp_path: Path, monkeypatc
     monkeypatch.setattr(filesystem._OpenFile, "read", cutting)
     segment = LogSegment(path)
     batches = segment.batches()
-    assert [one.base_offset for one in batches] == [0]
+    assert [found.base_offset for found in batches] == [0]
     assert batches.tail == (len(batch(0)), 1 << 20)
 
 
@@ -101,7 +101,7 @@ def test_a_race_of_all_changes(tmp_path: Path) -> None:
 
 
 class Shrinking:
-    """A file that is shorter with each reading; as it was when it began, for who asks its size."""
+    """A file that gets shorter at some read; size() is what it was at first."""
 
     def __init__(self, inner: filesystem.File, path: Path, part: int) -> None:
         self.inner, self.file, self.path, self.part = inner, path, str(path), part
@@ -109,7 +109,7 @@ class Shrinking:
         self.left = 1 << 30
 
     def size(self) -> int:
-        """What it was."""
+        """The size at first."""
         return self.whole
 
     def _cut(self) -> None:
@@ -118,17 +118,17 @@ class Shrinking:
         self.left -= 1
 
     def view(self, start: int, end: int, before: Any = b"") -> memoryview:
-        """As the file's."""
+        """The bytes of the file, after it was truncated."""
         self._cut()
         return self.inner.view(start, end, before)
 
     def read(self, start: int, end: int) -> bytes:
-        """As the file's."""
+        """The bytes of the file, after it was truncated."""
         self._cut()
         return self.inner.read(start, end)
 
     def held(self) -> filesystem.File:
-        """Itself."""
+        """The file itself."""
         return self
 
 
@@ -146,10 +146,10 @@ def examined(shrinking: Shrinking) -> object:
 
 @pytest.mark.parametrize("work", [scanned, searched, examined])
 @pytest.mark.parametrize("part", [3, 1 << 30])
-def test_each_reading_may_be_the_one_that_finds_less(
+def test_any_read_may_be_the_first_short_one(
     work: Callable[[Shrinking], object], part: int, tmp_path: Path
 ) -> None:
-    """A batch that is larger than a piece, damage to leap over, zeros at the end: the n-th reading is short."""
+    """A batch larger than a window, damage to skip, zeros at the end: the n-th read is short."""
     large = kwire.build_batch([(0, None, b"v" * (2 << 20))], base_offset=3)
     data = batch(0) + large + b"\1" * 3000 + batch(4) + large + bytes(5000)
     for number in range(100):
@@ -161,7 +161,7 @@ def test_each_reading_may_be_the_one_that_finds_less(
             work(shrinking)
         except kwire.CorruptBatchError as error:
             assert getattr(error, "file", None) == str(path)
-        if shrinking.left >= 0:  # no such reading
+        if shrinking.left >= 0:  # there is no n-th read
             assert number > (2 if work is examined else 3)
             return
-    raise AssertionError("it reads on")
+    raise AssertionError("it does not stop reading")

@@ -1,4 +1,4 @@
-"""The small files beside segments, sound and damaged."""
+"""The small files beside segments, valid and damaged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_producer_snapshot(tmp_path: Path) -> None:
         with pytest.raises(kwire.KwireError):
             read_producer_snapshot(path)
     path.write_bytes(snapshot(version=9))
-    with pytest.raises(kwire.UnsupportedVersionError):
+    with pytest.raises(kwire.UnsupportedVersionError, match="unknown producer snapshot version 9, expected 1"):
         read_producer_snapshot(path)
 
 
@@ -45,18 +45,21 @@ def test_leader_epochs(tmp_path: Path) -> None:
     assert read_leader_epochs(path) == [LeaderEpoch(0, 0), LeaderEpoch(5, 120)]
     path.write_text("")
     assert read_leader_epochs(path) == []
-    for wrong in ("1\n0\n", "0\n3\n0 0\n", "0\nx\n", "0\n1\n1 2 3\n", "\xff"):
+    for wrong, reason in (
+        ("1\n0\n", "unrecognized version 1"), ("0\n3\n0 0\n", "expected 3 entries .*, found 1"),
+        ("0\nx\n", "'x' is not an integer"), ("0\n1\n1 2 3\n", "malformed"), ("\xff", "not UTF-8 text"),
+    ):  # fmt: skip
         path.write_bytes(wrong.encode("latin-1"))
-        with pytest.raises(kwire.DecodeError, match="leader-epoch-checkpoint"):
+        with pytest.raises(kwire.DecodeError, match=f"leader-epoch-checkpoint: .*{reason}"):
             read_leader_epochs(path)
 
 
 def test_partition_metadata(tmp_path: Path) -> None:
     path = tmp_path / "partition.metadata"
     path.write_text("version: 0\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n")
-    found = read_partition_metadata(path)
-    assert (found.version, found.topic_id) == (0, UUID("555925d5-c96b-4f63-8d40-661883dc6d49"))
+    metadata = read_partition_metadata(path)
+    assert (metadata.version, metadata.topic_id) == (0, UUID("555925d5-c96b-4f63-8d40-661883dc6d49"))
     for wrong in ("", "version: 0\n", "version: x\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n", "version: 0\ntopic_id: AAAA\n"):
         path.write_text(wrong)
-        with pytest.raises(kwire.DecodeError, match=r"partition\.metadata"):
+        with pytest.raises(kwire.DecodeError, match=r"partition\.metadata: malformed partition metadata: "):
             read_partition_metadata(path)

@@ -1,4 +1,4 @@
-"""Crafted segments and folders: what they cost grows with their bytes, limits hold, what nobody named is not read."""
+"""Crafted segments and folders: cost grows with their bytes, limits hold, unnamed pipes are not read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def head(length: int) -> bytes:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each piece that is read from a file."""
+    """The bytes of each read from a file."""
     sizes: list[int] = []
     real = filesystem.read_piece
 
@@ -67,7 +67,7 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-# the search for the next sound batch
+# the search for the next valid batch
 
 
 @pytest.mark.parametrize("stretches", [1, 2])
@@ -93,8 +93,8 @@ def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, read: list
         path = tmp_path / "0.log"
         path.write_bytes(b"".join(unit + batch(3 * at, 1) for at in range(count)))
         read.clear()
-        found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
-        assert [one.base_offset for one in found] == [3 * at for at in range(count)]
+        valid = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
+        assert [one.base_offset for one in valid] == [3 * at for at in range(count)]
         costs.append(sum(read))
     assert costs[1] < 2.5 * costs[0]
 
@@ -104,8 +104,8 @@ def test_all_searches_of_one_pass_have_one_budget(tmp_path: Path, monkeypatch: p
     wrong = b"\xff" * 20 + batch(0, 1)[:-1] + b"!"  # its checksum does not match, and a batch follows it
     path = tmp_path / "0.log"
     path.write_bytes(b"".join(wrong + batch(2 * at, 1) + batch(2 * at + 1, 1) for at in range(30)))
-    found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
-    assert 0 < len(found) < 20
+    valid = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
+    assert 0 < len(valid) < 20
 
 
 def test_a_search_from_before_the_file_is_refused(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_search_from_before_the_file_is_refused(tmp_path: Path) -> None:
 # .gz
 
 
-def test_a_gz_is_unpacked_once_for_all_cuts(tmp_path: Path, unpacked: list[str]) -> None:
+def test_a_gz_is_decompressed_once_for_all_ranges(tmp_path: Path, unpacked: list[str]) -> None:
     plain = write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(60)], every=1)
     path = tmp_path / "t-0" / f"{plain.name}.gz"
     path.write_bytes(gzip.compress(plain.read_bytes()))
@@ -131,16 +131,16 @@ def test_a_gz_is_unpacked_once_for_all_cuts(tmp_path: Path, unpacked: list[str])
         assert unpacked == [str(path)]
 
 
-def test_a_pipe_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_with_too_many_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystem, "MOST_UNPACKED", 2 << 20)
-    with pytest.raises(kwire.LimitError, match="the pipe gives too much"):
+    with pytest.raises(kwire.LimitError, match="the pipe holds too many bytes"):
         LogSegment(pipe(tmp_path / "a.log", bytes(8 << 20)))
 
 
-# bad regions in front of what an index points to
+# bad regions before the batch that an index points to
 
 
-def test_a_time_is_found_behind_a_bad_region(tmp_path: Path) -> None:
+def test_a_time_is_found_after_a_bad_region(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(6)])
     data = path.read_bytes()
     data = data[:150] + b"\xff" * len(data[150:200]) + data[200:]
@@ -172,22 +172,22 @@ def test_too_many_aborted_transactions_in_the_indexes_of_a_partition_are_refused
 def test_only_entries_around_batches_of_the_segment_are_listed(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [in_transaction(0, 7, 1), in_transaction(900, 7, 1)])
     aborted_index(path, [(7, 2 * at, 2 * at + 1, 0) for at in range(500)])
-    found = LogSegment(path).transactions()
-    assert found.aborted == [(7, 0, 1), (7, 900, 901)]
-    assert found.hides(7, 0) and found.hides(7, 900)
+    hidden = LogSegment(path).transactions()
+    assert hidden.aborted == [(7, 0, 1), (7, 900, 901)]
+    assert hidden.hides(7, 0) and hidden.hides(7, 900)
 
 
 def test_many_producers_go_through_later_segments_once() -> None:
     segments = [Asked({at: (at, 1)}) for at in range(300)]
     later = LaterMarkers(segments)
     for producer in range(1000, 1300):
-        assert later.behind(0, producer) is None
+        assert later.after(0, producer) is None
     for producer in range(1, 300):
-        assert later.behind(0, producer) == (producer, 1)
+        assert later.after(0, producer) == (producer, 1)
     assert sum(segment.count for segment in segments) < 2 * 300
 
 
-# files that nobody named
+# files that the user did not name
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def folder(tmp_path: Path) -> Path:
                                   "00000000000000000000.txnindex", "00000000000000000009.log.gz"])  # fmt: skip
 def test_a_pipe_in_a_folder_is_not_read(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(folder / name)
-    descriptor = os.open(folder / name, os.O_RDWR)  # who opens it to read gets no end, but no hang in opening either
+    descriptor = os.open(folder / name, os.O_RDWR)  # opening it to read does not block, but it never ends
     os.close(descriptor)
     assert [Path(one.path).name for one in discover(folder)] == ["00000000000000000000.log"]
     assert [Path(one.path).name for one in discover(f"{folder}/*.log*")] == ["00000000000000000000.log"]
@@ -210,7 +210,7 @@ def test_a_pipe_in_a_folder_is_not_read(name: str, folder: Path, capsys: pytest.
     assert code == 0
 
 
-# what is read is not written over
+# inputs are not overwritten
 
 
 def test_a_later_segment_that_is_read_for_transactions_is_not_written_over(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_later_segment_that_is_read_for_transactions_is_not_written_over(tmp_p
 
 def test_row_groups_without_rows_are_refused(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0)])
-    with pytest.raises(ValueError, match="rows is 0: at least 1 is needed"):
+    with pytest.raises(ValueError, match="rows must be at least 1, not 0"):
         write_parquet([LogSegment(path)], str(tmp_path / "x.parquet"), rows=0)
 
 
@@ -244,11 +244,11 @@ def stored() -> Iterator[str]:
     memory.rm(URL)
 
 
-def told(error: BaseException) -> str:
+def everything_of(error: BaseException) -> str:
     return f"{error} {error!r} {vars(error)} {error.args} {error.__cause__!r}"
 
 
-def test_secrets_of_a_url_stand_in_no_error_and_no_repr(stored: str) -> None:
+def test_secrets_of_a_url_are_in_no_error_and_no_repr(stored: str) -> None:
     segment = LogSegment(stored)
     with pytest.raises(kwire.CorruptBatchError) as caught:
         list(segment.batches())
@@ -257,14 +257,14 @@ def test_secrets_of_a_url_stand_in_no_error_and_no_repr(stored: str) -> None:
         discover(stored.replace("t-0", "t-9"))
     with pytest.raises(FileNotFoundError) as absent:
         LogSegment(stored.replace("t-0", "t-9"))
-    texts = [told(caught.value), told(missing.value), told(absent.value), repr(segment), *bad, str(segment.verify()),
-             str(segment.stats()), repr(discover(stored))]  # fmt: skip
+    errors = [everything_of(one) for one in (caught.value, missing.value, absent.value)]
+    texts = [*errors, repr(segment), *bad, str(segment.verify()), str(segment.stats()), repr(discover(stored))]
     for text in texts:
         assert "hunter2" not in text and "SECRET" not in text
     assert "memory://h/t-0/00000000000000000000.log" in str(caught.value)
 
 
-def test_what_is_shown_of_a_path_lacks_only_secrets() -> None:
+def test_a_path_is_shown_without_its_secrets() -> None:
     for path, wanted in (
         ("s3://bucket/a@b/t-0/0.log", "s3://bucket/a@b/t-0/0.log"), ("/a/b?c=d@e", "/a/b?c=d@e"),
         ("https://u:p@h/0.log?a=b&c", "https://h/0.log"), ("s3://b/t-?/*.log", "s3://b/t-?/*.log"),
@@ -280,17 +280,17 @@ def test_what_is_shown_of_a_path_lacks_only_secrets() -> None:
 def test_numbers_of_a_checkpoint_are_plain_digits(text: str, tmp_path: Path) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_text(text)
-    with pytest.raises(kwire.DecodeError, match="is no whole number"):
+    with pytest.raises(kwire.DecodeError, match="is not an integer"):
         read_leader_epochs(path)
     path.write_text("version: ٣\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
-    with pytest.raises(kwire.DecodeError, match="is no whole number"):
+    with pytest.raises(kwire.DecodeError, match="is not an integer"):
         read_partition_metadata(path)
 
 
-def test_a_large_checkpoint_is_refused_before_it_is_taken_apart(tmp_path: Path) -> None:
+def test_a_large_checkpoint_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     path.write_bytes(b"10\n" * 400_000)
-    with pytest.raises(kwire.LimitError, match="no checkpoint is so large"):
+    with pytest.raises(kwire.LimitError, match="too large for a checkpoint file"):
         read_leader_epochs(path)
 
 

@@ -1,4 +1,4 @@
-"""What counts as a segment, and which topic and partition it belongs to."""
+"""Which files are segments, and which topic and partition they belong to."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_relative_paths(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path", ["nothing", "a-0/00.log", "none-*/x", "a-0,nothing"])
-def test_what_is_not_there(root: Path, path: str) -> None:
+def test_paths_that_do_not_exist(root: Path, path: str) -> None:
     with pytest.raises(FileNotFoundError, match=path.split(",")[-1].replace("*", r"\*")):
         discover(",".join(f"{root}/{part}" for part in path.split(",")))
     with pytest.raises(FileNotFoundError):

@@ -34,7 +34,7 @@ def s3() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.quick), "s3"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
-    """(URL of a log directory, options for fsspec, the same as a local folder)."""
+    """(URL of a log directory, options for fsspec, a local folder with the same content)."""
     local = tmp_path / "log"
     write_segment(local / "t-0", 0, [batch(0), in_transaction(3, 1), marker(6, 1, False), batch(7)], every=1)
     write_segment(local / "t-0", 10, [batch(10 + 3 * at) for at in range(10)])
@@ -94,7 +94,7 @@ def test_fsspec_is_only_imported_for_urls(tmp_path: Path) -> None:
         "import sys\nfrom kwire.storage import LogDirectory\n"
         "directory = LogDirectory(sys.argv[1])\nassert len(list(directory.read(committed=True))) == 3\n"
         "assert len(directory.columns()) == 3\nassert directory.verify() == []\n"
-        "assert not {'fsspec', 'pyarrow', 'numpy', 'click', 'rich'} & set(sys.modules), 'imported needlessly'\n"
+        "assert not {'fsspec', 'pyarrow', 'numpy', 'click', 'rich'} & set(sys.modules), 'imported without need'\n"
         "sys.modules['fsspec'] = None\n"
         "try:\n    LogDirectory('s3://bucket/x')\n"
         "except ImportError as error:\n    assert 'kwire[remote]' in str(error)\n"

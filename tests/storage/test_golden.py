@@ -1,4 +1,4 @@
-"""Every golden segment through kwire.storage: the same as the bytes say, in windows, columns and ranges."""
+"""Every golden segment through kwire.storage: as batches, columns and ranges, the same as from its bytes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def directories(golden: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def segments(directories: list[Path]) -> list[LogSegment]:
-    found = [segment for path in directories for segment in LogDirectory(path).segments]
-    assert len(found) > 200
-    return found
+    segments = [segment for path in directories for segment in LogDirectory(path).segments]
+    assert len(segments) > 200
+    return segments
 
 
 def test_records_are_those_of_the_bytes(segments: list[LogSegment]) -> None:
@@ -80,7 +80,7 @@ def test_verify_finds_nothing(directories: list[Path]) -> None:
         assert LogDirectory(path).verify() == []
 
 
-def test_transactions_end_as_their_markers_say(golden: Path) -> None:
+def test_transactions_end_with_their_markers(golden: Path) -> None:
     partition = LogDirectory(golden / "data/kafka-4.3.0/data1")["alpha-tx", 0]
     aborted = {entry[:4] for segment in partition for entry in (segment.transaction_index or _none).entries}
     assert len(aborted) == 7
@@ -101,7 +101,7 @@ class _none:
     entries: tuple[()] = ()
 
 
-def test_what_stands_beside_segments(golden: Path) -> None:
+def test_files_beside_segments(golden: Path) -> None:
     count = 0
     for path in golden.glob("data/*/data*/*-*/*.snapshot"):
         for state in read_producer_snapshot(path):

@@ -1,4 +1,4 @@
-"""Damaged segments and indexes of every kind: an answer or a KwireError, and the scans in C agree with plain Python."""
+"""Damaged segments and indexes of every kind: a value or a KwireError; the scans in C agree with plain Python."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def reads(partition: Partition, offset: int, time: int) -> list[Callable[[], obj
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_mutated_directories_give_an_answer_or_a_kwire_error(tmp_path: Path, seed: int) -> None:
+def test_mutated_directories_give_a_value_or_a_kwire_error(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     path = write_segment(tmp_path / "t-0", 0, parts(), every=1)
     aborted_index(path, [(1, 3, 6, 7)])

@@ -88,7 +88,7 @@ def test_memory_does_not_follow_the_size(tmp_path: Path, size: int) -> None:
         path.unlink()
 
 
-def test_a_codec_that_unpacks_a_thousandfold(tmp_path: Path) -> None:
+def test_batches_that_decompress_a_thousandfold(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     one = kwire.build_batch([(at, None, bytes(1 << 20)) for at in range(16)], codec="zstd")
     assert len(one) < 100_000
@@ -142,12 +142,12 @@ def test_positions_past_2_gib(tmp_path: Path, indexed: bool) -> None:
 @pytest.mark.quick
 def test_a_hole_is_one_bad_region(tmp_path: Path) -> None:
     path = tmp_path / "hole.log"
-    behind = 256 * MIB + 77
+    after = 256 * MIB + 77
     with path.open("wb") as file:
         file.write(batch(0))
-        file.seek(behind)
+        file.seek(after)
         file.write(batch(3))
     segment = LogSegment(path)
-    found = list(segment.batches(errors="keep", max_batch_bytes=MIB))
-    assert [one.position for one in found] == [0, len(batch(0)), behind]
-    assert isinstance(found[1], kwire.BadBatch)
+    batches = list(segment.batches(errors="keep", max_batch_bytes=MIB))
+    assert [one.position for one in batches] == [0, len(batch(0)), after]
+    assert isinstance(batches[1], kwire.BadBatch)

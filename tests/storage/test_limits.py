@@ -1,4 +1,4 @@
-"""What storage keeps in memory is bounded, whatever a segment, an index or a folder holds; the answers stay right."""
+"""The memory of storage is bounded, whatever a segment, an index or a folder holds; results stay right."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ pytestmark = pytest.mark.quick
 
 
 def many(count: int, first: int = 0, ends: bool = False) -> list[bytes]:
-    """Batches of so many producers, each with a transaction; ends: each is aborted at once."""
-    found = []
+    """Batches of `count` producers, each with a transaction; ends: each is aborted at once."""
+    batches = []
     for at in range(count):
-        found.append(in_transaction(first + 2 * at, 10 + at, 1))
+        batches.append(in_transaction(first + 2 * at, 10 + at, 1))
         if ends:
-            found.append(marker(first + 2 * at + 1, 10 + at, False))
-    return found
+            batches.append(marker(first + 2 * at + 1, 10 + at, False))
+    return batches
 
 
 # transactions
@@ -81,7 +81,7 @@ def test_too_many_markers_in_a_later_segment_are_refused(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_hidden_is_what_looking_at_each_says(seed: int) -> None:
+def test_hides_agrees_with_a_plain_search(seed: int) -> None:
     chance = random.Random(seed)
     aborted: list[tuple[int, int, int]] = []
     for producer in range(8):
@@ -91,13 +91,13 @@ def test_what_is_hidden_is_what_looking_at_each_says(seed: int) -> None:
             at = first + 1 + chance.randrange(5)
             aborted.append((producer, first, at - 1))
     unfinished = sorted((producer, chance.randrange(60)) for producer in chance.sample(range(8), chance.randrange(8)))
-    found = Transactions(sorted(aborted), unfinished)
+    hidden = Transactions(sorted(aborted), unfinished)
     for producer in range(-1, 9):
         for offset in range(-1, 70):
             wanted = any(one[0] == producer and one[1] <= offset <= one[2] for one in aborted) or any(
                 one[0] == producer and one[1] <= offset for one in unfinished
             )
-            assert found.hides(producer, offset) == wanted, (producer, offset)
+            assert hidden.hides(producer, offset) == wanted, (producer, offset)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -108,20 +108,20 @@ def test_entries_of_an_index_are_found_by_producer_and_offsets(seed: int) -> Non
     for _ in range(chance.randrange(40)):
         first = chance.randrange(100)
         entries.append(AbortedTransaction(0, chance.randrange(4), first, first + chance.randrange(8), 0))
-    found = AbortedByIndex(entries)
+    listed = AbortedByIndex(entries)
     for producer in range(5):
         mine = [one for one in entries if one.producer_id == producer]
-        assert (producer in found) == bool(mine)
+        assert (producer in listed) == bool(mine)
         covered = {offset for one in mine for offset in range(one.first_offset, one.last_offset + 1)}
         for first in range(0, 110, 7):
             last = first + chance.randrange(30)
-            told = {offset: found.at(producer, offset) for offset in range(first, last + 1)}
-            assert all(one is None or one[0] <= offset <= one[1] for offset, one in told.items())
-            assert {offset for offset, one in told.items() if one} == covered & {*told}
+            entry_of = {offset: listed.at(producer, offset) for offset in range(first, last + 1)}
+            assert all(one is None or one[0] <= offset <= one[1] for offset, one in entry_of.items())
+            assert {offset for offset, one in entry_of.items() if one} == covered & {*entry_of}
 
 
 class Asked:
-    """A segment that knows its first markers, and counts how often it is asked for one."""
+    """A segment with given first markers, which counts how often it is asked for one."""
 
     def __init__(self, markers: dict[int, tuple[int, int]]) -> None:
         self.markers, self.count = markers, 0
@@ -143,26 +143,26 @@ class Asked:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_later_segments_are_gone_through_once(ends: bool) -> None:
-    """However many segments ask for the end of a transaction that goes through all of them."""
+def test_later_segments_are_read_once(ends: bool) -> None:
+    """However many segments ask for the marker of a transaction that spans all of them."""
     segments = [Asked({3: (at, 0)} if at % 50 == 0 else {}) for at in range(300)]
     if ends:
         segments[299].markers[7] = (299, 1)
     later = LaterMarkers(segments)
     for number in range(300):
-        assert later.behind(number, 7) == ((299, 1) if ends and number < 299 else None)
+        assert later.after(number, 7) == ((299, 1) if ends and number < 299 else None)
         following = number - number % 50 + 50
-        assert later.behind(number, 3) == ((following, 0) if following < 300 else None)
+        assert later.after(number, 3) == ((following, 0) if following < 300 else None)
     assert sum(segment.count for segment in segments) < 4 * 300
 
 
 def test_a_commit_in_the_data_contradicts_an_index_among_many(tmp_path: Path) -> None:
-    """Each of many transactions is looked for by its offsets, not through all markers."""
+    """Each of many transactions is looked up by its offsets, not among all markers."""
     parts, entries = [], []
     for at in range(0, 600, 2):
         committed = at % 6 == 0
         parts += [in_transaction(at, 1, 1), marker(at + 1, 1, committed)]
-        entries.append((1, at, at + 1, at + 2))  # the index says of each that it was aborted
+        entries.append((1, at, at + 1, at + 2))  # in the index each is aborted
     path = write_segment(tmp_path / "t-0", 0, parts)
     aborted_index(path, entries)
     assert offsets(LogSegment(path).read(committed=True)) == [*range(0, 600, 6)]
@@ -171,7 +171,7 @@ def test_a_commit_in_the_data_contradicts_an_index_among_many(tmp_path: Path) ->
 # statistics
 
 
-def test_producers_past_the_limit_are_told_together(
+def test_producers_past_the_limit_are_counted_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(stats, "MOST_PRODUCERS", 5)
@@ -190,10 +190,10 @@ def test_producers_past_the_limit_are_told_together(
 def test_epochs_past_the_limit_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats, "MOST_EPOCHS", 4)
     parts = [batch(at, 1, producer_id=1, producer_epoch=90 - at, base_sequence=0) for at in range(10)]
-    found = LogSegment(write_segment(tmp_path / "t-0", 0, parts)).stats()
-    assert (found.producers[1].epochs, found.producers[1].batches) == ((87, 88, 89, 90), 10)
+    one = LogSegment(write_segment(tmp_path / "t-0", 0, parts)).stats()
+    assert (one.producers[1].epochs, one.producers[1].batches) == ((87, 88, 89, 90), 10)
     other = LogSegment(write_segment(tmp_path / "u-0", 0, parts[::-1])).stats()
-    assert stats.merged([other, found]).producers[1].epochs == (81, 82, 83, 84)
+    assert stats.merged([other, one]).producers[1].epochs == (81, 82, 83, 84)
 
 
 # verify
@@ -201,19 +201,19 @@ def test_epochs_past_the_limit_are_left_out(tmp_path: Path, monkeypatch: pytest.
 
 def test_findings_past_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "MOST_FINDINGS", 30)
-    path = write_segment(tmp_path / "t-0", 0, [batch(0)] * 40, indexes=False)  # each but the first goes back
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)] * 40, indexes=False)  # each but the first is out of order
     path.with_suffix(".txnindex").write_bytes(b"".join(pack(">hqqqq", 0, 1, at, at, 0) for at in range(100, 160)))
-    found = LogSegment(path).verify()
-    assert len(found) == 31 and {finding.kind for finding in found[:30]} == {"offsets"}
-    assert found[30].message == "69 more findings, which are not told"  # 9 of the batches, 60 of the index
-    assert LogDirectory(tmp_path)["t", 0].verify()[:31] == found
+    findings = LogSegment(path).verify()
+    assert len(findings) == 31 and {finding.kind for finding in findings[:30]} == {"offsets"}
+    assert findings[30].message == "69 more findings, not listed"  # 9 of the batches, 60 of the index
+    assert LogDirectory(tmp_path)["t", 0].verify()[:31] == findings
 
 
 def test_the_limit_of_findings_is_ten_thousand(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(kwire.build_batch([(1, None, b"")], base_offset=0) * 10_011)
-    found = LogSegment(path).verify()
-    assert len(found) == 10_001 and found[-1].message == "10 more findings, which are not told"
+    findings = LogSegment(path).verify()
+    assert len(findings) == 10_001 and findings[-1].message == "10 more findings, not listed"
 
 
 # small files, and many of them
@@ -221,7 +221,7 @@ def test_the_limit_of_findings_is_ten_thousand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(64 << 20) + 24, 3 << 30])
 @pytest.mark.parametrize("kind", [".index", ".timeindex", ".txnindex"])
-def test_an_index_that_is_no_index_is_not_read(kind: str, size: int, tmp_path: Path) -> None:
+def test_a_file_too_large_for_an_index_is_not_read(kind: str, size: int, tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(20)])
     with path.with_suffix(kind).open("wb") as file:
         file.truncate(size)
@@ -233,23 +233,23 @@ def test_an_index_that_is_no_index_is_not_read(kind: str, size: int, tmp_path: P
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (finding.kind, finding.message) == (kind[1:], f"over {64 << 20} bytes: no index is so large")
+    assert (finding.kind, finding.message) == (kind[1:], f"larger than {64 << 20} bytes: not a Kafka index")
     assert finding.path == str(path.with_suffix(kind)) and peak < 140 << 20
 
 
 @pytest.mark.parametrize("read", [read_producer_snapshot, read_leader_epochs, read_partition_metadata])
 @pytest.mark.parametrize("size", [(64 << 20) + 1, 10 << 30])
-def test_a_small_file_that_is_large_is_refused(read: Callable[[Path], object], size: int, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_too_large_is_refused(read: Callable[[Path], object], size: int, tmp_path: Path) -> None:
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(size)
-    with pytest.raises(kwire.LimitError, match="large: no checkpoint is so large") as caught:
+    with pytest.raises(kwire.LimitError, match="large: too large for a checkpoint file") as caught:
         read(path)
     limit = 64 << 20 if read is read_producer_snapshot else 1 << 20
     assert (getattr(caught.value, "file", None), caught.value.limit, caught.value.needed) == (str(path), limit, size)
 
 
-def test_a_folder_of_many_empty_segments_takes_little(tmp_path: Path) -> None:
+def test_a_folder_of_many_empty_segments_takes_little_memory(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"{number:020}.log").touch()
     gc.collect()

@@ -1,4 +1,4 @@
-"""What can be read only once: pipes, standard input, .gz; read to their ends, never taken for empty files."""
+"""Streams that can be read only once: pipes, standard input, .gz; read to their ends, never taken for empty files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.quick
 PARTS = [batch(0), in_transaction(3, 1), marker(6, 1, False), *(batch(7 + 300 * at, 300, size=200) for at in range(20))]
 DATA = b"".join(PARTS)
 LAST = 7 + 300 * 20
-# each reading of a segment; what it gives does not depend on where the bytes come from
+# each way to read a segment; its result does not depend on where the bytes come from
 READINGS: dict[str, Callable[[LogSegment], Any]] = {
     "size": lambda segment: segment.size,
     "read": lambda segment: offsets(segment.read(start_offset=5, committed=True)),
@@ -49,7 +49,7 @@ READINGS: dict[str, Callable[[LogSegment], Any]] = {
     "columns": lambda segment: pa.table(segment.columns(views=True)).combine_chunks().to_pylist(),
     "pieces": lambda segment: [len(one) for one in segment.column_batches(rows=100)],
     "headers": lambda segment: list(segment.headers()),
-    "cut": lambda segment: segment.split(100_000),
+    "split": lambda segment: segment.split(100_000),
     "seek": lambda segment: (segment.seek(1000), segment.seek_time(START + 40_000), segment.tail),
     "transactions": lambda segment: segment.transactions(),
     "verify": lambda segment: [finding[1:] for finding in segment.verify()],
@@ -68,14 +68,14 @@ def test_each_reading_of_a_pipe_is_that_of_a_file(reading: str, plain: LogSegmen
     for name, data in (("fifo", DATA), ("packed", gzip.compress(DATA))):
         segment = LogSegment(pipe(tmp_path / name, data))
         assert READINGS[reading](segment) == wanted
-        assert READINGS[reading](segment) == wanted  # it came only once, and is still there
+        assert READINGS[reading](segment) == wanted  # from the temporary file: the pipe gave it only once
     packed = tmp_path / "some.log.gz"
     packed.write_bytes(gzip.compress(DATA))
     assert READINGS[reading](LogSegment(packed)) == wanted
 
 
-def test_a_pipe_is_read_to_its_end_however_it_comes(tmp_path: Path) -> None:
-    """One byte at first, so that what looks at the beginning has to wait for more."""
+def test_a_pipe_is_read_to_its_end_however_slowly_it_is_written(tmp_path: Path) -> None:
+    """One byte at first: the check for gzip has to wait for more."""
     for name, data in (("plain", DATA), ("packed", gzip.compress(DATA))):
         assert len(LogSegment(pipe(tmp_path / name, data, first=1)).columns()) == LAST - 4 + 3
     assert len(LogSegment(pipe(tmp_path / "one", b"\x1f")).columns()) == 0
@@ -83,7 +83,7 @@ def test_a_pipe_is_read_to_its_end_however_it_comes(tmp_path: Path) -> None:
     assert LogSegment(os.devnull).size == 0
 
 
-def test_a_pipe_is_no_file_of_that_size(tmp_path: Path) -> None:
+def test_a_pipe_has_no_size_before_it_is_read(tmp_path: Path) -> None:
     (file,) = discover(pipe(tmp_path / "fifo", DATA))
     assert (file.size, file.topic) == (-1, None)
     directory = LogDirectory(tmp_path / "fifo", topics=["t"], partitions=[3])
@@ -91,7 +91,7 @@ def test_a_pipe_is_no_file_of_that_size(tmp_path: Path) -> None:
     assert len(list(directory.read())) == len(directory.columns()) == LAST - 1
 
 
-def test_segments_that_are_packed_are_found_in_folders(tmp_path: Path) -> None:
+def test_compressed_segments_are_found_in_folders(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-4", 0, PARTS)
     path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
@@ -112,16 +112,16 @@ def test_a_stream_that_is_damaged_is_an_error_that_names_it(cut: int, tmp_path: 
     assert getattr(caught.value, "file", None) == str(path)
 
 
-def test_a_stream_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gz_that_decompresses_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filesystem, "MOST_UNPACKED", 4 << 20)
     path = tmp_path / "a.log.gz"
     path.write_bytes(gzip.compress(bytes(64 << 20)))
-    with pytest.raises(kwire.LimitError, match="too much") as caught:
+    with pytest.raises(kwire.LimitError, match="the gzip stream holds too many bytes") as caught:
         list(LogSegment(path).batches())
     assert (getattr(caught.value, "file", None), caught.value.limit) == (str(path), 4 << 20)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_devices_folders_and_sockets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="is a device"):
         LogSegment("/dev/zero")
     with pytest.raises(IsADirectoryError):
@@ -131,9 +131,9 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         LogSegment(tmp_path / "s")
 
 
-def test_a_pipe_that_was_read_goes_to_no_other_process(tmp_path: Path) -> None:
+def test_a_pipe_that_was_read_does_not_pickle(tmp_path: Path) -> None:
     segment = LogSegment(pipe(tmp_path / "fifo", DATA))
-    with pytest.raises(TypeError, match=r"fifo was read here: it cannot be read again in another process"):
+    with pytest.raises(TypeError, match=r"fifo was read in this process: it cannot be read again in another"):
         pickle.dumps(segment.file)
     packed = tmp_path / "a.log.gz"
     packed.write_bytes(gzip.compress(DATA))
@@ -142,14 +142,14 @@ def test_a_pipe_that_was_read_goes_to_no_other_process(tmp_path: Path) -> None:
 
 
 def spools() -> int:
-    """Temporary files that are open here."""
-    found = 0
+    """The number of temporary files that this process has open."""
+    count = 0
     for name in os.listdir("/proc/self/fd"):
         try:
-            found += os.readlink(f"/proc/self/fd/{name}").endswith("(deleted)")
+            count += os.readlink(f"/proc/self/fd/{name}").endswith("(deleted)")
         except OSError:  # the folder's own
             continue
-    return found
+    return count
 
 
 def test_the_temporary_file_goes_with_its_last_reader(tmp_path: Path) -> None:
@@ -176,8 +176,8 @@ def test_small_files_beside_segments(tmp_path: Path) -> None:
     state = (7, 1, 99, 1000, 9, 1_700_000_000_000, 3, -1)
     assert read_producer_snapshot(pipe(tmp_path / "a.snapshot", snapshot(state)))[0] == state
     assert read_leader_epochs(pipe(tmp_path / "epochs", b"0\n1\n5 120\n"))[0].start_offset == 120
-    told = pipe(tmp_path / "partition.metadata", b"version: 0\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n")
-    assert read_partition_metadata(told).version == 0
+    metadata = pipe(tmp_path / "partition.metadata", b"version: 0\ntopic_id: VVkl1clrT2ONQGYYg9xtSQ\n")
+    assert read_partition_metadata(metadata).version == 0
 
 
 # the command line
@@ -188,7 +188,7 @@ def test_small_files_beside_segments(tmp_path: Path) -> None:
 def test_each_command_for_logs_reads_a_pipe(
     command: str, ending: str, plain: LogSegment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content = DATA + b"torn" * (command == "verify")  # what it finds
+    content = DATA + b"torn" * (command == "verify")  # something to find
     Path(plain.path).write_bytes(content)
     data = gzip.compress(content) if ending else content
     options = ["-o", tmp_path / "piped.parquet"] if command == "to-parquet" else ["--json"]
@@ -218,7 +218,7 @@ def test_standard_input_of_a_process(name: str, tmp_path: Path) -> None:
     done = piped("log", "to-parquet", name, "-o", out, data=gzip.compress(DATA))
     assert done.returncode == 0 and pq.read_metadata(out).num_rows == LAST - 1
     (tmp_path / "file").write_bytes(DATA)
-    with open(tmp_path / "file", "rb") as file:  # no pipe: a file that the shell opened
+    with open(tmp_path / "file", "rb") as file:  # not a pipe: a file that the shell opened
         command = [sys.executable, "-m", "kwire", "log", "verify", name]
         done = subprocess.run(command, stdin=file, cwd=ROOT, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"1 segments, 0 findings\n")
@@ -268,11 +268,11 @@ def test_messages_of_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_bytes_of_a_stream_put_back() -> None:
-    """What was taken to look at comes first, and a read is never short of what is there."""
+    """The bytes that were looked at come first, and a read gives as many as there are."""
     for size in (-1, 1, 3, 4, 5, 9, 100):
         stream = filesystem.Rejoined(b"abcd", io.BytesIO(b"efghij"))
-        found = b""
+        data = b""
         while piece := stream.read(size):
-            assert size < 0 or len(piece) == min(size, 10 - len(found))
-            found += piece
-        assert found == b"abcdefghij"
+            assert size < 0 or len(piece) == min(size, 10 - len(data))
+            data += piece
+        assert data == b"abcdefghij"

@@ -1,4 +1,4 @@
-"""Torn tails, zeros at the end, wrong lengths and checksums: what is lost is told, what is sound is read."""
+"""Torn tails, zeros at the end, wrong lengths and checksums: losses are reported, valid batches are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def kept(segment: LogSegment) -> tuple[list[int], list[tuple[int, int]]]:
-    """(offsets, (position, size) of what is bad), the same by batches and by columns."""
+    """(offsets, (position, size) of bad batches), the same by batches and by columns."""
     rows: list[int] = []
     bad: list[tuple[int, int]] = []
     for one in segment.batches(errors="keep"):
@@ -95,12 +95,12 @@ def test_an_empty_file_and_one_of_zeros(tmp_path: Path) -> None:
     assert (list(segment.read()), segment.tail) == ([], (0, 5000))
 
 
-def test_a_file_cut_short_while_it_is_read(path: Path) -> None:
+def test_a_file_truncated_while_it_is_read(path: Path) -> None:
     segment, size = LogSegment(path), path.stat().st_size
     started = segment.batches()
     with path.open("r+b") as file:
         file.truncate(size - 1)
-    with pytest.raises(kwire.CorruptBatchError, match=f"cut to {size - 1} bytes while it was read") as caught:
+    with pytest.raises(kwire.CorruptBatchError, match=f"truncated to {size - 1} bytes while it was read") as caught:
         list(started)
     assert caught.value.file == str(path)
 
@@ -135,7 +135,7 @@ def test_a_wrong_length(path: Path, length: int, at: int) -> None:
     segment = LogSegment(path)
     rows, bad = kept(segment)
     lost = [one for one in range(30) if one not in rows]
-    if at == 9 and length > len(data):  # a torn tail, for all that can be known
+    if at == 9 and length > len(data):  # cannot be told from a torn tail
         assert segment.tail == (positions[9], len(data) - positions[9])
         assert (rows, bad) == (list(range(27)), [])
     else:
@@ -164,10 +164,10 @@ def test_garbage_to_the_end(path: Path) -> None:
     assert kept(segment) == (list(range(30)), [(len(data), 1000)])
 
 
-def test_a_batch_in_a_record_is_no_batch_of_the_log(tmp_path: Path) -> None:
-    # the value holds a sound batch: what the search must not take for one of the log when the outer length is wrong
+def test_a_batch_in_a_record_is_not_a_batch_of_the_log(tmp_path: Path) -> None:
+    # the value holds a valid batch: the search must not take it for one of the log when the outer length is wrong
     inner = batch(500)
-    carrier = kwire.build_batch([(1, None, b"before"), (2, None, inner + b"behind")], base_offset=3)
+    carrier = kwire.build_batch([(1, None, b"before"), (2, None, inner + b"after")], base_offset=3)
     path = write_segment(tmp_path / "t-0", 0, [batch(0), carrier, batch(5)], indexes=False)
     data = bytearray(path.read_bytes())
     pack_into(">i", data, len(batch(0)) + 8, 7)
@@ -175,7 +175,7 @@ def test_a_batch_in_a_record_is_no_batch_of_the_log(tmp_path: Path) -> None:
     assert kept(LogSegment(path))[0] == [0, 1, 2, 5, 6, 7]
 
 
-def test_offsets_that_go_back_and_wrong_timestamps(tmp_path: Path) -> None:
+def test_offsets_out_of_order_and_wrong_timestamps(tmp_path: Path) -> None:
     path = write_segment(
         tmp_path / "t-0",
         10,
@@ -194,7 +194,7 @@ def test_a_region_of_many_candidates_does_not_hang(tmp_path: Path) -> None:
     assert [isinstance(one, kwire.BadBatch) for one in segment.batches(errors="keep")][:2] == [False, True]
 
 
-def test_records_out_of_place(tmp_path: Path) -> None:
+def test_records_outside_their_batch(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0, last_offset=1), batch(3)], indexes=False)
     (finding,) = LogSegment(path).verify()
     assert (finding.kind, finding.position, finding.offset) == ("offsets", 0, 0)

@@ -1,4 +1,4 @@
-"""Seeking and ranges of offsets and times: through sound indexes, and by scan where they are missing or wrong."""
+"""Seeking and ranges of offsets and times: by valid indexes, and by a scan where they are missing or wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> Path:
     return write_segment(tmp_path / "t-3", 100, [batch(100 + 3 * at) for at in range(20)])
 
 
-def test_place_and_indexes(path: Path) -> None:
+def test_topic_partition_and_indexes(path: Path) -> None:
     segment = LogSegment(path)
     assert (segment.topic, segment.partition, segment.base_offset) == ("t", 3, 100)
     assert len(segment.index.entries) == 9
@@ -45,7 +45,7 @@ def test_seek(path: Path, indexed: bool) -> None:
     assert segment.seek_time(START + 1600) == segment.size
 
 
-def test_sound_indexes_are_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_valid_indexes_are_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     segment = LogSegment(path)
     begins = []
     inner = scanner.Scanner.__init__
@@ -165,7 +165,7 @@ def test_preallocated_indexes(path: Path) -> None:
     assert segment.seek(155) > segment.size // 2
 
 
-def test_cut(path: Path) -> None:
+def test_split(path: Path) -> None:
     starts = {one.position: one.base_offset for one in LogSegment(path).batches()}
     whole = LogSegment(path).size
     for indexed in (True, False):

@@ -14,7 +14,7 @@ from tests.storage.making import START, batch, in_transaction, marker, write_seg
 pytestmark = pytest.mark.quick
 
 
-def test_what_is_counted(tmp_path: Path) -> None:
+def test_counts(tmp_path: Path) -> None:
     batches = [batch(0, 100, codec="zstd"), batch(100, 5), in_transaction(105, 9, 4), marker(109, 9, False, epoch=2)]
     path = write_segment(tmp_path / "t-1", 0, batches)
     with path.open("ab") as file:
@@ -33,8 +33,8 @@ def test_what_is_counted(tmp_path: Path) -> None:
     assert (stats.smallest_batch, stats.largest_batch) == (min(map(len, batches)), max(map(len, batches)))
     assert sum(stats.sizes.values()) == 4
     assert sum(stats.times.bins.values()) == 109
-    told = json.loads(json.dumps(stats.to_json()))
-    assert (told["records"], told["codecs"]["zstd"]["records"], told["tail_bytes"]) == (109, 100, 16)
+    value = json.loads(json.dumps(stats.to_json()))
+    assert (value["records"], value["codecs"]["zstd"]["records"], value["tail_bytes"]) == (109, 100, 16)
 
 
 def test_segments_together(golden: Path) -> None:

@@ -1,4 +1,4 @@
-"""read_committed: aborted and open transactions, by markers and by .txnindex, in later segments and behind cuts."""
+"""read_committed: aborted and open transactions, by markers and by .txnindex, in later segments and byte ranges."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_committed(folder: Path, indexed: bool) -> None:
     assert partition.verify() == []
 
 
-def test_what_transactions_says(folder: Path) -> None:
+def test_transactions(folder: Path) -> None:
     first, second, third = LogDirectory(folder)["t", 0].segments
     assert first.transactions() == Transactions([(1, 0, 12)], [])
     assert second.transactions() == Transactions([(1, 24, 39)], [])
@@ -99,7 +99,7 @@ def test_without_the_later_segments_a_transaction_is_open(folder: Path) -> None:
     assert offsets(LogSegment(folder / f"{21:020}.log").read(committed=True)) == [21, 22, 23, 27, 28, 29]
 
 
-def test_an_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None:
+def test_an_index_entry_counts_where_the_marker_is_lost(tmp_path: Path) -> None:
     path = write_segment(
         tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)]
     )
@@ -109,7 +109,7 @@ def test_an_index_tells_of_an_abort_whose_marker_is_lost(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("entries", [[(1, 0, 10, 11)], [(1, 5, 2, 3)], [(-1, 0, 9, 9)], [(2, 0, 9, 9)]])
-def test_an_index_that_the_data_contradict_does_not_count(tmp_path: Path, entries: list[tuple[int, ...]]) -> None:
+def test_an_index_entry_against_the_data_does_not_count(tmp_path: Path, entries: list[tuple[int, ...]]) -> None:
     path = write_segment(
         tmp_path / "t-0", 0, [in_transaction(0, 1), batch(4), in_transaction(7, 1), marker(10, 1, True)]
     )
@@ -118,7 +118,7 @@ def test_an_index_that_the_data_contradict_does_not_count(tmp_path: Path, entrie
     assert {finding.kind for finding in LogSegment(path).verify()} == {"txnindex"}
 
 
-def test_verify_misses_an_entry(folder: Path) -> None:
+def test_verify_reports_a_missing_entry(folder: Path) -> None:
     path = folder / f"{0:020}.log"
     aborted_index(path, [])
     (finding,) = LogSegment(path).verify()
