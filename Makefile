@@ -1,12 +1,15 @@
-# make demo: the main job, end to end. make check: the quick tests. make test: all that CI runs. make soak: the long runs.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: bench build check coverage demo fuzz lint mutations soak spark40 test wheels
+.DEFAULT_GOAL := help
+.PHONY: help build bench check coverage demo fuzz lint mutations soak spark40 test wheels
 
-build: $(VENV)/.ready
+help:  ## what this file can do (the default)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+build: $(VENV)/.ready  ## the environment in .venv, and the extensions in place (PYTHON=python3.13: of that Python)
 	$(BIN)/python setup.py -q build_ext --inplace
 
 # The environment: dependencies, and the `kwire` command on this checkout.
@@ -17,48 +20,44 @@ $(VENV)/.ready: pyproject.toml setup.py
 	$(BIN)/python -m pip install -q -e '.[dev]' 'setuptools>=77' 'Cython>=3.1'
 	touch $@
 
-lint: build
+lint: build  ## ruff, cython-lint, mypy, the stubs, the import contract, spelling
 	$(BIN)/ruff check .
 	$(BIN)/cython-lint kwire_c
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest kwire_c --concise --ignore-disjoint-bases --allowlist tests/stubtest-allowlist
 	$(BIN)/lint-imports
-	$(BIN)/codespell README.md CHANGELOG.md SECURITY.md kwire kwire_c tests tools benchmarks wheelhouse
+	$(BIN)/codespell *.md docs examples kwire kwire_c tests tools benchmarks wheelhouse
 
-check: build
+check: build  ## the quick tests
 	$(BIN)/python -m pytest -q -m quick
 
-test: lint
+test: lint  ## all that CI runs: lint, and every test but soak
 	$(BIN)/python -m pytest -q -m "not soak"
 
-# Half an hour of each fuzzer, two at a time; what is new is kept in tests/data/fuzz.
-fuzz: build
+fuzz: build  ## half an hour of each fuzzer, two at a time; what is new is kept in tests/data/fuzz
 	$(BIN)/python -m tests.fuzz --seconds 1800 --keep
 
-# Ten million mutations under the sanitisers, logged with their seeds in build/mutations.jsonl; goes on where it was ended.
-mutations: build
+# Logged with their seeds in build/mutations.jsonl; goes on where it was stopped.
+mutations: build  ## ten million mutated inputs under the sanitisers: hours
 	$(BIN)/python -m tests.hostile.soak
 
-soak: build spark40 mutations
+soak: build spark40 mutations  ## the long runs, for a release: many hours
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
-demo: build
+demo: build  ## segments of a real broker read by Spark; writes Parquet and a picture to demo-output
 	$(BIN)/python examples/segments_to_dataframe.py
 
-# Lines of the .pyx and branches of the C that the tests run, at least 95 % of each: ten minutes.
-coverage: build
+coverage: build  ## lines of the .pyx and branches of the C that the tests run, at least 95 % of each: ten minutes
 	$(BIN)/python -m tests.coverage.measure
 
-# kwire beside its peers: prints ratios and which bars hold, writes benchmarks/results.
-bench: build
+bench: build  ## kwire beside its peers: prints ratios and which bars hold, writes benchmarks/results
 	$(BIN)/python -m pip install -q -e '.[bench]'
 	$(BIN)/python -m benchmarks.run
 
-# Wheels of every Python and processor, built, inspected and tried as shipped, into wheelhouse/: half an hour.
-wheels: build
+wheels: build  ## wheels of every Python and processor into wheelhouse, each tried as shipped: half an hour
 	$(BIN)/python -m wheelhouse
 
-# The Spark tests on the oldest Spark that kwire works with, beside the environment's own packages.
-spark40: build
+# Beside the environment's own packages.
+spark40: build  ## the Spark tests on the oldest Spark that is supported
 	test -d $(VENV)/spark40 || $(BIN)/python -m pip install -q --no-deps --target $(VENV)/spark40 'pyspark==4.0.*'
 	PYTHONPATH=$(CURDIR)/$(VENV)/spark40 $(BIN)/python -m pytest -q tests/spark
