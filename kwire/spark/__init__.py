@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.spark.source import KwireDataSource as KwireDataSource
     from kwire.spark.source import register as register
 
-# module -> the public names that it defines; at first use, for Spark starts a new Python for each step of planning
+# module -> its public names; imported at first use, as Spark starts a new Python for each step of planning
 _NAMES = {
     "kwire.spark.functions": ("decode_records", "records"),
     "kwire.spark.messages": ("decode_frames", "decode_messages", "from_wire"),

@@ -1,4 +1,4 @@
-"""kind = capture of the data source: exchanges of requests and responses out of captures, a task a capture."""
+"""Kind "capture" of the data source: the requests and responses in captures as rows, one task a capture."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ COLUMNS: dict[str, spark.DataType] = {
 
 
 def capture_schema(permissive: bool) -> StructType:
-    """Return the columns where the user gives none: all, _corrupt_record in mode PERMISSIVE only."""
+    """Return the columns where the user names none: all, _corrupt_record in mode PERMISSIVE only."""
     names = [name for name in COLUMNS if permissive or name != CORRUPT]
     return spark.StructType([spark.StructField(name, COLUMNS[name]) for name in names])
 
 
 def check_capture_schema(schema: StructType) -> None:
-    """Refuse a user's schema with a column or a type that captures lack. Raises ValueError."""
+    """Raise ValueError for a user's schema with a column, or a type, that captures do not have."""
     for field in schema.fields:
         known = COLUMNS.get(field.name)
         if known is None:
-            raise ValueError(f'column "{field.name}" is unknown; there are {", ".join(COLUMNS)}')
+            raise ValueError(f'unknown column "{field.name}"; the columns are {", ".join(COLUMNS)}')
         if field.dataType.simpleString() != known.simpleString():
             raise ValueError(
-                f'column "{field.name}" is {known.simpleString()}, the schema says {field.dataType.simpleString()}'
+                f'column "{field.name}" has type {known.simpleString()}, not {field.dataType.simpleString()}'
             )
 
 
@@ -82,24 +82,24 @@ class CaptureReader(DataSourceReader):
         self.options, self.schema = options, schema
 
     def partitions(self) -> list[InputPartition]:
-        """Return the captures behind the paths. Runs in the driver. Raises FileNotFoundError, ValueError for a URL."""
+        """Return the captures at the paths. Runs in the driver. Raises FileNotFoundError, ValueError for a URL."""
         return [CaptureFile(path) for path in captures(list(_paths(self.options.paths)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the exchanges of one capture. Runs in a worker.
 
-        In mode FAILFAST a message that does not decode raises its KwireError, with file and connection, and what is
-        lost is a warning; PERMISSIVE has a row with _corrupt_record for either, DROPMALFORMED drops the exchange.
+        In mode FAILFAST a message that cannot be decoded raises its KwireError, with file and connection; PERMISSIVE
+        gives a row with _corrupt_record, DROPMALFORMED drops the exchange. Lost data is a warning, in PERMISSIVE a row.
         """
-        if not isinstance(partition, CaptureFile):  # what Spark makes of an empty list of tasks
+        if not isinstance(partition, CaptureFile):  # Spark's own partition, for an empty list of tasks
             return
-        shaper = _Rows(self.schema, self.options.mode)
+        rows = _Rows(self.schema, self.options.mode)
         for event in read_capture(partition.path):
-            shaper.add(event)
-            if len(shaper) >= BATCH_ROWS or shaper.text > _MOST_TEXT:
-                yield shaper.batch()
-        if len(shaper):
-            yield shaper.batch()
+            rows.add(event)
+            if len(rows) >= BATCH_ROWS or rows.text > _MOST_TEXT:
+                yield rows.batch()
+        if len(rows):
+            yield rows.batch()
 
 
 def _paths(given: tuple[str, ...]) -> Iterator[str]:
@@ -108,12 +108,12 @@ def _paths(given: tuple[str, ...]) -> Iterator[str]:
         parts = [path] if os.path.exists(path) else [plain(part.strip()) for part in path.split(",") if part.strip()]
         for part in parts:
             if is_url(part):
-                raise ValueError(f"{part}: captures are read from local files and mounted folders only")
+                raise ValueError(f"{part}: captures are read from local files and folders only, not from URLs")
             yield part
 
 
 class _Rows:
-    """Rows of the columns wanted, until they become an Arrow batch."""
+    """Rows of the requested columns, collected for an Arrow batch."""
 
     def __init__(self, schema: StructType, mode: str) -> None:
         self.schema, self.mode = arrow_schema(schema), mode
@@ -125,11 +125,11 @@ class _Rows:
         return self.count
 
     def add(self, event: Exchange | Lost) -> None:
-        """Add what becomes a row of one thing that a capture gave."""
+        """Add the row of an exchange, or of lost data."""
         if isinstance(event, Lost):
             self._add_lost(event)
             return
-        row = _facts(event)
+        row = _undecoded(event)
         try:
             for name in self.decoded:
                 row[name] = self._json(event, name)
@@ -144,7 +144,7 @@ class _Rows:
         self._add(row)
 
     def batch(self) -> pa.RecordBatch:
-        """The rows so far; the next ones begin anew."""
+        """Return the rows so far as a batch, and start an empty one."""
         arrays = [pa.array(self.columns[field.name], field.type) for field in self.schema]
         for values in self.columns.values():
             values.clear()
@@ -155,9 +155,9 @@ class _Rows:
         frame = event.request if name == "request" else event.response
         if frame is None or frame.missing:
             return None
-        found = event.decode_request() if name == "request" else event.decode_response()
-        assert found is not None
-        text = json.dumps(to_json(found.message, found.version), ensure_ascii=False)
+        decoded = event.decode_request() if name == "request" else event.decode_response()
+        assert decoded is not None
+        text = json.dumps(to_json(decoded.message, decoded.version), ensure_ascii=False)
         self.text += len(text)
         return text
 
@@ -167,10 +167,11 @@ class _Rows:
         if self.mode != "PERMISSIVE":
             warnings.warn(printable(reason), RuntimeWarning, stacklevel=2)
             return
-        ends = event.connection
+        connection = event.connection
         self._add({
-            "capture": event.capture, "connection": ends and ends.number, "client": ends and ends.client,
-            "server": ends and ends.server, "timestamp": event.time, CORRUPT: reason,
+            "capture": event.capture, "connection": connection and connection.number,
+            "client": connection and connection.client, "server": connection and connection.server,
+            "timestamp": event.time, CORRUPT: reason,
         })  # fmt: skip
 
     def _add(self, row: dict[str, Any]) -> None:
@@ -180,12 +181,13 @@ class _Rows:
         self.count += 1
 
 
-def _facts(event: Exchange) -> dict[str, Any]:
-    """What is known of an exchange without decoding its messages."""
-    ends, request, response = event.connection, event.request, event.response
+def _undecoded(event: Exchange) -> dict[str, Any]:
+    """The columns of an exchange that need no decoding of its messages."""
+    connection, request, response = event.connection, event.request, event.response
     return {
-        "capture": ends.capture, "connection": ends.number, "client": ends.client, "server": ends.server,
-        "client_id": event.client_id, "software": ends.software, "timestamp": request.time, "api_key": event.api_key,
+        "capture": connection.capture, "connection": connection.number, "client": connection.client,
+        "server": connection.server, "client_id": event.client_id, "software": connection.software,
+        "timestamp": request.time, "api_key": event.api_key,
         "api_name": event.api, "version": event.version, "correlation_id": event.correlation_id,
         "outcome": event.outcome,
         "request_bytes": len(request.data) + request.missing,
@@ -195,8 +197,9 @@ def _facts(event: Exchange) -> dict[str, Any]:
 
 
 def _place(event: Exchange | Lost) -> str:
-    ends = event.connection
-    if ends is None:
+    connection = event.connection
+    if connection is None:
         assert isinstance(event, Lost)
         return event.capture
-    return f"{ends.capture}, connection {ends.number}" + (f" of {ends.client}" if ends.client else "")
+    return f"{connection.capture}, connection {connection.number}" + (
+        f" of {connection.client}" if connection.client else "")

@@ -1,4 +1,4 @@
-"""Record batches in RDDs and binary columns to rows: what runs inside mapPartitions and mapInArrow."""
+"""Record batches in RDDs and binary columns to rows: the functions for mapPartitions and mapInArrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OUTPUTS = ("tuple", "row", "arrow")
 TIMESTAMP_TYPES = {"none": -1, "create": 0, "log_append": 1}
 
-# fields that all records of a batch share
+# fields that are the same for all records of a batch
 _OF_BATCH: dict[str, Callable[[Any], Any]] = {
     "timestamp_type": lambda batch: TIMESTAMP_TYPES[batch.timestamp_type],
     "producer_id": attrgetter("producer_id"),
@@ -35,7 +35,7 @@ _OF_BATCH: dict[str, Callable[[Any], Any]] = {
 
 
 class RecordDecoder:
-    """What decode_records returns: call it with the items of one RDD partition. It pickles."""
+    """The callable that decode_records returns: takes the items of one RDD partition. It pickles."""
 
     def __init__(self, fields: Iterable[str], output: str, mode: str, control: bool, max_batch_bytes: int) -> None:
         self.fields = check_fields(fields)
@@ -79,7 +79,7 @@ class RecordDecoder:
                                  for of_batch, own in zip(shared, values, strict=True)]
                         if self.permissive:
                             parts.append(repeat(None))
-                        # the range, last in zip, would eat a row of the others when it ends: so it stands first
+                        # the range comes first: last in zip, its end would take one value from the others
                         yield from (row[1:] for row in zip(range(len(batch)), *parts, strict=False))
             except (CorruptBatchError, LimitError) as error:
                 raise located(error, number) from None
@@ -106,19 +106,19 @@ def decode_records(
     """Return a picklable callable for rdd.mapPartitions over record batches.
 
     An item of the RDD is bytes (or any buffer), or a row or tuple with one binary column; it holds any number of
-    batches, as a fetch response or a segment does; a partial last batch is left out, None gives nothing.
+    batches, as a fetch response or a segment does; a partial last batch is left out, None gives no rows.
 
     fields: names as in kwire.columns; output: "tuple" (values in the order of fields, timestamps int milliseconds),
     "row" (the same as pyspark Rows) or "arrow" (pyarrow.RecordBatches of about 10,000 rows, timestamps in
     microseconds, UTC); mode: "FAILFAST" raises CorruptBatchError or LimitError for a bad batch, "PERMISSIVE" gives one
-    row for it, null but for the reason in _corrupt_record, the last item; control: give control records too;
+    row for it, null except the reason in _corrupt_record, the last item; control: give control records too;
     max_batch_bytes: what one batch may decompress to. Raises ValueError for an unknown name.
     """
     return RecordDecoder(fields, output, mode, control, max_batch_bytes)
 
 
 class _ColumnDecoder:
-    """What records() hands to mapInArrow: record rows for a binary column, the kept columns repeated beside them."""
+    """The function that records() gives to mapInArrow: record rows for a binary column, with the kept columns."""
 
     def __init__(self, decoder: RecordDecoder, payload: str, keep: tuple[str, ...]) -> None:
         self.decoder, self.payload, self.keep = decoder, payload, keep
@@ -127,25 +127,25 @@ class _ColumnDecoder:
         import pyarrow as pa
 
         settle()
-        wanted = self.decoder
+        decoder = self.decoder
         for batch in batches:
             payloads = _buffers(batch.column(batch.schema.get_field_index(self.payload)), self.payload)
             kept = [(name, batch.column(batch.schema.get_field_index(name))) for name in self.keep]
-            for rows, numbers in row_batches(payloads, wanted.fields, wanted.permissive, wanted.control,
-                                             wanted.max_batch_bytes, numbered=bool(kept)):
+            for rows, numbers in row_batches(payloads, decoder.fields, decoder.permissive, decoder.control,
+                                             decoder.max_batch_bytes, numbered=bool(kept)):
                 arrays = [column.take(numbers) for _, column in kept]
                 yield pa.RecordBatch.from_arrays([*arrays, *rows.columns], names=[*self.keep, *rows.schema.names])
 
 
 def _buffers(column: Any, name: str) -> Iterator[Any]:
-    """Buffers over the values of a column, whichever of Arrow's binary layouts it has; None for null."""
+    """Buffers over the values of a column in any of Arrow's binary layouts; None for null."""
     import pyarrow as pa
 
     kind = column.type
     binary = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary,
               getattr(pa.types, "is_binary_view", lambda _: False))
     if not any(is_kind(kind) for is_kind in binary):
-        raise TypeError(f'column "{name}" is {kind}; record batches stand in a binary column')
+        raise TypeError(f'column "{name}" has type {kind}; record batches need a binary column')
     return (value.as_buffer() if value.is_valid else None for value in column)
 
 
@@ -161,10 +161,11 @@ def records(
 ) -> DataFrame:
     """Return a DataFrame with one row a record, for a DataFrame with record batches in a binary column.
 
-    It works in batch and in Structured Streaming. column: its name; a null or an empty value gives no rows; fields:
-    names as in kwire.columns, the columns of the result; keep: columns of df that are repeated beside each record, in
-    front; mode: as in decode_records, _corrupt_record is the last column and a bad batch keeps its kept columns.
-    Raises ValueError for a name that is unknown or twice there, TypeError for a column that is not binary.
+    It works in batch queries and in Structured Streaming. column: its name; a null or an empty value gives no rows;
+    fields: names as in kwire.columns, the columns of the result; keep: columns of df that are repeated for each
+    record, before the fields; mode: as in decode_records; _corrupt_record is the last column, and the row of a bad
+    batch has the kept columns. Raises ValueError for an unknown or duplicate name, TypeError for a column that is not
+    binary.
     """
     from pyspark.sql.types import BinaryType, StructType
 
@@ -173,15 +174,15 @@ def records(
     schema = df.schema
     for name in (column, *kept):
         if name not in schema.names:
-            raise ValueError(f'column "{name}" is not in the DataFrame; there are {", ".join(schema.names)}')
+            raise ValueError(f'column "{name}" is not in the DataFrame; its columns are {", ".join(schema.names)}')
     if not isinstance(schema[column].dataType, BinaryType):
         raise TypeError(
-            f'column "{column}" is {schema[column].dataType.simpleString()}; record batches stand in a binary column'
+            f'column "{column}" has type {schema[column].dataType.simpleString()}; record batches need a binary column'
         )
     result = fields_schema(decoder.fields, decoder.permissive)
-    twice = set(kept) & set(result.names)
-    if twice:
-        raise ValueError(f"keep and fields both name {', '.join(sorted(twice))}; rename the column of the DataFrame")
+    duplicates = set(kept) & set(result.names)
+    if duplicates:
+        raise ValueError(f"keep and fields both name {', '.join(sorted(duplicates))}; rename the DataFrame's column")
     shape = StructType([*(schema[name] for name in kept), *result.fields])
     chosen = df.select(*dict.fromkeys([column, *kept]))
     return chosen.mapInArrow(_ColumnDecoder(decoder, column, kept), shape)

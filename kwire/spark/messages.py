@@ -35,41 +35,41 @@ _WIDENED = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
 def _located(error: KwireError, number: int) -> KwireError:
-    """The error with a text that says which payload of the partition."""
+    """The error with the number of the payload in its text."""
     error.args = (f"payload {number}: {error}",)
     return error
 
 
 class MessageDecoder:
-    """What decode_messages returns: call it with the items of one RDD partition. It pickles."""
+    """The callable that decode_messages returns: takes the items of one RDD partition. It pickles."""
 
     def __init__(self, message: str, version: int, output: str, mode: str, lenient: bool) -> None:
-        facts = schema.message(message)
-        self.message, self.version, self.lenient = facts.name, facts.check(version), lenient
+        definition = schema.message(message)
+        self.message, self.version, self.lenient = definition.name, definition.check(version), lenient
         self.output = one_of("output", output.lower(), ("json", "row"))
         self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
 
     def __call__(self, items: Iterable[Any]) -> Iterator[Any]:
         """Decode the payloads of one partition, lazily."""
-        made = self._json if self.output == "json" else _RowMaker(self.message, self.version)
-        blank = None if self.output == "json" else made(None)
+        convert = self._json if self.output == "json" else _RowMaker(self.message, self.version)
+        blank = None if self.output == "json" else convert(None)
         for number, item in enumerate(items):
             payload = payload_of(item)
             if payload is None:
                 continue
             try:
-                value = made(decode(self.message, self.version, payload, lenient=self.lenient))
+                value = convert(decode(self.message, self.version, payload, lenient=self.lenient))
             except KwireError as error:
                 if not self.permissive:
                     raise _located(error, number) from None
-                yield self._marked(blank, f"payload {number}: {error}")
+                yield self._with_reason(blank, f"payload {number}: {error}")
                 continue
-            yield self._marked(value, None) if self.permissive else value
+            yield self._with_reason(value, None) if self.permissive else value
 
     def _json(self, message: Any) -> str:
         return json.dumps(to_json(message, self.version), ensure_ascii=False)
 
-    def _marked(self, value: Any, reason: str | None) -> Any:
+    def _with_reason(self, value: Any, reason: str | None) -> Any:
         if self.output == "json":
             return value, reason
         from pyspark.sql import Row
@@ -101,15 +101,15 @@ class _RowMaker:
 
     def _of_field(self, field: schema.Field) -> Callable[[Any], Any]:
         if field.struct:
-            one = self._of_struct(field.fields)
+            convert = self._of_struct(field.fields)
         elif field.element == "uuid":
-            one = _uuid_text
+            convert = _uuid_text
         else:
-            one = list if field.is_array else _same
-            return lambda value: None if value is None else one(value)
+            convert = list if field.is_array else _same
+            return lambda value: None if value is None else convert(value)
         if field.is_array:
-            return lambda value: None if value is None else [one(item) for item in value]
-        return lambda value: None if value is None else one(value)
+            return lambda value: None if value is None else [convert(item) for item in value]
+        return lambda value: None if value is None else convert(value)
 
 
 def _same(value: Any) -> Any:
@@ -125,32 +125,33 @@ def decode_messages(
 ) -> MessageDecoder:
     """Return a picklable callable for rdd.mapPartitions over payloads of one message each.
 
-    An item of the RDD is bytes (or any buffer), or a row or tuple with one binary column; None gives nothing.
+    An item of the RDD is bytes (or any buffer), or a row or tuple with one binary column; None gives no row.
     output: "json" (str, as to_json) or "row" (pyspark Rows of the version's fields); mode: "FAILFAST" raises
-    DecodeError with the number of the payload, "PERMISSIVE" gives (json, reason) tuples, or rows with _corrupt_record
-    last: one of the two is null. Raises UnsupportedVersionError, ValueError for an unknown name.
+    DecodeError with the number of the payload, "PERMISSIVE" gives (json, reason) tuples with None for one of the two,
+    or rows with _corrupt_record last. Raises UnsupportedVersionError for an unknown message or version, ValueError for
+    an unknown output or mode.
     """
     return MessageDecoder(message, version, output, mode, lenient)
 
 
 class FrameDecoder:
-    """What decode_frames returns: call it with the items of one RDD partition. It pickles."""
+    """The callable that decode_frames returns: takes the items of one RDD partition. It pickles."""
 
     def __init__(self, kind: str, mode: str, api: int | str | None, version: int | None, lenient: bool) -> None:
         self.kind = one_of("kind", kind.lower(), ("request", "response"))
         self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
         if (api is None) != (version is None) or (api is not None and kind == "request"):
-            raise ValueError("api and version go together, and with responses")
+            raise ValueError('api and version must be given together, and only with kind="response"')
         self.api, self.version, self.lenient = api, version, lenient
 
     def __call__(self, items: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
         """Decode the frames of one partition, lazily."""
-        one = self._request if self.kind == "request" else self._response if self.api is None else self._answer
+        row_of = self._request if self.kind == "request" else self._pair if self.api is None else self._response
         for number, item in enumerate(items):
             if item is None:
                 continue
             try:
-                row = one(item)
+                row = row_of(item)
             except KwireError as error:
                 if not self.permissive:
                     raise _located(error, number) from None
@@ -163,29 +164,29 @@ class FrameDecoder:
         payload = payload_of(item)
         if payload is None:
             return None
-        seen = decode_request(payload, lenient=self.lenient)
-        value = json.dumps(to_json(seen.message, seen.version), ensure_ascii=False)
-        return seen.api_key, seen.version, seen.correlation_id, seen.client_id, value
+        request = decode_request(payload, lenient=self.lenient)
+        value = json.dumps(to_json(request.message, request.version), ensure_ascii=False)
+        return request.api_key, request.version, request.correlation_id, request.client_id, value
 
-    def _answer(self, item: Any) -> tuple[Any, ...] | None:
+    def _response(self, item: Any) -> tuple[Any, ...] | None:
         payload = payload_of(item)
         if payload is None:
             return None
-        seen = decode_response(payload, api=self.api, version=self.version, lenient=self.lenient)
-        return self._told(seen, None)
+        response = decode_response(payload, api=self.api, version=self.version, lenient=self.lenient)
+        return self._row(response, None)
 
-    def _response(self, item: Any) -> tuple[Any, ...] | None:
+    def _pair(self, item: Any) -> tuple[Any, ...] | None:
         if not isinstance(item, tuple) or len(item) != 2:
-            raise TypeError("a pair is needed: the response frame and the header of its request")
+            raise TypeError("expected a pair (response frame, header of its request)")
         frame, head = (payload_of(part) if part is not None else None for part in item)
         if frame is None or head is None:
             return None
         header = decode_request_header(head)
-        return self._told(decode_response(frame, header, lenient=self.lenient), header.client_id)
+        return self._row(decode_response(frame, header, lenient=self.lenient), header.client_id)
 
-    def _told(self, seen: Response, client_id: str | None) -> tuple[Any, ...]:
-        value = json.dumps(to_json(seen.message, seen.version), ensure_ascii=False)
-        return seen.api_key, seen.version, seen.correlation_id, client_id, value
+    def _row(self, response: Response, client_id: str | None) -> tuple[Any, ...]:
+        value = json.dumps(to_json(response.message, response.version), ensure_ascii=False)
+        return response.api_key, response.version, response.correlation_id, client_id, value
 
 
 def decode_frames(
@@ -200,8 +201,8 @@ def decode_frames(
 
     It gives tuples (api_key, version, correlation_id, client_id, json). kind: "request" takes frames; "response" takes
     pairs (response frame, bytes of the request's header or its whole frame), or frames alone with api (key or name)
-    and version, where client_id is None. mode: "FAILFAST" raises, "PERMISSIVE" adds the reason as the last item, with
-    null before it where a frame is bad. Raises ValueError for an unknown name.
+    and version: client_id is then None. mode: "FAILFAST" raises KwireError for a bad frame, "PERMISSIVE" adds the
+    reason as the last item, after None for all others. Raises ValueError for an unknown kind or mode.
     """
     return FrameDecoder(kind, mode, api, version, lenient)
 
@@ -213,12 +214,12 @@ def from_wire(
 
     Null gives null. uuid is a string as in JSON, uint16 int, uint32 long, int8 tinyint, records binary; unknown tags
     are left out. mode: "FAILFAST" fails the job with the reason, "PERMISSIVE" gives a null struct for a bad payload.
-    Raises UnsupportedVersionError, ValueError for an unknown name.
+    Raises UnsupportedVersionError for an unknown message or version, ValueError for an unknown mode.
     """
 
-    facts = schema.message(message)
+    definition = schema.message(message)
     permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
-    return _struct_column(column, facts.name, facts.check(version), permissive, lenient)
+    return _struct_column(column, definition.name, definition.check(version), permissive, lenient)
 
 
 def _spark_type(kind: pa.DataType) -> spark.DataType:
@@ -258,19 +259,19 @@ class StructReader:
         self.message, self.version, self.permissive, self.lenient = message, version, permissive, lenient
 
     def __call__(self, payloads: pa.Array) -> pa.Array:
-        """A struct a payload."""
-        there = [(at, value.as_buffer()) for at, value in enumerate(payloads) if value.is_valid]
+        """One struct for each payload."""
+        present = [(at, value.as_buffer()) for at, value in enumerate(payloads) if value.is_valid]
         columns = columns_of(
-            self.message, self.version, [data for _, data in there], lenient=self.lenient, errors="keep"
+            self.message, self.version, [data for _, data in present], lenient=self.lenient, errors="keep"
         )
         if columns.bad and not self.permissive:
             row = columns.bad[0]
-            raise KwireError(f"row {there[row.number][0]} of its Arrow batch: {row.error}")
+            raise KwireError(f"row {present[row.number][0]} of the Arrow batch: {row.error}")
         bad = {row.number for row in columns.bad}
         rows: list[int | None] = [None] * len(payloads)
         number = 0
-        for which, (at, _) in enumerate(there):
-            if which not in bad:
+        for index, (at, _) in enumerate(present):
+            if index not in bad:
                 rows[at] = number
                 number += 1
         return _as_spark(pa.array(columns["message"])).take(pa.array(rows, pa.int64()))
@@ -282,19 +283,19 @@ def _struct_column(column: Any, message: str, version: int, permissive: bool, le
 
     kind = _spark_type(pa.array(columns_of(message, version, [])["message"]).type)
     reader = StructReader(message, version, permissive, lenient)
-    chosen = functions.col(column) if isinstance(column, str) else column
+    payload = functions.col(column) if isinstance(column, str) else column
     if hasattr(functions, "arrow_udf"):
 
         def read(payloads: pa.Array) -> pa.Array:
             return reader(payloads)
 
-        by_arrow: Column = functions.arrow_udf(read, kind)(chosen)
+        by_arrow: Column = functions.arrow_udf(read, kind)(payload)
         return by_arrow
 
     import pandas as pd
 
     def read_series(payloads: Any) -> Any:
-        # a frame cannot say that a whole struct is null, a list of one struct can
+        # a pandas DataFrame cannot hold a null struct; a list of one struct can be null
         rows = reader(pa.array(payloads, pa.binary())).to_pylist()
         return pd.Series([None if row is None else [row] for row in rows])
 
@@ -302,5 +303,5 @@ def _struct_column(column: Any, message: str, version: int, permissive: bool, le
 
     make: Any = pandas_functions.pandas_udf
     read_all = make(read_series, spark.ArrayType(kind), pandas_functions.PandasUDFType.SCALAR)
-    by_pandas: Column = read_all(chosen).getItem(0)
+    by_pandas: Column = read_all(payload).getItem(0)
     return by_pandas

@@ -1,4 +1,4 @@
-"""The options of the "kwire" data source, checked and made into values."""
+"""The options of the "kwire" data source: parsed and checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LATEST = -1
 
 KINDS = ("records", "capture")
 PLANNED_KINDS = ("metadata", "offsets", "transactions")
-DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the functions; the data source has one more
+DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the decoding functions; the data source has one more
 MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
 
@@ -25,16 +25,16 @@ NAMES = (
     "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
 )
 
-# what a capture takes too
+# the options of kind "capture"
 _OF_EVERY_KIND = ("path", "paths", "kind", "mode", "storageoptions")
 
-# (topic, partition) -> offset; "" stands for what a word such as "latest" says of every partition
+# EARLIEST or LATEST for every partition, or (topic, partition) -> offset
 Bound = int | dict[tuple[str, int], int]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a user asked for; offsets and timestamps are inclusive at the start, exclusive at the end.
+    """The options of a read; offsets and timestamps are inclusive at the start, exclusive at the end.
 
     paths: as typed; kind: one of KINDS; topics, partitions: None for all; starting, ending: EARLIEST, LATEST or a map
     of (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in
@@ -60,11 +60,11 @@ class Options:
     storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def start_of(self, topic: str | None, partition: int | None) -> int:
-        """Return the first offset asked for in a partition, or EARLIEST or LATEST."""
+        """Return the first offset to read of a partition, or EARLIEST or LATEST."""
         return _bound_of(self.starting, topic, partition, EARLIEST)
 
     def end_of(self, topic: str | None, partition: int | None) -> int:
-        """Return the offset behind the last one asked for in a partition, or EARLIEST or LATEST."""
+        """Return the offset after the last one to read of a partition, or EARLIEST or LATEST."""
         return _bound_of(self.ending, topic, partition, LATEST)
 
 
@@ -77,19 +77,19 @@ def _bound_of(bound: Bound, topic: str | None, partition: int | None, default: i
 
 
 def parse(given: Mapping[str, str]) -> Options:
-    """Check the options of one read; names are case-insensitive. Raises ValueError that names the option."""
+    """Parse the options of one read; names are case-insensitive. Raises ValueError that names the option."""
     options = {key.lower(): value for key, value in given.items()}
     _check_names(options)
     kind = options.get("kind", "records").lower()
     if kind in PLANNED_KINDS:
-        raise ValueError(f'option kind: "{kind}" is not there yet; this version of kwire reads {" and ".join(KINDS)}')
+        raise ValueError(f'option kind: "{kind}" is not supported yet; this version reads {" and ".join(KINDS)}')
     if kind not in KINDS:
-        raise ValueError(f'option kind: "{kind}" is none of {", ".join(KINDS + PLANNED_KINDS)}')
+        raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
     if kind == "capture":
         _only_for_records(options)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
-        raise ValueError(f'option mode: "{options["mode"]}" is none of {", ".join(MODES)}')
+        raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
     topics = _list(options.get("topic"))
     partitions = _list(options.get("partition"))
     trigger = options.get("maxbytespertrigger")
@@ -115,9 +115,9 @@ def parse(given: Mapping[str, str]) -> Options:
 
 
 def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    """The value, if it is one of those known. Raises ValueError that names the argument."""
+    """Return value if it is one of the known ones. Raises ValueError that names the argument."""
     if value not in known:
-        raise ValueError(f'{name} "{value}" is none of {", ".join(known)}')
+        raise ValueError(f'{name} must be one of {", ".join(known)}, not "{value}"')
     return value
 
 
@@ -127,13 +127,13 @@ def _check_names(options: Mapping[str, str]) -> None:
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.8)
             if near:
-                raise ValueError(f'option "{name}" is unknown; did you mean "{known[near[0]]}"?')
+                raise ValueError(f'unknown option "{name}"; did you mean "{known[near[0]]}"?')
 
 
 def _only_for_records(options: Mapping[str, str]) -> None:
     for name in NAMES:
         if name.lower() in options and name.lower() not in _OF_EVERY_KIND:
-            raise ValueError(f'option {name}: it is for kind "records", not for "capture"')
+            raise ValueError(f'option {name} applies to kind "records" only, not to "capture"')
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -159,9 +159,9 @@ def _integer(name: str, value: object, least: int | None = None) -> int:
     try:
         number = int(str(value))
     except ValueError:
-        raise ValueError(f'option {name}: "{value}" is not a whole number') from None
+        raise ValueError(f'option {name}: "{value}" is not an integer') from None
     if least is not None and number < least:
-        raise ValueError(f"option {name}: {number} is below {least}")
+        raise ValueError(f"option {name} must be at least {least}, not {number}")
     return number
 
 
@@ -171,7 +171,7 @@ def _timestamp(name: str, value: str | None) -> int | None:
 
 def _boolean(name: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
-        raise ValueError(f'option {name}: "{value}" is neither true nor false')
+        raise ValueError(f'option {name} must be true or false, not "{value}"')
     return value.lower() == "true"
 
 
@@ -185,12 +185,12 @@ def _size(name: str, value: str | None, default: int) -> int:
 
 def _storage_options(value: str) -> dict[str, Any]:
     try:
-        found = json.loads(value)
+        keywords = json.loads(value)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError('option storageOptions is a JSON object, the keywords of the fsspec file system')
-    return found
+        keywords = None
+    if not isinstance(keywords, dict):
+        raise ValueError("option storageOptions must be a JSON object: keywords of the fsspec file system")
+    return keywords
 
 
 def _offsets(name: str, value: str) -> Bound:
@@ -200,7 +200,7 @@ def _offsets(name: str, value: str) -> Bound:
     if text.lower() == "latest":
         return LATEST
     wrong = ValueError(
-        f'option {name}: {text} is neither "earliest", "latest" nor JSON such as {{"orders": {{"0": 23}}}}')
+        f'option {name} must be "earliest", "latest" or JSON such as {{"orders": {{"0": 23}}}}, not {text}')
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the driver decides for one read: which byte ranges of which segments, and what of them to leave out."""
+"""The plan of one read, made by the driver: which byte ranges of which segments, and which records of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SegmentRange(InputPartition):
     """One task: bytes [start, end) of a segment; last: the segment ended there when the read was planned.
 
     offsets and timestamps (milliseconds) bound the records, inclusive at the start, exclusive at the end; None: no
-    bound. transactions: what readCommitted leaves out, None when everything is read.
+    bound. transactions: those that readCommitted leaves out, None if everything is read.
     """
 
     def __init__(self, file: SegmentFile, start: int, end: int, last: bool, bounds: Bounds,
@@ -36,26 +36,26 @@ class SegmentRange(InputPartition):
 
 @dataclass(frozen=True)
 class Pushed:
-    """What pushed filters leave of the data: topics and partitions (None: all), and bounds on every record."""
+    """The result of pushed filters: topics and partitions to read (None: all), and bounds on every record."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
     bounds: Bounds = NO_BOUNDS
 
     def reads(self, file: SegmentFile) -> bool:
-        """May rows of this segment pass?"""
+        """May the segment have rows that pass the filters?"""
         return (self.topics is None or file.topic in self.topics) and (
             self.partitions is None or file.partition in self.partitions)
 
 
-def segments(wanted: Options) -> list[SegmentFile]:
+def segments(options: Options) -> list[SegmentFile]:
     """Return the segments that the options choose, by topic, partition and base offset.
 
-    Raises FileNotFoundError for a path where nothing is.
+    Raises FileNotFoundError for a path that does not exist.
     """
-    found: list[SegmentFile] = discover(
-        list(wanted.paths), topics=wanted.topics, partitions=wanted.partitions, options=wanted.storage_options)
-    return found
+    files: list[SegmentFile] = discover(
+        list(options.paths), topics=options.topics, partitions=options.partitions, options=options.storage_options)
+    return files
 
 
 def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
@@ -65,33 +65,33 @@ def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder in front of a file's name, in a path or a URL, without what is secret in it."""
+    """Return the folder of a file, as a path or a URL without its secrets."""
     path = shown(path)
     return path.rsplit("/", 1)[0] if "/" in path else ""
 
 
-def ranges(wanted: Options, pushed: Pushed) -> list[SegmentRange]:
+def ranges(options: Options, pushed: Pushed) -> list[SegmentRange]:
     """Return the tasks of a batch read."""
     tasks: list[SegmentRange] = []
-    for files in by_partition(segments(wanted)):
+    for files in by_partition(segments(options)):
         if not pushed.reads(files[0]):
             continue
-        bounds = partition_bounds(wanted, files).narrowed(pushed.bounds)
+        bounds = partition_bounds(options, files).narrowed(pushed.bounds)
         if bounds.empty:
             continue
-        segments_of = dict(zip(files, Partition(files, wanted.storage_options).segments, strict=True))
+        segments_of = dict(zip(files, Partition(files, options.storage_options).segments, strict=True))
         for file in bounds.select(files, lambda file: file.base_offset):
-            tasks.extend(_segment_ranges(file, segments_of[file], bounds, wanted))
+            tasks.extend(_segment_ranges(file, segments_of[file], bounds, options))
     return tasks
 
 
-def partition_bounds(wanted: Options, files: list[SegmentFile]) -> Bounds:
+def partition_bounds(options: Options, files: list[SegmentFile]) -> Bounds:
     """Return the bounds that the options set on one partition; LATEST at the start is resolved to the log's end."""
     topic, partition = files[0].topic, files[0].partition
-    start: int | None = wanted.start_of(topic, partition)
-    end: int | None = wanted.end_of(topic, partition)
+    start: int | None = options.start_of(topic, partition)
+    end: int | None = options.end_of(topic, partition)
     if start == LATEST:
-        start = log_end(files, wanted)
+        start = log_end(files, options)
     if start == EARLIEST:
         start = None
     if end == EARLIEST:
@@ -99,20 +99,20 @@ def partition_bounds(wanted: Options, files: list[SegmentFile]) -> Bounds:
         start = 0 if start is None else start
     elif end == LATEST:
         end = None
-    return Bounds(start, end, wanted.starting_timestamp, wanted.ending_timestamp)
+    return Bounds(start, end, options.starting_timestamp, options.ending_timestamp)
 
 
-def opened(file: SegmentFile, wanted: Options) -> LogSegment:
+def opened(file: SegmentFile, options: Options) -> LogSegment:
     """Return a segment to read, in a worker or in the driver."""
-    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=wanted.storage_options)
+    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options.storage_options)
 
 
-def log_end(files: list[SegmentFile], wanted: Options) -> int:
-    """Return the offset behind the last whole batch of a partition."""
+def log_end(files: list[SegmentFile], options: Options) -> int:
+    """Return the offset after the last whole batch of a partition."""
     for file in reversed(files):
         end: int = -1
-        with suppress(CorruptBatchError):  # what stands behind is read, or refused, by the tasks
-            for header in opened(file, wanted).headers():
+        with suppress(CorruptBatchError):  # the tasks read what follows, or raise
+            for header in opened(file, options).headers():
                 end = int(header.last_offset) + 1
         if end >= 0:
             return end
@@ -120,12 +120,12 @@ def log_end(files: list[SegmentFile], wanted: Options) -> int:
 
 
 def _segment_ranges(
-    file: SegmentFile, segment: LogSegment, bounds: Bounds, wanted: Options
+    file: SegmentFile, segment: LogSegment, bounds: Bounds, options: Options
 ) -> Iterator[SegmentRange]:
     if not segment.size:
         return
-    hidden = segment.transactions() if wanted.read_committed else None
-    # each task would unpack a .gz once more
-    spans = segment.split(segment.size if file.size < 0 else wanted.partition_bytes)
+    hidden = segment.transactions() if options.read_committed else None
+    # each task would decompress a .gz again: so it is one task
+    spans = segment.split(segment.size if file.size < 0 else options.partition_bytes)
     for span in bounds.select(spans, lambda span: span.first_offset):
         yield SegmentRange(file, span.start, span.end, span is spans[-1], bounds, hidden)

@@ -1,4 +1,4 @@
-"""Many small (or few large) buffers of record batches to Arrow batches of about 10,000 rows."""
+"""Many small (or few large) buffers of record batches as Arrow batches of about 10,000 rows."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from kwire.defaults import BATCH_ROWS
 from kwire.errors import CorruptBatchError, KwireError, LimitError
 from kwire.spark.schema import arrow_schema, as_spark_array, fields_schema
 
-# a group ends when it has so many bytes, so that large values and high compression stay small in memory
+# a group ends at this many bytes, so that large values and high compression stay small in memory
 GROUP_BYTES = 8 << 20
 GROUP_PACKED_BYTES = 512 << 10
-BYTES_A_LEGACY_ROW = 100
+BYTES_A_LEGACY_ROW = 100  # estimate: a compressed wrapper does not have its record count
 
 
 def payload_of(item: Any) -> Any:
     """Return the buffer in an item of an RDD: itself, or the only column of a row. Raises TypeError."""
     if isinstance(item, tuple):
         if len(item) != 1:
-            raise TypeError(f"a row with one binary column is needed, this one has {len(item)} columns")
+            raise TypeError(f"expected a row with one binary column, found {len(item)} columns")
         item = item[0]
     if item is None or isinstance(item, (bytes, bytearray, memoryview)):
         return item
     try:
         return memoryview(item)
     except TypeError:
-        raise TypeError(f"record batches come as bytes, not as {type(item).__name__}") from None
+        raise TypeError(f"expected record batches as bytes, found {type(item).__name__}") from None
 
 
 def located(error: Any, number: int, shift: int = 0) -> Any:
-    """Return error with a text that says which payload of the partition, and where in it; shift: added to the byte."""
+    """Return error with the number of the payload and the place in it in its text; shift: added to the byte."""
     corrupt = isinstance(error, CorruptBatchError)
     position = (error.position if corrupt else error.offset) + shift
     place = f"payload {number}, {f'offset {error.offset}, ' if corrupt else ''}byte {position}"
@@ -48,7 +48,7 @@ def located(error: Any, number: int, shift: int = 0) -> Any:
 
 
 class _Piece:
-    """Whole batches of one payload. number: which payload of the partition; shift: byte of the payload it begins at."""
+    """Whole batches of one payload. number: of the payload in the partition; shift: their first byte in it."""
 
     __slots__ = ("data", "number", "shift")
 
@@ -57,7 +57,7 @@ class _Piece:
 
 
 def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
-    """Pieces for about 10,000 rows at a time, cut where batches begin; a bad header keeps the rest of its payload."""
+    """Pieces for about 10,000 rows at a time, split between batches; after a bad header the payload is not split."""
     group: list[_Piece] = []
     room = 1.0
     for number, payload in enumerate(payloads):
@@ -93,7 +93,7 @@ def row_batches(
     max_batch_bytes: int,
     numbered: bool = False,
 ) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
-    """Record batches with the fields in Spark's Arrow types, and (numbered) for each row the payload it came from."""
+    """Arrow batches of the fields in Spark's types, and (numbered) for each row the number of its payload."""
     schema = arrow_schema(fields_schema(fields, permissive))
     maker = _Maker(fields, schema, permissive, control, max_batch_bytes, numbered)
     for group in _groups(payloads):
@@ -117,28 +117,29 @@ class _Maker:
                  max_batch_bytes: int, numbered: bool) -> None:
         self.fields, self.schema, self.permissive, self.numbered = fields, schema, permissive, numbered
         self.shifted = "batch_position" in fields
-        asked = fields if fields else ("offset",)
-        self.asked = (*asked, "source") if numbered or self.shifted else asked
+        needed = fields if fields else ("offset",)
+        self.needed = (*needed, "source") if numbered or self.shifted else needed
         self.options: dict[str, Any] = {"control": control, "max_batch_bytes": max_batch_bytes}
 
     def rows(self, data: list[Any], pieces: list[_Piece]) -> tuple[pa.RecordBatch, pa.Array | None]:
-        columns = record_columns.columns(data, self.asked, **self.options)
-        source = pa.array(columns["source"]) if len(self.asked) > len(self.fields) and "source" in self.asked else None
+        columns = record_columns.columns(data, self.needed, **self.options)
+        with_source = len(self.needed) > len(self.fields) and "source" in self.needed
+        source = pa.array(columns["source"]) if with_source else None
         arrays = []
         for name, field in zip(self.fields, self.schema, strict=False):
-            made = as_spark_array(columns[name], field.type)
+            values = as_spark_array(columns[name], field.type)
             if name == "batch_position":
                 import pyarrow.compute as pc
 
-                made = pc.add(made, _int64([piece.shift for piece in pieces]).take(source))
-            arrays.append(made)
+                values = pc.add(values, _int64([piece.shift for piece in pieces]).take(source))
+            arrays.append(values)
         if self.permissive:
             arrays.append(pa.nulls(len(columns), pa.string()))
         numbers = _int64([piece.number for piece in pieces]).take(source) if self.numbered else None
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), numbers
 
     def one_by_one(self, group: list[_Piece]) -> Iterator[tuple[pa.RecordBatch, pa.Array | None]]:
-        """The same batch by batch, where one of them is bad: a row with the reason, or the error with its place."""
+        """As rows(), batch by batch, for a group with a bad batch, which gives a row or raises its error."""
         for piece in group:
             for batch in read_batches(piece.data, errors="keep", max_batch_bytes=self.options["max_batch_bytes"]):
                 if isinstance(batch, BadBatch):

@@ -1,4 +1,4 @@
-"""Filters that Spark pushes down, made into bounds on offsets, timestamps, topics and partitions."""
+"""Filters that Spark pushes down, as bounds on offsets, timestamps, topics and partitions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class PushFilters:
     """The reader's pushFilters, as a callable attribute instead of a method.
 
     Spark 4.1 and newer refuse a reader that overrides the method while spark.sql.python.filterPushdown.enabled is
-    false (the default), because a filter might get lost. Here none can: without pushdown Spark applies them all itself.
-    So the attribute answers Spark's question "is it the base's?" with yes, and filters when it is called.
+    false (the default), because a filter might get lost. Here none can: without pushdown Spark applies all filters
+    itself. So __func__ is the base class's method, which is what Spark checks, and a call does the pushdown.
 
-    It narrows only with the option pushFilters: Spark 4.1 to 4.3 keep what one query pushed and read no more than that
-    for every other use of the same DataFrame, even in the other half of a union, so rows would be missing.
+    It narrows the read only with the option pushFilters: Spark 4.1 to 4.3 keep the filters that one query pushed for
+    every other use of the same DataFrame, even for the other half of a union, so rows would be missing.
     """
 
     def __init__(self, reader: Any) -> None:
@@ -31,25 +31,25 @@ class PushFilters:
         self.__func__ = getattr(DataSourceReader, "pushFilters", None)
 
     def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
-        """Narrow what the reader reads; returns the filters that Spark must still apply."""
+        """Narrow the read; return the filters that Spark must still apply."""
         if not self.reader.options.push_filters:
             return list(filters)
         kept = []
-        for one in filters:
-            pushed, exact = push(self.reader.pushed, one)
+        for condition in filters:
+            pushed, exact = push(self.reader.pushed, condition)
             self.reader.pushed = pushed
             if not exact or self.reader.options.mode == "PERMISSIVE":
-                kept.append(one)
+                kept.append(condition)
         return kept
 
 
-def push(pushed: Pushed, one: Any) -> tuple[Pushed, bool]:
-    """Return what is left with one more filter, and whether nothing of it remains for Spark to do."""
-    attribute = getattr(one, "attribute", None)
+def push(pushed: Pushed, condition: Any) -> tuple[Pushed, bool]:
+    """Return pushed narrowed by one more filter, and whether Spark need not apply that filter any more."""
+    attribute = getattr(condition, "attribute", None)
     if attribute is None or len(attribute) != 1:
         return pushed, False
-    column, name = attribute[0], type(one).__name__
-    values: tuple[Any, ...] = one.value if name == "In" else (getattr(one, "value", None),)
+    column, name = attribute[0], type(condition).__name__
+    values: tuple[Any, ...] = condition.value if name == "In" else (getattr(condition, "value", None),)
     if name == "In":
         name = "EqualTo" if len(values) == 1 else "In"
     if name not in (*_ORDER, "In") or any(value is None or isinstance(value, bool) for value in values):

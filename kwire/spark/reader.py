@@ -1,4 +1,4 @@
-"""Reading one byte range of a segment in a worker, as Arrow batches of the exact schema that Spark asked for."""
+"""Reads one byte range of a segment in a worker, as Arrow batches of the exact schema that Spark asked for."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class SegmentReader(DataSourceReader):
 def read_range(task: InputPartition, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task in Arrow batches of about 10,000.
 
-    Raises CorruptBatchError or LimitError, with "REASON at FILE, offset N, byte N", for what is damaged in mode
-    FAILFAST. A torn tail is a warning, and a _corrupt_record row in mode PERMISSIVE.
+    In mode FAILFAST a bad batch raises CorruptBatchError or LimitError, with "REASON at FILE, offset N, byte N". A torn
+    tail is a warning, and in mode PERMISSIVE a _corrupt_record row.
     """
-    if not isinstance(task, SegmentRange):  # what Spark makes of an empty list of tasks
+    if not isinstance(task, SegmentRange):  # Spark's own partition, for an empty list of tasks
         return
     settle()
     shaper = _Shaper(task, arrow_schema(schema))
@@ -80,18 +80,18 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
     except MissingCodecError as error:
         error.args = (f"{error} (needed for {shown(file.path)})",)
         raise
-    # a file that has grown meanwhile is for the next read
+    # if the file has grown meanwhile, its tail is left to the next read
     tail = pieces.find_tail() if task.last and segment.size <= task.end else None
     if tail is not None:
         position, left = tail
-        reason = f"torn tail, the last {left} bytes are no whole batch"
+        reason = f"torn tail, the last {left} bytes are not a whole batch"
         warnings.warn(printable(f"{reason}: {shown(file.path)}, byte {position}"), RuntimeWarning, stacklevel=2)
         if options.mode == "PERMISSIVE":
             yield shaper.bad([(f"{reason} at {shown(file.path)}, offset -1, byte {position}", None)])
 
 
 def _place(error: Any, path: str) -> tuple[str, int | None]:
-    """The text for one bad batch, and its base offset (None where it cannot be read)."""
+    """The text for one bad batch, and its base offset (None if it cannot be read)."""
     corrupt = isinstance(error, CorruptBatchError)
     position = error.position if corrupt else error.offset
     offset = error.offset if corrupt else getattr(error, "base_offset", -1)
@@ -99,12 +99,12 @@ def _place(error: Any, path: str) -> tuple[str, int | None]:
 
 
 class _Shaper:
-    """Arrow batches with the columns wanted, in their order; constant columns are made once and cut to length."""
+    """Makes Arrow batches with the requested columns in order; constant columns are made once and sliced."""
 
     def __init__(self, task: SegmentRange, schema: pa.Schema) -> None:
         self.schema = schema
-        self.made_of = [(field, SOURCE_COLUMNS[field.name][1]) for field in schema]
-        fields = tuple(dict.fromkeys(name for _, name in self.made_of if name is not None))
+        self.inputs = [(field, SOURCE_COLUMNS[field.name][1]) for field in schema]
+        fields = tuple(dict.fromkeys(name for _, name in self.inputs if name is not None))
         self.fields = fields or ("offset",)
         file = task.file
         topic = None if file.topic is None else storable(file.topic)
@@ -115,21 +115,22 @@ class _Shaper:
         """Rows of one piece of a segment."""
         count = len(columns)
         arrays = []
-        for field, name in self.made_of:
+        for field, name in self.inputs:
             array = self._constant(field, count) if name is None else as_spark_array(columns[name], field.type)
             arrays.append(without_empty_lists(array) if name == "headers" else array)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def bad(self, found: list[tuple[str, int | None]]) -> pa.RecordBatch:
-        """Return one row for each bad batch: null but for what is known, and the reason."""
-        offsets = [offset for _, offset in found]
-        known = {"offset": offsets, CORRUPT: [storable(text) for text, _ in found]}
+    def bad(self, reasons: list[tuple[str, int | None]]) -> pa.RecordBatch:
+        """Return one row for each bad batch (reason, base offset): null except these and the constant columns."""
+        offsets = [offset for _, offset in reasons]
+        known = {"offset": offsets, CORRUPT: [storable(text) for text, _ in reasons]}
         arrays = []
-        for field, name in self.made_of:
+        for field, name in self.inputs:
             if field.name in known:
                 arrays.append(pa.array(known[field.name], field.type))
             else:
-                arrays.append(self._constant(field, len(found)) if name is None else pa.nulls(len(found), field.type))
+                count = len(reasons)
+                arrays.append(self._constant(field, count) if name is None else pa.nulls(count, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _constant(self, field: pa.Field, count: int) -> pa.Array:

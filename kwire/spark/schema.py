@@ -20,7 +20,7 @@ HEADERS = spark.ArrayType(
     spark.StructType([spark.StructField("key", spark.StringType()), spark.StructField("value", spark.BinaryType())])
 )
 
-# data source column -> (Spark type, the field of kwire.columns that it is made of; None where it is a constant)
+# data source column -> (Spark type, the field of kwire.columns that it is made from; None for a constant)
 SOURCE_COLUMNS: dict[str, tuple[spark.DataType, str | None]] = {
     "key": (spark.BinaryType(), "key"),
     "value": (spark.BinaryType(), "value"),
@@ -58,20 +58,20 @@ FIELD_TYPES: dict[str, spark.DataType] = {
 
 
 def source_schema(include_headers: bool, permissive: bool) -> spark.StructType:
-    """Return the data source's schema where the user gives none."""
+    """Return the data source's schema if the user gives none."""
     names = [*DEFAULT_COLUMNS, *(["headers"] if include_headers else []), *([CORRUPT] if permissive else [])]
     return spark.StructType([spark.StructField(name, SOURCE_COLUMNS[name][0]) for name in names])
 
 
 def check_source_schema(schema: spark.StructType) -> None:
-    """Refuse a user's schema with a column or a type that the source lacks. Raises ValueError."""
+    """Raise ValueError for a user's schema with a column, or a type, that the source does not have."""
     for field in schema.fields:
         known = SOURCE_COLUMNS.get(field.name)
         if known is None:
-            raise ValueError(f'column "{field.name}" is unknown; there are {", ".join(SOURCE_COLUMNS)}')
+            raise ValueError(f'unknown column "{field.name}"; the columns are {", ".join(SOURCE_COLUMNS)}')
         if not _alike(field.dataType, known[0]):
             raise ValueError(
-                f'column "{field.name}" is {known[0].simpleString()}, the schema says {field.dataType.simpleString()}'
+                f'column "{field.name}" has type {known[0].simpleString()}, not {field.dataType.simpleString()}'
             )
 
 
@@ -88,15 +88,15 @@ def fields_schema(fields: Iterable[str], permissive: bool) -> spark.StructType:
 
 
 def check_fields(fields: Iterable[str]) -> tuple[str, ...]:
-    """Return fields as a tuple. Raises ValueError for one that is unknown or named twice."""
+    """Return fields as a tuple. Raises ValueError for an unknown or duplicate one."""
     if isinstance(fields, str):
-        raise ValueError(f'fields is a list of names, not "{fields}"')
+        raise ValueError(f'fields must be a list of names, not "{fields}"')
     names = tuple(fields)
     for name in names:
         if name not in FIELD_TYPES:
-            raise ValueError(f'field "{name}" is unknown; there are {", ".join(FIELD_TYPES)}')
+            raise ValueError(f'unknown field "{name}"; the fields are {", ".join(FIELD_TYPES)}')
     if len(set(names)) < len(names):
-        raise ValueError(f"a field is named twice: {', '.join(names)}")
+        raise ValueError(f"duplicate field in {', '.join(names)}")
     return names
 
 
@@ -116,19 +116,19 @@ def as_spark_array(column: Any, kind: pa.DataType) -> pa.Array:
     """
     import pyarrow as pa
 
-    # not by pyarrow's own cast: it imports pyarrow.compute, which costs each new worker more than the decoding
+    # pyarrow's own cast would import pyarrow.compute, which costs each new worker more time than the decoding
     if pa.types.is_timestamp(kind):
         column = microseconds(column)
     elif column.name == "timestamp_type" and pa.types.is_int32(kind):
         column = widened(column)
-    made = pa.array(column)
-    return made if made.type == kind else made.cast(kind)
+    values = pa.array(column)
+    return values if values.type == kind else values.cast(kind)
 
 
 def repeated(value: str | int | None, kind: pa.DataType, count: int) -> pa.Array:
-    """Return an Arrow array with a text, an int32 or null again and again.
+    """Return an Arrow array that repeats a text, an int32 or null.
 
-    pyarrow.scalar is not in it, as that imports pandas, which costs each new worker half a second.
+    Not by pyarrow.scalar: it imports pandas, which costs each new worker half a second.
     """
     import pyarrow as pa
 

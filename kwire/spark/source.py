@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class KwireDataSource(DataSource):
-    """spark.read.format("kwire") and spark.readStream.format("kwire"); see register for how to get it there."""
+    """spark.read.format("kwire") and spark.readStream.format("kwire"); see register()."""
 
     @classmethod
     def name(cls) -> str:
@@ -26,47 +26,47 @@ class KwireDataSource(DataSource):
         return "kwire"
 
     def schema(self) -> StructType:
-        """Return the columns of Spark's own Kafka source, with headers and _corrupt_record where they are asked for.
+        """Return the columns of Spark's own Kafka source, with headers and _corrupt_record if the options ask for them.
 
-        Those of captures are kwire.spark.capture.COLUMNS.
+        For kind "capture": kwire.spark.capture.COLUMNS.
         """
-        wanted = self._parsed()
-        if wanted.kind == "capture":
+        options = self._parsed()
+        if options.kind == "capture":
             from kwire.spark.capture import capture_schema
 
-            return capture_schema(wanted.mode == "PERMISSIVE")
-        return source_schema(wanted.include_headers, wanted.mode == "PERMISSIVE")
+            return capture_schema(options.mode == "PERMISSIVE")
+        return source_schema(options.include_headers, options.mode == "PERMISSIVE")
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a batch query; schema: the columns wanted."""
-        wanted = self._parsed()
-        if wanted.kind == "capture":
+        """Return the reader of a batch query; schema: the requested columns."""
+        options = self._parsed()
+        if options.kind == "capture":
             from kwire.spark.capture import CaptureReader, check_capture_schema
 
             check_capture_schema(schema)
-            return CaptureReader(wanted, schema)
+            return CaptureReader(options, schema)
         from kwire.spark.reader import SegmentReader
 
         check_source_schema(schema)
-        return SegmentReader(wanted, schema)
+        return SegmentReader(options, schema)
 
     def streamReader(self, schema: StructType) -> SegmentStreamReader:
-        """Return the reader of a streaming query; schema: the columns wanted."""
+        """Return the reader of a streaming query; schema: the requested columns."""
         from kwire.spark.stream import SegmentStreamReader
 
-        wanted = self._parsed()
-        if wanted.kind != "records":
-            raise ValueError(f'option kind: a stream reads "records", not "{wanted.kind}"')
+        options = self._parsed()
+        if options.kind != "records":
+            raise ValueError(f'option kind: streams support "records" only, not "{options.kind}"')
         check_source_schema(schema)
-        return SegmentStreamReader(wanted, schema)
+        return SegmentStreamReader(options, schema)
 
     def _parsed(self) -> Options:
-        settle()  # the processes that plan are forked and kept, too
+        settle()  # Spark forks and keeps the planning processes, too
         return parse(dict(self.options.items()))
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format "kwire" known to a session: spark.read.format("kwire").load(path) works from then on.
+    """Register the format "kwire" with a session, for spark.read.format("kwire").load(path).
 
     path: a segment, a partition folder, a log directory, a glob, or a comma list of these; local or an fsspec URL.
     Options, columns and modes: see the README. The executors need kwire too (spark.archives on a cluster).

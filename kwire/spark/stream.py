@@ -1,4 +1,4 @@
-"""readStream.format("kwire"): a directory in which segments grow and roll, read from (segment, position) on."""
+"""readStream.format("kwire"): follows a directory in which segments grow and roll, by (segment, position)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ try:
 except ImportError:  # Spark 4.0 and 4.1
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Stand-in where Spark lacks the interface."""
+        """Placeholder for the interface that this Spark lacks."""
 
     class ReadAllAvailable:  # type: ignore[no-redef]
-        """Stand-in where Spark lacks read limits."""
+        """Placeholder for the read limit that this Spark lacks."""
 
     @dataclass
     class ReadMaxBytes:  # type: ignore[no-redef]
-        """Stand-in where Spark lacks read limits."""
+        """Placeholder for the read limit that this Spark lacks."""
 
         max_bytes: int
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-# folder -> {"segment": file name, "position": byte behind the last batch read, "offset": that of the next record}
+# folder -> {"segment": file name, "position": byte after the last batch read, "offset": of the next record}
 Offset = dict[str, dict[str, Any]]
 
 
 class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of a streaming query. Its offsets name, for every partition folder, a segment and a byte in it.
 
-    Only whole batches are read: what is torn waits for its rest. A segment is left for the next one when it ends with
-    a whole batch. With readCommitted nothing is read behind the first open transaction.
+    Only whole batches are read: a torn batch waits for its rest. The reader goes on to the next segment when one ends
+    with a whole batch. With readCommitted nothing is read past the first open transaction.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -60,7 +60,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.stable: dict[str, tuple[int, int | None]] = {}
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where a new query starts: the beginning, but the end of partitions that start with "latest"."""
+        """Return where a new query starts: at the beginning, or at the end of partitions that start at "latest"."""
         start: Offset = {}
         for files in self._partitions():
             if self.options.start_of(files[0].topic, files[0].partition) == LATEST:
@@ -70,19 +70,19 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Return how far whole batches reach, at most the limit's bytes behind start.
+        """Return the end of the whole batches, at most the limit's bytes after start.
 
-        Spark 4.0 and 4.1 tell neither start nor limit, and take one answer for all there is with availableNow: so
-        maxBytesPerTrigger cannot be kept with them, and they get everything.
+        Spark 4.0 and 4.1 pass neither start nor limit, and with availableNow take one result as the end of all data:
+        maxBytesPerTrigger is not applied with them.
         """
         before: Offset = self.reached if start is None else start
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         end = dict(before)
-        found = list(self._partitions())
-        for number, files in enumerate(found):
+        partitions = list(self._partitions())
+        for number, files in enumerate(partitions):
             folder = folder_of(files[0].path)
-            # what partitions before this one left unused is there for those behind it
-            share = None if most is None else max(most // (len(found) - number), 1)
+            # bytes that earlier partitions left unused go to later ones
+            share = None if most is None else max(most // (len(partitions) - number), 1)
             reached = self._advance(files, before.get(folder), share)
             if reached is None:
                 continue
@@ -98,7 +98,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxBytes(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Take the segments and sizes of this moment as all there is (Spark 4.2 and newer)."""
+        """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
         self.frozen = {file.path: file.size for file in segments(self.options)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -123,7 +123,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return by_partition(files)
 
     def _resume(self, files: list[SegmentFile], at: dict[str, Any] | None) -> tuple[int, int]:
-        """Return the number of the segment to go on with and the byte in it. Raises KwireError where data was lost."""
+        """Return the number of the segment to go on with and the byte in it. Raises KwireError if data was lost."""
         if at is None:
             return 0, 0
         names = [_name(file) for file in files]
@@ -132,7 +132,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if at["position"] <= files[number].size:
                 return number, at["position"]
             file = files[number]
-            self._lost(f"{shown(file.path)} shrank to {file.size} bytes; {at['position']} were read before")
+            self._lost(f"{shown(file.path)} was truncated to {file.size} bytes after {at['position']} had been read")
             return (number + 1, 0) if number + 1 < len(files) else (number, files[number].size)
         number = next((number for number, name in enumerate(names) if name > at["segment"]), len(files))
         if number == len(files):
@@ -141,19 +141,19 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if first > at["offset"]:
             self._lost(
                 f"{folder_of(files[0].path)}/{at['segment']} was deleted before it was read to its end: "
-                f"offsets {at['offset']}..{first - 1} are gone, the next segment begins with {first}"
+                f"offsets {at['offset']}..{first - 1} are lost, the next segment begins at offset {first}"
             )
         return number, 0
 
     def _lost(self, text: str) -> None:
         if self.options.fail_on_data_loss:
-            raise KwireError(f'{text} (option failOnDataLoss "false" goes on behind them)')
+            raise KwireError(f'{text} (set option failOnDataLoss to "false" to go on after the lost data)')
         if (text, 0) not in self.warned:
             self.warned.add((text, 0))
             warnings.warn(printable(text), RuntimeWarning, stacklevel=2)
 
     def _advance(self, files: list[SegmentFile], at: dict[str, Any] | None, most: int | None) -> dict[str, Any] | None:
-        """Return how far whole batches reach from a point on; most: bytes, at least one batch is taken all the same."""
+        """Return the end of the whole batches from a point on; most: bytes, but at least one batch is read."""
         number, position = self._resume(files, at)
         reached = at
         left = most
@@ -161,7 +161,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             file = files[number]
             end, offset = self._whole_end(file, position, left, number + 1 < len(files))
             if end > position:
-                if offset is None:  # damaged bytes alone
+                if offset is None:  # only a bad region
                     offset = reached["offset"] if reached else file.base_offset
                 reached = {"segment": _name(file), "position": end, "offset": offset}
             if left is not None:
@@ -172,13 +172,13 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return reached
 
     def _whole_end(self, file: SegmentFile, position: int, most: int | None, closed: bool) -> tuple[int, int | None]:
-        """Return the byte behind the last batch to read in a segment, and the offset behind it (None: unchanged)."""
+        """Return the byte after the last batch to read of a segment, and the offset after it (None: unchanged)."""
         segment = opened(file, self.options)
         limit = self._last_stable(segment, file) if self.options.read_committed else None
         end, offset = position, None
         for window in Scanner(segment.file, position, file.size):
             if window.bad is not None:
-                if window.end == file.size:  # no sound batch follows
+                if window.end == file.size:  # no valid batch follows
                     if closed or self.options.mode == "FAILFAST":
                         return file.size, offset
                     break
@@ -193,18 +193,18 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if most is not None and end - position >= most:
                     return end, offset
         if end < file.size:
-            self._waits(file, end, closed)
+            self._warn_torn(file, end, closed)
         return end, offset
 
-    def _waits(self, file: SegmentFile, position: int, closed: bool) -> None:
+    def _warn_torn(self, file: SegmentFile, position: int, closed: bool) -> None:
         if closed and (file.path, position) not in self.warned:
             self.warned.add((file.path, position))
             warnings.warn(
-                printable(f"{shown(file.path)} is torn at byte {position} of {file.size}, though later segments are "
-                          "there: its partition waits for the rest"), RuntimeWarning, stacklevel=2)
+                printable(f"{shown(file.path)} has a torn batch at byte {position} of {file.size}, though later "
+                          "segments exist: its partition waits for the rest"), RuntimeWarning, stacklevel=2)
 
     def _last_stable(self, segment: LogSegment, file: SegmentFile) -> int | None:
-        """Return the first offset of the oldest open transaction, None where all have ended."""
+        """Return the first offset of the oldest open transaction (the last stable offset), None if none is open."""
         cached = self.stable.get(file.path)
         if cached is None or cached[0] != file.size or cached[1] is not None:
             first = min((offset for _, offset in segment.transactions().open), default=None)
@@ -212,12 +212,12 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return cached[1]
 
     def _between(self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]) -> int:
-        return sum(piece[2] - piece[1] for piece in self._pieces(files, start, end))
+        return sum(last - first for _, first, last in self._byte_ranges(files, start, end))
 
-    def _pieces(
+    def _byte_ranges(
         self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
     ) -> Iterator[tuple[SegmentFile, int, int]]:
-        """Yield (segment, first byte, byte behind the last) between two points of a partition."""
+        """Yield (segment, first byte, byte after the last) between two points of a partition."""
         number, position = self._resume(files, start)
         for file in files[number:]:
             if _name(file) == end["segment"]:
@@ -234,13 +234,13 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> Iterator[SegmentRange]:
         bounds = self._bounds(files[0])
         segments_of = dict(zip(files, Partition(files, self.options.storage_options).segments, strict=True))
-        for file, first, behind in self._pieces(files, start, end):
+        for file, first, last in self._byte_ranges(files, start, end):
             segment = segments_of[file]
             hidden = segment.transactions() if self.options.read_committed else None
-            marks = [first, behind]
-            if behind - first > self.options.partition_bytes:
+            marks = [first, last]
+            if last - first > self.options.partition_bytes:
                 spans = segment.split(self.options.partition_bytes)
-                marks[1:1] = [span.start for span in spans if first < span.start < behind]
+                marks[1:1] = [span.start for span in spans if first < span.start < last]
             for begin, finish in pairwise(marks):
                 yield SegmentRange(file, begin, finish, False, bounds, hidden)
 

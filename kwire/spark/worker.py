@@ -1,4 +1,4 @@
-"""What is done once in each of the Python processes that Spark forks."""
+"""Set-up that is done once in each Python process that Spark forks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ DAEMON = "pyspark.daemon"
 
 @cache
 def settle() -> None:
-    """Take what is loaded by now out of garbage collection, in a process that pyspark.daemon forked; else do nothing.
+    """Exclude all objects so far from garbage collection in a process that pyspark.daemon forked; else do nothing.
 
-    Such a process collects all generations after every task, and walks through the same modules each time: 20 ms, in
-    which 500,000 records are decoded.
+    Such a process collects all generations after every task, and visits all modules each time: 20 ms, in which
+    500,000 records could be decoded.
     """
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     if main is not None and main.name == DAEMON:

@@ -1,4 +1,4 @@
-"""Log directories made for a test: batches built by kwire, laid down as a broker would."""
+"""Log directories made for a test: batches built by kwire, in segments as a broker writes them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def segment(folder: Path, base: int, *batches: bytes) -> Path:
 
 
 def damaged(data: bytes, at: int) -> bytes:
-    """The same bytes but for one, changed."""
+    """The same bytes with one changed."""
     changed = bytearray(data)
     changed[at] ^= 0xFF
     return bytes(changed)
 
 
 def without_length(data: bytes) -> bytes:
-    """A batch whose length says 0."""
+    """A batch with length 0."""
     return data[:8] + bytes(4) + data[12:]

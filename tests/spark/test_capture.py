@@ -77,7 +77,7 @@ def test_wrong_uses_are_named(tmp_path: Path) -> None:
 
 
 def test_through_a_session(spark: SparkSession, tmp_path: Path) -> None:
-    """A folder of frame files: every frame of its clients, a task each, only the columns asked for decoded."""
+    """A folder of frame files: every frame of its clients, one task each; only requested columns are decoded."""
     with tarfile.open(DATA / "wire.tar.xz") as archive:
         inside = [item for item in archive.getmembers() if item.name.startswith("broker-2.2.2/")]
         archive.extractall(tmp_path, members=inside, filter="data")

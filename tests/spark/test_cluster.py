@@ -1,4 +1,4 @@
-"""A standalone cluster on loopback: kwire reaches the executors as an archived environment, as the README tells."""
+"""A standalone cluster on loopback: kwire reaches the executors as an archived environment, as in the README."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.spark.logs import batch, damaged, segment
 
 HOME = Path(pyspark.__file__).parent
 
-# What the user submits. It prints one line "name value" for each thing that the test looks at.
+# The job that the user submits. It prints one line "name value" for each value that the test checks.
 JOB = '''
 import sys
 from pyspark.sql import SparkSession
@@ -36,8 +36,8 @@ def where(_):
     import os, kwire, kwire_c
     yield os.path.abspath(kwire.__file__), os.path.abspath(kwire_c.__file__), os.environ["SPARK_EXECUTOR_DIRS"]
 
-for found in spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).distinct().collect():
-    print("found", *found, flush=True)
+for place in spark.sparkContext.parallelize(range(8), 8).mapPartitions(where).distinct().collect():
+    print("place", *place, flush=True)
 payloads = spark.read.format("binaryFile").load(sys.argv[1] + "/t-*/*.log")
 print("records", kwire.spark.records(payloads, "content", keep=["path"]).count(), flush=True)
 try:
@@ -49,7 +49,7 @@ spark.stop()
 
 
 def archived_environment(folder: Path) -> Path:
-    """What `pip install --target kwire-env kwire` and `tar czf kwire-env.tar.gz -C kwire-env .` leave."""
+    """The result of `pip install --target kwire-env kwire` and `tar czf kwire-env.tar.gz -C kwire-env .`."""
     kept = shutil.ignore_patterns("__pycache__", "*.pyx", "*.pxd", "*.c", "*.h")
     for package in ("kwire", "kwire_c"):
         shutil.copytree(ROOT / package, folder / "kwire-env" / package, ignore=kept)
@@ -128,7 +128,7 @@ def test_executors_take_kwire_from_the_archive(master: str, tmp_path: Path) -> N
         said.setdefault(name, []).append(rest)
     assert said["rows"] == ["4000"] and said["records"] == ["4000"]
     assert said["sum"] == [str(4 * sum(range(1000)))]
-    places = [line.split() for line in said["found"]]
+    places = [line.split() for line in said["place"]]
     assert len(places) == 2, "both executors ran tasks"
     for kwire_file, extension_file, _ in places:
         for file in (kwire_file, extension_file):

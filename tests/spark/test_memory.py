@@ -1,4 +1,4 @@
-"""What Spark's Python workers and planners grow to while they read a large segment."""
+"""The memory of Spark's Python workers and planners while they read a large segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the data source does with damaged segments, in each mode, and what a failing job says."""
+"""Damaged segments in each mode of the data source, and the error of a failing job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows_of(path: Any, **options: str) -> list[dict[str, Any]]:
 
 
 CASES = {
-    # what stands in the file -> offsets that are left, (byte, offset in the text) of each bad row
+    # content of the file -> offsets that are left, (byte, offset in the text) of each bad row
     "checksum": ([batch(0), damaged(batch(3), 75), batch(6)], [0, 1, 2, 6, 7, 8], [(SIZE, 3)]),
     "two in a row": ([damaged(batch(0), 75), damaged(batch(3), 75), batch(6)], [6, 7, 8], [(0, 0), (SIZE, 3)]),
     "length": ([batch(0), without_length(batch(3)), batch(6)], [0, 1, 2, 6, 7, 8], [(SIZE, 3)]),
@@ -102,7 +102,7 @@ def test_modes_in_a_session(spark: SparkSession, tmp_path: Path) -> None:
     assert only.count() == 7
 
 
-def test_a_failing_job_says_file_offset_byte_and_reason_last(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_last_line_of_a_failing_job_has_file_offset_byte_and_reason(spark: SparkSession, tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, batch(0), damaged(batch(3), 75), batch(6))
     with pytest.raises(Exception) as caught:
         read(spark, path).collect()

@@ -1,4 +1,4 @@
-"""Options and schemas: what needs no JVM."""
+"""Options and schemas: tests that need no JVM."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ pytestmark = pytest.mark.quick
 
 
 def test_defaults() -> None:
-    found = parse({"path": "/logs"})
-    assert (found.paths, found.mode, found.starting, found.ending) == (("/logs",), "FAILFAST", EARLIEST, LATEST)
-    assert not found.read_committed and not found.include_headers
-    assert found.partition_bytes == 128 << 20 and found.max_batch_bytes == 64 << 20
+    options = parse({"path": "/logs"})
+    assert (options.paths, options.mode, options.starting, options.ending) == (("/logs",), "FAILFAST", EARLIEST, LATEST)
+    assert not options.read_committed and not options.include_headers
+    assert options.partition_bytes == 128 << 20 and options.max_batch_bytes == 64 << 20
 
 
 def test_names_and_values_in_any_case() -> None:
-    found = parse({"PATH": "/logs", "ReadCommitted": "TRUE", "MODE": "permissive", "startingoffsets": "Latest",
+    options = parse({"PATH": "/logs", "ReadCommitted": "TRUE", "MODE": "permissive", "startingoffsets": "Latest",
                    "topic": "a, b", "partition": "1,2", "partitionBytes": "2m"})
-    assert found.read_committed and found.mode == "PERMISSIVE" and found.starting == LATEST
-    assert found.topics == ("a", "b") and found.partitions == (1, 2) and found.partition_bytes == 2 << 20
+    assert options.read_committed and options.mode == "PERMISSIVE" and options.starting == LATEST
+    assert options.topics == ("a", "b") and options.partitions == (1, 2) and options.partition_bytes == 2 << 20
 
 
 def test_offsets_by_json() -> None:
-    found = parse({"path": "x", "startingOffsets": '{"a": {"0": 23, "1": -2}}', "endingOffsets": '{"a": {"0": -1}}'})
-    assert found.start_of("a", 0) == 23 and found.start_of("a", 1) == EARLIEST
-    assert found.start_of("b", 0) == EARLIEST and found.end_of("a", 0) == LATEST and found.end_of(None, None) == LATEST
+    options = parse({"path": "x", "startingOffsets": '{"a": {"0": 23, "1": -2}}', "endingOffsets": '{"a": {"0": -1}}'})
+    assert options.start_of("a", 0) == 23 and options.start_of("a", 1) == EARLIEST
+    assert options.start_of("b", 0) == EARLIEST
+    assert options.end_of("a", 0) == LATEST and options.end_of(None, None) == LATEST
 
 
 @pytest.mark.parametrize(
@@ -44,12 +45,12 @@ def test_offsets_by_json() -> None:
         ({}, "path is missing"),
         ({"path": "x", "startingOffset": "5"}, 'did you mean "startingOffsets"'),
         ({"path": "x", "kind": "captur"}, "kind"),
-        ({"path": "x", "kind": "offsets"}, "not there yet"),
-        ({"path": "x", "kind": "capture", "topic": "t"}, "topic"),
-        ({"path": "x", "mode": "LENIENT"}, "mode"),
-        ({"path": "x", "partition": "one"}, "partition"),
-        ({"path": "x", "partition": "-1"}, "partition"),
-        ({"path": "x", "includeHeaders": "yes"}, "includeHeaders"),
+        ({"path": "x", "kind": "offsets"}, "not supported yet"),
+        ({"path": "x", "kind": "capture", "topic": "t"}, 'topic applies to kind "records" only'),
+        ({"path": "x", "mode": "LENIENT"}, 'mode must be one of FAILFAST, PERMISSIVE, DROPMALFORMED, not "LENIENT"'),
+        ({"path": "x", "partition": "one"}, 'partition: "one" is not an integer'),
+        ({"path": "x", "partition": "-1"}, "partition must be at least 0, not -1"),
+        ({"path": "x", "includeHeaders": "yes"}, 'includeHeaders must be true or false, not "yes"'),
         ({"path": "x", "startingOffsets": "5"}, "startingOffsets"),
         ({"path": "x", "startingOffsets": '{"a": 5}'}, "startingOffsets"),
         ({"path": "x", "endingOffsets": '{"a": {"0": -3}}'}, "endingOffsets"),
@@ -75,9 +76,9 @@ def test_schema_of_spark_kafka_source() -> None:
 def test_user_schema_is_checked() -> None:
     check_source_schema(StructType([StructField("offset", LongType(), False)]))
     check_source_schema(StructType([StructField("timestamp", TimestampType())]))
-    with pytest.raises(ValueError, match='"offsets" is unknown'):
+    with pytest.raises(ValueError, match='unknown column "offsets"; the columns are key, '):
         check_source_schema(StructType([StructField("offsets", LongType())]))
-    with pytest.raises(ValueError, match='"offset" is bigint, the schema says string'):
+    with pytest.raises(ValueError, match='column "offset" has type bigint, not string'):
         check_source_schema(StructType([StructField("offset", StringType())]))
 
 
@@ -92,12 +93,12 @@ def test_json_that_is_nested_too_deep_is_refused(name: str) -> None:
         parse(given)
 
 
-def test_secrets_stand_in_no_repr() -> None:
-    found = parse({"path": "s3://u:hunter2@b/x", "storageOptions": '{"secret": "hunter2"}'})
-    assert "hunter2" not in repr(found) and found.storage_options == {"secret": "hunter2"}
+def test_secrets_are_in_no_repr() -> None:
+    options = parse({"path": "s3://u:hunter2@b/x", "storageOptions": '{"secret": "hunter2"}'})
+    assert "hunter2" not in repr(options) and options.storage_options == {"secret": "hunter2"}
 
 
-def test_a_gz_is_one_task_because_each_would_unpack_it(tmp_path: Path) -> None:
+def test_a_gz_is_one_task_because_each_would_decompress_it(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, *(batch(3 * at) for at in range(50)))
     assert len(ranges(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())) > 10
     size = path.stat().st_size
@@ -107,7 +108,7 @@ def test_a_gz_is_one_task_because_each_would_unpack_it(tmp_path: Path) -> None:
     assert (task.start, task.end) == (0, size)
 
 
-def test_a_stream_goes_over_bad_regions_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_skips_bad_regions_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [b"\xff" * 90 + batch(6 * at) + batch(6 * at + 3) for at in range(20)]
     path = segment(tmp_path / "t-0", 0, *parts)
     passes: list[int] = []
@@ -124,7 +125,7 @@ def test_a_stream_goes_over_bad_regions_in_one_pass(tmp_path: Path, monkeypatch:
     assert len(passes) < 5
 
 
-def test_secrets_of_a_url_stand_in_no_task_and_no_offset_of_a_stream() -> None:
+def test_secrets_of_a_url_are_in_no_task_and_no_offset_of_a_stream() -> None:
     from kwire.storage import SegmentFile
     from kwire.storage.bounds import Bounds
 

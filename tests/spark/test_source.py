@@ -1,4 +1,4 @@
-"""spark.read.format("kwire"): rows, columns, selection, cuts and filters."""
+"""spark.read.format("kwire"): rows, columns, selection, byte ranges and filters."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def offsets(frame: DataFrame) -> list[int]:
 
 
 def expected_rows(path: Path) -> list[tuple[Any, ...]]:
-    """What the object interface says of a segment, which has oracle tests of its own."""
+    """The rows of a segment by the object interface, which has oracle tests of its own."""
     folder = path.parent.name
     topic, partition = folder.rsplit("-", 1)
     kinds = {"none": -1, "create": 0, "log_append": 1}
     return [
-        (record.key, record.value, topic, int(partition), record.offset, record.timestamp, kinds[found.timestamp_type],
+        (record.key, record.value, topic, int(partition), record.offset, record.timestamp, kinds[entry.timestamp_type],
          [(key, value) for key, value in record.headers] or None)
-        for found in kwire.read_batches(path.read_bytes())
-        if not found.is_control
-        for record in found
+        for entry in kwire.read_batches(path.read_bytes())
+        if not entry.is_control
+        for record in entry
     ]
 
 
@@ -88,7 +88,7 @@ def test_schema_and_columns_named_by_the_user(spark: SparkSession, tmp_path: Pat
     rows = [tuple(row) for row in read(spark, path, schema).collect()]
     assert rows == [(str(path), 11, 7, 3, 5, 0), (str(path), 12, 7, 3, 5, 1)]
     assert read(spark, path, "topic string").distinct().collect()[0].topic == "t"
-    with pytest.raises(Exception, match='column "ofset" is unknown'):
+    with pytest.raises(Exception, match='unknown column "ofset"'):
         read(spark, path, "ofset long").collect()
 
 
@@ -136,7 +136,7 @@ def test_other_stores_by_url(spark: SparkSession, tmp_path: Path) -> None:
         server.stop()
 
 
-def test_byte_ranges_are_cut_at_batches(spark: SparkSession, tmp_path: Path) -> None:
+def test_byte_ranges_end_between_batches(spark: SparkSession, tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, *(batch(n * 5, 5) for n in range(200)))
     size = len(batch(0, 5))
     frame = read(spark, tmp_path, partitionBytes=20 * size)
@@ -188,10 +188,10 @@ def test_committed(spark: SparkSession, tmp_path: Path) -> None:
         assert offsets(read(spark, tmp_path, partitionBytes=cut)) == everything
         assert offsets(read(spark, tmp_path, partitionBytes=cut, readCommitted="true")) == kept
     first = read(spark, folder / f"{0:020d}.log", readCommitted="true")
-    assert offsets(first) == [0, 3, 4, 6]  # the abort marker stands in the next segment
+    assert offsets(first) == [0, 3, 4, 6]  # the abort marker is in the next segment
 
 
-def test_committed_as_a_real_broker_says(spark: SparkSession, golden: Path) -> None:
+def test_committed_is_what_a_real_broker_wrote(spark: SparkSession, golden: Path) -> None:
     folder = golden / "data" / "kafka-4.3.0" / "data1"
     every = read(spark, folder, topic="alpha-tx").count()
     committed = read(spark, folder, topic="alpha-tx", readCommitted="true")

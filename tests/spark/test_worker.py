@@ -1,4 +1,4 @@
-"""What a Python worker of Spark pays for besides decoding: imports, garbage collection."""
+"""The cost of a Python worker of Spark besides decoding: imports, garbage collection."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kwire.spark.partitions import Pushed, ranges
 from kwire.spark.reader import read_range
 from kwire.spark.schema import DEFAULT_COLUMNS, SOURCE_COLUMNS, source_schema
 
-wanted = parse({"path": sys.argv[1]})
-[task] = ranges(wanted, Pushed())
-rows = [batch.num_rows for batch in read_range(task, wanted, source_schema(False, True))]
+options = parse({"path": sys.argv[1]})
+[task] = ranges(options, Pushed())
+rows = [batch.num_rows for batch in read_range(task, options, source_schema(False, True))]
 data = open(task.file.path, "rb").read()
 rows += [batch.num_rows for batch in decode_records(output="arrow")([data])]
 print(sum(rows), *({"pandas", "pyarrow.compute", "numpy.ma", "fsspec", "cramjam"} & set(sys.modules)))
@@ -39,8 +39,8 @@ print(sum(rows), *({"pandas", "pyarrow.compute", "numpy.ma", "fsspec", "cramjam"
 
 def test_reading_imports_no_library_that_it_can_do_without(tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, batch(0, 5))
-    told = subprocess.run([sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["10"]
+    done = subprocess.run([sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["10"]
 
 
 def _frozen(rows: Iterator[Any]) -> Iterator[tuple[int, int]]:
@@ -52,7 +52,7 @@ def test_workers_do_not_collect_modules_after_every_task(spark: SparkSession) ->
     [(rows, frozen)] = payloads.mapPartitions(decode_records()).mapPartitions(_frozen).collect()
     assert rows == 3 and frozen > 10_000
     list(decode_records()([batch(0, 3)]))
-    assert gc.get_freeze_count() == 0, "this process is no worker: it is left alone"
+    assert gc.get_freeze_count() == 0, "this process is not a worker"
 
 
 @pytest.mark.parametrize(("value", "kind"), [

@@ -1,4 +1,4 @@
-"""Threads in one iterator of storage get each item once; one that is busy says so."""
+"""Threads that share an iterator of storage get each item once; one that is busy raises."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("begin", "key", "count"), [
-    (lambda one: one.segments[0].read(), lambda found: found.offset, 300),
-    (lambda one: one.segments[0].batches(), lambda found: found.base_offset, 100),
-    (lambda one: one.segments[0].headers(), lambda found: found.position, 100),
-    (lambda one: one.segments[0].column_batches(rows=3), lambda found: found["offset"].to_numpy().tolist()[0], 100),
-    (lambda one: one.read(), lambda found: found.offset, 600),
-    (lambda one: one.batches(), lambda found: found.base_offset, 200),
-    (lambda one: one["t", 0].read(), lambda found: found.offset, 600),
-    (lambda one: one["t", 0].column_batches(rows=3), lambda found: found["offset"].to_numpy().tolist()[0], 200),
+    (lambda one: one.segments[0].read(), lambda item: item.offset, 300),
+    (lambda one: one.segments[0].batches(), lambda item: item.base_offset, 100),
+    (lambda one: one.segments[0].headers(), lambda item: item.position, 100),
+    (lambda one: one.segments[0].column_batches(rows=3), lambda item: item["offset"].to_numpy().tolist()[0], 100),
+    (lambda one: one.read(), lambda item: item.offset, 600),
+    (lambda one: one.batches(), lambda item: item.base_offset, 200),
+    (lambda one: one["t", 0].read(), lambda item: item.offset, 600),
+    (lambda one: one["t", 0].column_batches(rows=3), lambda item: item["offset"].to_numpy().tolist()[0], 200),
 ], ids=["read", "batches", "headers", "pieces", "all", "all batches", "partition", "partition's pieces"])  # fmt: skip
 def test_eight_threads_get_each_item_once(
     begin: Callable[[LogDirectory], Iterator[Any]], key: Callable[[Any], int], count: int, folder: Path
 ) -> None:
-    flow = begin(LogDirectory(folder))
-    found: list[list[int]] = [[] for _ in range(8)]
+    iterator = begin(LogDirectory(folder))
+    taken: list[list[int]] = [[] for _ in range(8)]
     with hasty():
-        together(lambda number: found[number].extend(key(one) for one in flow), 8)
-    items = [one for part in found for one in part]
+        together(lambda number: taken[number].extend(key(one) for one in iterator), 8)
+    items = [one for part in taken for one in part]
     assert len(items) == count and len(set(items)) == count
 
 
-def test_an_iterator_that_is_asked_inside_of_itself_says_that_it_is_busy(folder: Path) -> None:
-    flow: Any = None
+def test_an_iterator_called_inside_itself_raises(folder: Path) -> None:
+    iterator: Any = None
     with pytest.raises(RuntimeError, match="is making an item already"):
-        flow = LogDirectory(folder).segments[0].column_batches(rows=3, progress=lambda _: next(flow))
-        list(flow)
-    assert list(flow) == []
+        iterator = LogDirectory(folder).segments[0].column_batches(rows=3, progress=lambda _: next(iterator))
+        list(iterator)
+    assert list(iterator) == []
 
 
 def test_an_error_of_the_items_comes_through_and_ends_them() -> None:
@@ -60,11 +60,11 @@ def test_an_error_of_the_items_comes_through_and_ends_them() -> None:
         yield 1
         raise ValueError("mine")
 
-    flow = items()
-    assert next(flow) == 1
+    iterator = items()
+    assert next(iterator) == 1
     with pytest.raises(ValueError, match="mine"):
-        next(flow)
-    assert list(flow) == []
+        next(iterator)
+    assert list(iterator) == []
 
 
 def test_an_iterator_that_is_closed_ends() -> None:
@@ -78,13 +78,13 @@ def test_an_iterator_that_is_closed_ends() -> None:
         finally:
             ended.append(True)
 
-    flow = items()
-    assert next(flow) == 1
-    flow.close()
-    assert list(flow) == [] and ended == [True]
+    iterator = items()
+    assert next(iterator) == 1
+    iterator.close()
+    assert list(iterator) == [] and ended == [True]
 
 
-def test_a_child_of_fork_is_told_that_another_thread_was_inside() -> None:
+def test_a_child_of_fork_raises_where_another_thread_was_inside() -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def items() -> Iterator[int]:
@@ -92,14 +92,14 @@ def test_a_child_of_fork_is_told_that_another_thread_was_inside() -> None:
         go_on.wait(30)
         yield 1
 
-    flow = SharedIterator(items())
-    thread = threading.Thread(target=lambda: next(flow), daemon=True)
+    iterator = SharedIterator(items())
+    thread = threading.Thread(target=lambda: next(iterator), daemon=True)
     thread.start()
     assert inside.wait(30)
     child = os.fork()
     if not child:
         try:
-            next(flow)
+            next(iterator)
         except RuntimeError:
             os._exit(7)
         finally:
