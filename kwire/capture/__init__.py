@@ -1,4 +1,4 @@
-"""Captures of Kafka's traffic: packets and frame files to paired exchanges, the upgrade audit, the tap that records."""
+"""Captured Kafka traffic: packets and frame files to exchanges, the upgrade audit, and the tap that records."""
 
 from __future__ import annotations
 

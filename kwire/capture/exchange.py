@@ -1,4 +1,4 @@
-"""What a capture gives: connections, the frames on them, exchanges of request and response, and what is lost."""
+"""The contents of a capture: connections, their frames, exchanges of request and response, and losses."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Outcome = Literal["answered", "one-way", "unanswered", "lost"]
 class Connection:
     """One TCP connection of a capture.
 
-    capture: the file; number: its place in the file, from 0; client, server: "host:port", None where the capture does
-    not tell; software: the client's name and version ("librdkafka 2.16.1") once an ApiVersions v3+ told it.
+    capture: the file; number: of the connection in the file, from 0; client, server: "host:port", None where unknown;
+    software: the client's name and version ("librdkafka 2.16.1") from its ApiVersions v3+ request, None before it.
     """
 
     capture: str
@@ -31,7 +31,7 @@ class Connection:
 
     @property
     def address(self) -> str | None:
-        """The client's host, without its port."""
+        """The client's host, without the port."""
         return None if self.client is None else self.client.rpartition(":")[0].strip("[]")
 
 
@@ -39,9 +39,9 @@ class Connection:
 class Frame:
     """One request or response: header and body, without the 4-byte size.
 
-    time: microseconds since 1970 at which its last byte was seen, None where the capture does not tell;
-    missing: bytes of it that the capture lacks; data ends where the first of them was. data is in no repr: passwords
-    and tokens stand in it as they were sent.
+    time: of its last byte, in microseconds since 1970, None where unknown; missing: how many of its bytes the capture
+    lacks: data ends before the first of them. The repr leaves data out, as it holds passwords and tokens as they were
+    sent.
     """
 
     direction: Direction
@@ -52,10 +52,10 @@ class Frame:
 
 @dataclass(slots=True)
 class Lost:
-    """Something that the capture lacks or that cannot be read.
+    """Something that is missing from the capture or that cannot be read.
 
-    reason: what and why, one line; direction: None where it is not one direction's; bytes: how many, None where nobody
-    knows; count: how often (1), where alike ones were put together.
+    reason: what and why, one line; direction: None where it concerns both; bytes: how many, None where unknown; time:
+    microseconds since 1970, None where unknown; count: how many equal losses this one stands for.
     """
 
     capture: str
@@ -67,15 +67,15 @@ class Lost:
     count: int = 1
 
     def __post_init__(self) -> None:
-        self.reason = printable(self.reason)  # names of others stand in some
+        self.reason = printable(self.reason)  # some contain names from the wire
 
 
 @dataclass(slots=True)
 class Exchange:
-    """A request, and the response to it.
+    """A request and its response.
 
-    outcome: "answered"; "one-way" (Produce with acks=0 has no response); "unanswered" when the connection, or the
-    capture, ended before a response; "lost" when the request, its response or a part of them fell into a hole.
+    outcome: "answered"; "one-way" (Produce with acks=0 has no response); "unanswered" if the connection, or the
+    capture, ended before a response; "lost" if bytes of the request or of its response are missing from the capture.
     """
 
     connection: Connection
@@ -89,19 +89,20 @@ class Exchange:
 
     @property
     def api(self) -> str:
-        """The API's name ("Fetch"); "api 999" for one that no release has."""
+        """The API's name ("Fetch"); "api 999" for a key that no known release has."""
         return api_name(self.api_key)
 
     def decode_request(self) -> Request:
-        """The request, read as Kafka reads it, its secrets emptied. Raises DecodeError, UnsupportedVersionError."""
+        """The request, read leniently, without its secrets. Raises DecodeError, UnsupportedVersionError."""
         return without_secrets(decode_request(self.request.data, lenient=True))
 
     def decode_response(self) -> Response | None:
-        """The response, its secrets emptied; None without one. Raises DecodeError, UnsupportedVersionError."""
+        """The response, without its secrets; None if there is none. Raises DecodeError, UnsupportedVersionError."""
         if self.response is None:
             return None
-        found = decode_response(self.response.data, api=self.api_key, version=self.version, lenient=True)
-        return without_secrets(found, decode_request(self.request.data, lenient=True) if _wraps(found) else None)
+        response = decode_response(self.response.data, api=self.api_key, version=self.version, lenient=True)
+        request = decode_request(self.request.data, lenient=True) if _is_envelope(response) else None
+        return without_secrets(response, request)
 
     def to_json(self) -> dict[str, Any]:
         """Both messages as Kafka's JsonConverter writes them: {"request": ..., "response": ... or None}.
@@ -115,7 +116,7 @@ class Exchange:
         }
 
 
-def _wraps(response: Response) -> bool:
+def _is_envelope(response: Response) -> bool:
     return response.name == "Envelope"
 
 
@@ -123,5 +124,5 @@ _NAMES = {row.key: row.name for row in schema.apis()}
 
 
 def api_name(key: int) -> str:
-    """The name of the API with that key ("Fetch"); "api 999" for one that no release has."""
+    """The name of the API with that key ("Fetch"); "api 999" for a key that no known release has."""
     return _NAMES.get(key, f"api {key}")

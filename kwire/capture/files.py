@@ -1,4 +1,4 @@
-"""The captures behind paths: pcap, pcapng and frame files, alone or in folders; their exchanges in one stream."""
+"""Captures by path: pcap, pcapng and frame files, alone or in folders, and the exchanges in them."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", 
 
 
 def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The captures behind paths, each once, sorted inside a folder: of frame files the one with the lines.
+    """The capture files of paths, each once, sorted within a folder; a pair of frame files by its .jsonl file.
 
-    paths: files, pipes ("-" is standard input), folders (with what stands below them), globs, or a list of these.
+    paths: files, pipes ("-" is standard input), folders (searched with their subfolders), globs, or a list of these.
     Raises FileNotFoundError for a path that does not exist, a glob that matches nothing, a folder without a capture.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for path in given:
-        for one in _behind(plain(path)):
-            found[one] = None
-    return list(found)
+        for name in _captures_of(plain(path)):
+            names[name] = None
+    return list(names)
 
 
-def _behind(path: str) -> list[str]:
+def _captures_of(path: str) -> list[str]:
     if os.path.isdir(path):
         inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-        found = sorted(name for name in inside if name.endswith(_PCAP_NAMES) or _is_pair(name))
-        if not found:
-            raise FileNotFoundError(2, "no capture in this folder", path)
-        return [_named(name) for name in found]
+        names = sorted(name for name in inside if name.endswith(_PCAP_NAMES) or _is_pair(name))
+        if not names:
+            raise FileNotFoundError(2, "no captures in this folder", path)
+        return [_named(name) for name in names]
     if os.path.exists(path):
         return [_named(path)]
-    if any(sign in path for sign in "*?["):
-        found = sorted(name for name in glob.glob(path, recursive=True) if not name.endswith((".ops.jsonl", ".bin.gz")))
-        if found:
-            return [one for name in found for one in _behind(name)]
+    if any(char in path for char in "*?["):
+        names = sorted(name for name in glob.glob(path, recursive=True) if not name.endswith((".ops.jsonl", ".bin.gz")))
+        if names:
+            return [capture for name in names for capture in _captures_of(name)]
     if is_frame_file(f"{path}.jsonl") and (os.path.exists(f"{path}.jsonl.gz") or os.path.exists(f"{path}.jsonl")):
         return [pair_of(f"{path}.jsonl")[0]]
     raise FileNotFoundError(2, "no such capture", path)
@@ -65,11 +65,12 @@ def _named(path: str) -> str:
 
 @shared
 def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
-    """What one capture holds, as it becomes whole: each exchange once, and each thing that is lost.
+    """The exchanges of one capture, each as soon as it is complete, and what is lost.
 
-    path: a pcap or pcapng file (gzip too), a pipe of one ("-" is standard input), or either of a pair of frame files.
-    Threads may share it: each item goes to one of them. Memory stays bounded however long the capture is. Raises
-    FileNotFoundError, DecodeError for a file that is no capture, LimitError; ImportError without dpkt names the extra.
+    path: a pcap or pcapng file (also with gzip), a pipe of one ("-" is standard input), or either of a pair of frame
+    files. Threads may share the iterator: each item goes to one of them. Memory is bounded, however long the capture
+    is. Raises FileNotFoundError, DecodeError for a file that is not a capture, LimitError; without dpkt ImportError,
+    which names the extra to install.
     """
     name = plain(path)
     if is_frame_file(name):
@@ -81,12 +82,12 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
         yield from reassembly.take(segment)
     yield from reassembly.close()
     if unread.foreign and not unread.read:
-        raise DecodeError(f"link type {min(unread.foreign)} is none that kwire reads", what=name)
+        raise DecodeError(f"unsupported link type {min(unread.foreign)}", what=name)
     for link, count in unread.foreign.items():
-        yield Lost(name, f"packets of link type {link}, which is none that kwire reads", count=count)
+        yield Lost(name, f"packets of unsupported link type {link}", count=count)
     if unread.damaged:
-        yield Lost(name, "packets that cannot be read", count=unread.damaged)
+        yield Lost(name, "malformed packets", count=unread.damaged)
     if unread.fragments:
-        yield Lost(name, "IP fragments, which are not put together", count=unread.fragments)
+        yield Lost(name, "IP fragments, which are not reassembled", count=unread.fragments)
     if unread.end:
         yield Lost(name, unread.end)

@@ -1,4 +1,4 @@
-"""Frame files: NAME.jsonl.gz, a line a frame, beside NAME.bin.gz with their bytes; any prefix of them reads."""
+"""Frame files: NAME.jsonl.gz, one line a frame, beside NAME.bin.gz with the bytes; any prefix of them is readable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kwire.storage import filesystem
 from kwire_c.printable import printable
 
 MAX_LINE = 1 << 20  # bytes of a line
-MAX_HEX = 16 << 10  # bytes of the largest frame that its line repeats as hex
+MAX_HEX = 16 << 10  # bytes of the largest frame whose line holds it as hex
 _BLOCK = 1 << 16
 _MOST_CONNECTIONS = 50_000
 _MOST_TEXT = 500  # characters of a text in a line
@@ -32,25 +32,25 @@ _NAMES: dict[Direction | None, str] = {direction: name for name, direction in _D
 
 
 def is_frame_file(path: str) -> bool:
-    """Whether a path is named as one of a pair of frame files: NAME.jsonl, NAME.bin, each also with .gz."""
+    """Whether a path is named like one of a pair of frame files: NAME.jsonl or NAME.bin, also with .gz."""
     stem, kind = _parts(path)
     return bool(kind) and not stem.endswith(".ops")
 
 
 def pair_of(path: str) -> tuple[str, str]:
-    """(the file of lines, the file of bytes) of a pair, by either of them. Raises FileNotFoundError for a lone one."""
+    """(the .jsonl file, the .bin file) of a pair, by either of them. Raises FileNotFoundError if one is missing."""
     stem, _ = _parts(path)
-    found = []
+    files = []
     for kind in (".jsonl", ".bin"):
         name = next((name for name in (f"{stem}{kind}.gz", f"{stem}{kind}") if os.path.exists(name)), None)
         if name is None:
-            raise FileNotFoundError(2, f"no such file, which belongs to {path}", f"{stem}{kind}.gz")
-        found.append(name)
-    return found[0], found[1]
+            raise FileNotFoundError(2, f"No such file, needed beside {path}", f"{stem}{kind}.gz")
+        files.append(name)
+    return files[0], files[1]
 
 
 def _parts(path: str) -> tuple[str, str]:
-    """(stem, ".jsonl" or ".bin"), or (path, "") for another name."""
+    """(stem, ".jsonl" or ".bin"), or (path, "") for any other name."""
     name = path.removesuffix(".gz")
     for kind in (".jsonl", ".bin"):
         if name.endswith(kind):
@@ -59,7 +59,7 @@ def _parts(path: str) -> tuple[str, str]:
 
 
 class _Packed:
-    """A file, gzip or plain, read forward in bounded blocks; .broken tells why it ended before its end."""
+    """A file, gzip or plain, read forward in bounded blocks; .broken says why it ended early."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -67,7 +67,7 @@ class _Packed:
         packed = self._file.peek(2)[:2] == b"\x1f\x8b"
         self._stream: Any = gzip.GzipFile(fileobj=self._file) if packed else self._file
         self._rest = b""
-        self.position = 0  # of the next byte that take or line gives
+        self.position = 0  # of the next byte that take or lines gives
         self.broken: str | None = None
         self._packed, self._unpacked = packed, 0
 
@@ -82,33 +82,33 @@ class _Packed:
             block = bytes(self._stream.read1(_BLOCK))
             self._unpacked += len(block)
             if self._packed and self._unpacked > filesystem.MOST_UNPACKED:
-                told = f"{self.path}: the gzip stream gives too much"
-                raise LimitError(told, limit=filesystem.MOST_UNPACKED, offset=self.position)
+                reason = f"{self.path}: the gzip stream holds too many bytes"
+                raise LimitError(reason, limit=filesystem.MOST_UNPACKED, offset=self.position)
             return block
         except EOFError:
-            self.broken = f"{self.path} ends inside its gzip stream: what was written last is missing"
+            self.broken = f"{self.path}: truncated gzip stream, the last frames are missing"
         except (OSError, zlib.error) as error:
-            self.broken = f"{self.path} is damaged: {' '.join(str(error).split())}"
+            self.broken = f"{self.path}: corrupt file: {' '.join(str(error).split())}"
         return b""
 
     def lines(self) -> Iterator[bytes]:
-        """Every whole line. Raises LimitError for one over 1 MiB."""
+        """Every complete line. Raises LimitError for one over 1 MiB."""
         line = bytearray()
         while block := self._rest or self._block():
             at = block.find(b"\n")
             line += block if at < 0 else block[:at]
             self._rest = b"" if at < 0 else block[at + 1 :]
             if len(line) > MAX_LINE:
-                raise LimitError(f"{self.path}: a line is too long", limit=MAX_LINE, offset=self.position)
+                raise LimitError(f"{self.path}: line too long", limit=MAX_LINE, offset=self.position)
             if at >= 0:
                 self.position += len(line) + 1
                 yield bytes(line)
                 line.clear()
         if line.strip() and self.broken is None:
-            self.broken = f"{self.path} ends inside a line"
+            self.broken = f"{self.path}: truncated inside a line"
 
     def take(self, start: int, size: int) -> bytes | None:
-        """Bytes [start, start + size), None where the file ends before; start never goes back."""
+        """Bytes [start, start + size), None if the file ends before; start must not decrease."""
         while self.position < start:
             if not self._part(start - self.position):
                 return None
@@ -122,7 +122,7 @@ class _Packed:
         return b"".join(pieces)
 
     def _part(self, most: int) -> bytes:
-        """The next bytes, at most so many; none at the end."""
+        """The next bytes, up to most; b"" at the end."""
         self._rest = self._rest or self._block()
         part, self._rest = self._rest[:most], self._rest[most:]
         self.position += len(part)
@@ -130,9 +130,9 @@ class _Packed:
 
 
 def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
-    """The exchanges of a pair of frame files, and what is lost: lines without bytes, an end that is missing.
+    """The exchanges of a pair of frame files, and what is lost: lines without bytes, a missing end.
 
-    Raises FileNotFoundError, DecodeError for lines that are none, LimitError.
+    Raises FileNotFoundError, DecodeError for invalid lines, LimitError.
     """
     text, data = pair_of(path)
     pairings: dict[Any, Pairing] = {}
@@ -157,12 +157,12 @@ def read_frame_file(path: str) -> Iterator[Exchange | Lost]:
                 pairing.relieve()
             held += pairing.held - before
             if held > MOST_HELD:
-                for one in sorted(pairings.values(), key=lambda pairing: -pairing.held):
+                for largest in sorted(pairings.values(), key=lambda pairing: -pairing.held):
                     if held <= MOST_HELD * 3 // 4:
                         break
-                    held -= one.held
-                    one.relieve()
-                    yield from one.take_events()
+                    held -= largest.held
+                    largest.relieve()
+                    yield from largest.take_events()
             yield from pairing.take_events()
         for pairing in pairings.values():
             yield from _closed(pairing)
@@ -180,19 +180,19 @@ def _closed(pairing: Pairing) -> list[Exchange | Lost]:
 
 
 def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
-    """A line, its fields checked."""
+    """A line with its fields checked. Raises DecodeError."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = None
     wanted = {"conn": (int, str), "off": (int,), "len": (int,)}
     if not isinstance(row, dict) or any(type(row.get(name)) not in kinds for name, kinds in wanted.items()):
-        raise DecodeError("no line of a frame file: conn, dir, off and len are needed",
-                                what=f"{text}, line {number}")
-    known = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME_BYTES + 4)
-    if not known or row["off"] < 0:
-        raise DecodeError(f"dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}: no frame",
-                                what=f"{text}, line {number}")
+        raise DecodeError("invalid line of a frame file: expected conn, dir, off and len",
+                          what=f"{text}, line {number}")
+    valid = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME_BYTES + 4)
+    if not valid or row["off"] < 0:
+        raise DecodeError(f"invalid frame: dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}",
+                          what=f"{text}, line {number}")
     row["dir"] = row.get("dir") if isinstance(row.get("dir"), str) else None
     if not isinstance(row["conn"], int) or abs(row["conn"]) >= 1 << 62:
         row["conn"] = str(row["conn"])[:_MOST_TEXT]
@@ -204,28 +204,29 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
 
 
 def _text(value: str) -> str:
-    """A text of a line, as one line that any encoding and any terminal takes."""
+    """A text of a line, on one line that any encoding and any terminal can show."""
     line = " ".join(value[:_MOST_TEXT].encode("utf-8", "replace").decode().split())
     return printable(line)[:_MOST_TEXT]
 
 
 def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, number: int) -> None:
-    if row["len"] == 0:  # a note: what was seen there is not in the record
+    if row["len"] == 0:  # a note: the frame seen here is not in the recording
         size = row.get("lost_bytes")
         pairing.lose(row["lost"] or "a frame that was not recorded", _DIRECTIONS.get(row["dir"]),
                      size if type(size) is int and 0 <= size < 1 << 62 else None, row["time"])
         return
     direction = _DIRECTIONS[row["dir"]]
     if row["off"] < frames.position:
-        raise DecodeError(f"off {row['off']} goes back", what=f"{text}, line {number}")
+        raise DecodeError(f"off {row['off']} is before {frames.position}, where the previous frame ends",
+                          what=f"{text}, line {number}")
     data = frames.take(row["off"], row["len"])
     if data is None:
-        pairing.lose(f"{frames.path} lacks the frame of line {number}", direction, row["len"], row["time"])
+        pairing.lose(f"{frames.path} does not have the frame of line {number}", direction, row["len"], row["time"])
         pairing.broken(direction)
         return
     if int.from_bytes(data[:4], "big") != len(data) - 4:
-        raise DecodeError("the frame's size is not that of its line", offset=row["off"],
-                                what=f"{frames.path} (line {number} of {text})")
+        raise DecodeError(f"frame size {int.from_bytes(data[:4], 'big')} does not match len {len(data)} of its line",
+                          offset=row["off"], what=f"{frames.path} (line {number} of {text})")
     frame = Frame(direction, data[4:], row["time"])
     if direction == "request":
         pairing.request(frame)
@@ -235,11 +236,11 @@ def _take(pairing: Pairing, row: dict[str, Any], frames: _Packed, text: str, num
 
 @dataclass(slots=True)
 class FrameWriter:
-    """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, whatever happens then.
+    """Writes NAME.jsonl.gz and NAME.bin.gz; after flush the files hold all frames so far, even if the process dies.
 
-    Threads may share it, a child of fork may not: there it raises OSError. Raises OSError, FileExistsError where one of
-    them is there already, and where a frame was written in part (an interrupt, a full disk); RuntimeError in a
-    finalizer that runs inside another call. Use it with `with`, or close it.
+    Threads may share it; in a child of fork it raises OSError. Raises FileExistsError if one of the files exists,
+    OSError also after a frame was written only in part (an interrupt, a full disk), RuntimeError in a finalizer that
+    runs inside another call. Use it with `with`, or close it.
     """
 
     name: str
@@ -266,7 +267,7 @@ class FrameWriter:
         self.close()
 
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
-        """Add a frame; exchange: the one it belongs to, where that is known."""
+        """Add a frame; exchange: the one it belongs to, None where unknown."""
         with self._alone():
             row = self._row(connection, frame.direction, frame.time)
             if len(frame.data) >= 4:
@@ -287,7 +288,7 @@ class FrameWriter:
             self._partial = False
 
     def note(self, lost: Lost) -> None:
-        """Add a line for what is not in the record: its len is 0, lost says why, lost_bytes how much it was."""
+        """Add a line for what is not recorded: its len is 0, lost is the reason, lost_bytes how many bytes it had."""
         if lost.connection is not None:
             with self._alone():
                 row = self._row(lost.connection, lost.direction, lost.time)
@@ -296,7 +297,7 @@ class FrameWriter:
                 self._partial = False
 
     def flush(self) -> None:
-        """Write everything out, the bytes before the lines that speak of them."""
+        """Write everything out, the bytes before the lines that refer to them."""
         with self._alone():
             self._begin()
             for stream in (self._bytes, self._lines):
@@ -305,21 +306,21 @@ class FrameWriter:
             self._partial = False
 
     def _alone(self) -> Any:
-        """The lock, which a child of fork does not wait for: the files are the parent's."""
+        """The lock. Raises OSError in a child of fork (the files are the parent's), RuntimeError in a finalizer."""
         if self._process != os.getpid():
-            raise OSError(1, "another process writes this record", self.name)
+            raise OSError(1, "another process writes this recording", self.name)
         if self._guard._is_owned():
-            raise RuntimeError("a finalizer writes to this record inside another of its calls")
+            raise RuntimeError("a finalizer writes to this recording inside another of its calls")
         return self._guard
 
     def _begin(self) -> None:
-        """From here to the end it is done whole, or nothing is written any more: a line tells where its bytes are."""
+        """Start a write; if it does not complete, nothing more is written, as later offsets would be wrong."""
         if self._partial:
-            raise OSError(5, "a frame was written in part: the record ends there", self.name)
+            raise OSError(5, "a frame was written only in part: the recording ends there", self.name)
         self._partial = True
 
     def close(self) -> None:
-        """Write everything out and end the files."""
+        """Write everything out and close the files."""
         for stream in (self._bytes, self._lines):
             with suppress(ValueError):  # closed already
                 stream.close()

@@ -1,4 +1,4 @@
-"""The bytes of one connection cut into frames and paired, past a hole only where that can be proven."""
+"""The bytes of one connection split into frames and paired; after a gap only from a proven start of a frame."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import KwireError
 
 _PROOF_LIMIT = 16 << 20  # bytes of the largest frame that is waited for to prove where frames begin
-_MOST_UNDECIDED = 32  # segments that may begin a frame, for which more bytes or requests will tell
-MOST_WAITING = 64 << 20  # bytes of frames of one connection that wait for their counterpart
+_MOST_UNDECIDED = 32  # segments that may begin a frame, which more bytes or requests will decide
+MOST_WAITING = 64 << 20  # bytes of frames of one connection that wait for their request or response
 MOST_HELD = 256 << 20  # bytes of all connections
 _VERSIONS = {row.key: row.versions for row in schema.apis()}
 
 
-class Cutter:
-    """One direction's bytes to frames.
+class FrameSplitter:
+    """Splits the bytes of one direction into frames.
 
-    emit: called with each frame; lose: with (reason, bytes) of what is lost; proves: says whether a frame, or its first
-    four bytes, is one of this direction beyond doubt (None: later), asked where it is unknown where frames begin.
+    emit: called with each frame; lose: called with (reason, bytes) for each loss; proves: whether a frame, or its first
+    four bytes, certainly belongs to this direction (None: undecided yet), asked while the start of frames is unknown.
     """
 
     def __init__(self, direction: Direction, emit: Callable[[Frame], object], lose: Callable[[str, int], None],
@@ -30,12 +30,12 @@ class Cutter:
         self.direction, self.max_frame = direction, max_frame
         self._emit, self._lose, self._proves = emit, lose, proves
         self._buffer = bytearray()
-        self._lacking = 0  # bytes of the frame at hand that fell into a hole, and all behind them: not in the buffer
-        self._size: int | None = None  # of the frame at hand, once its four bytes are there
+        self._lacking = 0  # bytes of the current frame from its first gap on, which are not in the buffer
+        self._size: int | None = None  # of the current frame, once its four bytes were read
         self._searching = False
         self._starts: list[int] = []  # while searching: where segments begin in the buffer
         self._skipped = 0
-        self.wrong: str | None = None  # what the bytes are, where they are no frames
+        self.wrong: str | None = None  # what the bytes are if they are not frames
 
     @property
     def held(self) -> int:
@@ -43,7 +43,7 @@ class Cutter:
         return len(self._buffer)
 
     def search(self) -> None:
-        """From here on it is unknown where frames begin."""
+        """Search for the start of a frame, unknown from here on."""
         self._searching, self._size, self._lacking = True, None, 0
         self._skipped += len(self._buffer)
         self._buffer.clear()
@@ -54,10 +54,10 @@ class Cutter:
         if self._searching:
             self._search(data, time, boundary)
         else:
-            self._cut(data, time)
+            self._split(data, time)
 
     def hole(self, size: int, time: int | None) -> None:
-        """Take size bytes that the capture lacks."""
+        """Take a gap of size bytes that the capture lacks."""
         if self._searching:
             self.search()
             return
@@ -72,12 +72,12 @@ class Cutter:
             self._done(time)
 
     def end(self) -> None:
-        """The stream ends: what is left of it is told as lost."""
+        """End the stream: bytes left over are reported as lost."""
         left = len(self._buffer) + self._skipped
         if left and self._searching:
-            self._lose("bytes in which no frame could be proven to begin", left)
+            self._lose("bytes in which no start of a frame could be proven", left)
         elif left or self._size is not None:
-            self._lose("a frame that is cut off by the end", left)
+            self._lose("a frame truncated by the end of the stream", left)
             if self._size is not None:
                 self._lacking += self._rest()
                 self._done(None)
@@ -85,10 +85,10 @@ class Cutter:
         self._skipped = 0
 
     def _rest(self) -> int:
-        """Bytes of the frame at hand that are still to come."""
+        """Bytes of the current frame that are still to come."""
         return (self._size or 0) - len(self._buffer) - self._lacking
 
-    def _cut(self, data: bytes, time: int | None) -> None:
+    def _split(self, data: bytes, time: int | None) -> None:
         at = 0
         while self.wrong is None:
             if self._size is None:
@@ -121,7 +121,7 @@ class Cutter:
         self._emit(frame)
 
     def _search(self, data: bytes, time: int | None, boundary: bool) -> None:
-        """Wait for a segment that begins with a whole frame which can be nothing else; go on from there."""
+        """Wait for a segment that begins with a whole frame beyond doubt; continue from there."""
         if boundary:
             self._starts.append(len(self._buffer))
         elif not self._starts:
@@ -131,7 +131,7 @@ class Cutter:
         self.retry(time)
 
     def retry(self, time: int | None) -> None:
-        """Search again, now that proves may know more."""
+        """Search again, now that proves may decide otherwise."""
         if not self._starts:
             return
         undecided = []
@@ -149,16 +149,16 @@ class Cutter:
         self._starts = [start - keep for start in undecided]
 
     def _found(self, start: int, time: int | None) -> None:
-        found, skipped = bytes(self._buffer[start:]), self._skipped + start
+        frames, skipped = bytes(self._buffer[start:]), self._skipped + start
         self._buffer.clear()
         self._starts.clear()
         self._searching, self._skipped = False, 0
         if skipped:
-            self._lose("bytes before the first frame that could be proven", skipped)
-        self._cut(found, time)
+            self._lose("bytes before the first proven start of a frame", skipped)
+        self._split(frames, time)
 
     def _verdict(self, view: memoryview) -> bool | None:
-        """Whether a frame begins here; None: more bytes will tell."""
+        """Whether a frame begins here; None: undecided until more bytes come."""
         try:
             if len(view) < 8:
                 return None
@@ -176,8 +176,8 @@ class Cutter:
 class Conversation:
     """Both directions of one connection.
 
-    seen: called with each frame, once its pairing is known, and the exchange that it belongs to (None: none that can be
-    read). What is done waits until take_events. most_decoded: as in Pairing.
+    seen: called with each frame once it is paired, and its exchange (None if the frame cannot be read). Exchanges and
+    losses are kept until take_events. most_decoded: as in Pairing.
     """
 
     def __init__(self, connection: Connection, max_frame: int = MAX_FRAME_BYTES,
@@ -185,19 +185,20 @@ class Conversation:
         self.connection = connection
         self.pairing = Pairing(connection, most_decoded=most_decoded)
         self._seen = seen
-        self.requests_late = False  # the requests are behind the responses: one may answer what is still to come
-        self.cutters: dict[Direction, Cutter] = {
-            "request": Cutter("request", self._take_request, self._loser("request"), is_request, max_frame),
-            "response": Cutter("response", self._take_response, self._loser("response"), self._answers, max_frame),
+        self.requests_late = False  # responses came first: their requests may still come
+        self.splitters: dict[Direction, FrameSplitter] = {
+            "request": FrameSplitter("request", self._take_request, self._loser("request"), is_request, max_frame),
+            "response": FrameSplitter(
+                "response", self._take_response, self._loser("response"), self._answers, max_frame),
         }
 
     @property
     def held(self) -> int:
         """Bytes in memory."""
-        return self.pairing.held + sum(cutter.held for cutter in self.cutters.values())
+        return self.pairing.held + sum(splitter.held for splitter in self.splitters.values())
 
     def take_events(self) -> list[Exchange | Lost]:
-        """What is done since the last call, in order."""
+        """The exchanges and losses since the last call, in order."""
         return self.pairing.take_events()
 
     def feed(self, direction: Direction, data: bytes, time: int | None, boundary: bool = True) -> None:
@@ -205,52 +206,52 @@ class Conversation:
         if self.pairing.unreadable is not None:
             self.pairing.count_unread(len(data))
             return
-        cutter = self.cutters[direction]
-        cutter.feed(data, time, boundary)
-        if cutter.wrong is not None:
-            self.pairing.give_up(cutter.wrong)
+        splitter = self.splitters[direction]
+        splitter.feed(data, time, boundary)
+        if splitter.wrong is not None:
+            self.pairing.give_up(splitter.wrong)
         if self.pairing.unreadable is not None:
-            self._forget()
+            self._discard()
         elif self.pairing.held > MOST_WAITING:
             self.pairing.relieve()
 
     def hole(self, direction: Direction, size: int, time: int | None, why: str) -> None:
-        """Take bytes that the capture lacks."""
+        """Take a gap of size bytes that the capture lacks."""
         if self.pairing.unreadable is not None:
             return
         self.pairing.lose(why, direction, size, time)
-        self.cutters[direction].hole(size, time)
+        self.splitters[direction].hole(size, time)
         self.pairing.broken(direction)
 
     def begin_anywhere(self, direction: Direction) -> None:
-        """The capture begins inside this direction's stream: where a frame begins has to be found."""
-        self.cutters[direction].search()
+        """Search for the start of a frame: the capture begins inside this direction's stream."""
+        self.splitters[direction].search()
         self.pairing.broken(direction)
 
     def give_up(self, reason: str) -> None:
-        """Read nothing more of this connection; what it still waits for is lost."""
+        """Stop reading this connection; responses that it still waits for are lost."""
         self.pairing.broken("request")
         self.pairing.broken("response")
         self.pairing.give_up(reason)
-        self._forget()
+        self._discard()
 
-    def _forget(self) -> None:
-        """Hold nothing of a connection that is not read; what was held counts as unread."""
-        for cutter in self.cutters.values():
-            self.pairing.count_unread(cutter.held)
-            cutter.search()
+    def _discard(self) -> None:
+        """Free the buffers of a connection that is not read any more; their bytes count as unread."""
+        for splitter in self.splitters.values():
+            self.pairing.count_unread(splitter.held)
+            splitter.search()
 
     def requests_came(self, all_of_them: bool, time: int | None) -> None:
-        """Requests were handed on: responses that could not be told before may be now; or none is still to come."""
+        """Search the responses again after new requests; all_of_them: no earlier request is still to come."""
         self.requests_late = not all_of_them
-        self.cutters["response"].retry(time)
+        self.splitters["response"].retry(time)
 
     def close(self) -> None:
-        """The connection, or the capture, ends."""
+        """End the connection, or the capture."""
         self.requests_came(True, None)
         if self.pairing.unreadable is None:
-            for cutter in self.cutters.values():
-                cutter.end()
+            for splitter in self.splitters.values():
+                splitter.end()
         self.pairing.close()
 
     def _take_request(self, frame: Frame) -> None:
@@ -267,7 +268,7 @@ class Conversation:
         return lambda reason, size: self.pairing.lose(reason, direction, size)
 
     def _answers(self, data: bytes) -> bool | None:
-        """Whether a response frame (or its first four bytes) answers a request that waits; None: a later one?"""
+        """Whether a response frame (or its first four bytes) answers a waiting request; None: perhaps a later one."""
         correlation_id = int.from_bytes(data[:4], "big", signed=True)
         exchange = self.pairing.waits_for(correlation_id)
         if exchange is None:
@@ -282,7 +283,7 @@ class Conversation:
 
 
 def is_request(data: bytes) -> bool:
-    """Whether a frame is a request, to the byte; of its first four bytes whether they name an API's version."""
+    """Whether a frame is a request with no byte left over, or its first four bytes an API key and a valid version."""
     if len(data) == 4:
         versions = _VERSIONS.get(int.from_bytes(data[:2], "big", signed=True))
         return versions is not None and int.from_bytes(data[2:], "big", signed=True) in versions
@@ -294,7 +295,7 @@ def is_request(data: bytes) -> bool:
 
 
 def begins_request(data: bytes) -> bool:
-    """Whether a segment looks like the beginning of a request: size, API and version, the client's name."""
+    """Whether a segment looks like the start of a request: size, API key and version, client id."""
     if len(data) < 15 or not 10 <= int.from_bytes(data[:4], "big", signed=True) <= MAX_FRAME_BYTES:
         return False
     size = int.from_bytes(data[12:14], "big", signed=True)
@@ -303,9 +304,9 @@ def begins_request(data: bytes) -> bool:
 
 
 def _protocol(head: bytes) -> str:
-    """What the first eight bytes of a stream are that cannot be a frame's size and header."""
+    """Which protocol a stream is, by its first eight bytes, which are not a frame's size and header."""
     if head[0] in (0x14, 0x15, 0x16, 0x17) and head[1] == 3 and head[2] <= 4:
         return "TLS: not readable"
     if head[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"HTTP", b"PRI ", b"OPTI", b"CONN", b"DELE"):
-        return "HTTP, not Kafka's protocol"
-    return f"not Kafka's protocol: {head.hex(' ')} is no size of a frame"
+        return "HTTP, not the Kafka protocol"
+    return f"not the Kafka protocol: {head.hex(' ')} is not the size of a frame"

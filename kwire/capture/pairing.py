@@ -1,4 +1,4 @@
-"""Requests and their responses on one connection, by correlation id; what cannot be read is told, not guessed."""
+"""Requests paired with their responses on one connection, by correlation id; losses are reported, not guessed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersion
 from kwire.schema import api_keys
 
 _NAMELESS = (7, 0)  # ControlledShutdown v0, whose header has no client id
-_MOST_TRAILING = 16  # bytes that a client's request may have too many, so that it is still taken for one
-_MOST_MECHANISM = 40  # characters of a SASL mechanism's name that are told
+_MOST_TRAILING = 16  # bytes that may follow the first request of a connection
+_MOST_MECHANISM = 40  # characters of a SASL mechanism's name in a reason
 _OVERHEAD = 1024  # bytes that a held frame costs beside its own
-_MOST_KINDS = 1000  # of losses of one moment
-_MOST_KEY, _MOST_VERSION = 1000, 100  # an API beyond what kwire knows may be newer; beyond these it is no Kafka
+_MOST_KINDS = 1000  # of losses between two calls of take_events
+_MOST_KEY, _MOST_VERSION = 1000, 100  # up to these, an API unknown to kwire may be a newer one; above, it is not Kafka
 
 
 @dataclass(slots=True)
 class _Tokens:
-    """Raw SASL tokens seen behind a SaslHandshake v0: mechanism, how many wait for an answer, how many bytes."""
+    """Raw SASL tokens after a SaslHandshake v0. waiting: tokens without an answer yet; seen: tokens; bytes: of all."""
 
     mechanism: str
     waiting: int = 0
@@ -32,10 +32,10 @@ class _Tokens:
 
 @dataclass(slots=True)
 class Pairing:
-    """Pairs the frames of one connection. What is done waits in .events, in order, for whoever takes it.
+    """Pairs the frames of one connection. Exchanges and losses are kept in .events, in order, until they are taken.
 
-    held: bytes of frames that wait for their counterpart; most_decoded: bytes of the largest request that is read
-    whole; of larger ones only the header is.
+    held: bytes of frames that wait for their request or response; most_decoded: bytes of the largest request that is
+    decoded whole; of larger ones only the header is.
     """
 
     connection: Connection
@@ -45,7 +45,7 @@ class Pairing:
     unreadable: str | None = None  # why nothing more of this connection is read
     newest: int = -1  # correlation id of the last request
     most_decoded: int = 1 << 31
-    _alike: dict[tuple[str, Direction | None], Lost] = field(default_factory=dict)  # among the events
+    _losses: dict[tuple[str, Direction | None], Lost] = field(default_factory=dict)  # among the events
     _waiting: dict[int, deque[Exchange]] = field(default_factory=dict)
     _early: dict[int, deque[Frame]] = field(default_factory=dict)
     _broken: set[Direction] = field(default_factory=set)
@@ -53,7 +53,7 @@ class Pairing:
     _unread: int = 0
 
     def request(self, frame: Frame) -> Exchange | None:
-        """Take the client's next frame; the exchange that it begins, None where it is none that can be read."""
+        """Take the client's next frame; return the exchange that it begins, None if it cannot be read."""
         if self.unreadable is not None:
             self.count_unread(len(frame.data) + frame.missing + 4)
             return None
@@ -71,7 +71,7 @@ class Pairing:
                 return None
             if not self.readable:
                 large = isinstance(error, LimitError)
-                self.give_up(str(error) if large else f"not Kafka's protocol: {_first_bytes(frame.data)}")
+                self.give_up(str(error) if large else f"not the Kafka protocol: {_first_bytes(frame.data)}")
                 self.count_unread(len(frame.data) + frame.missing + 4)
                 return None
             self.lose(f"a request that cannot be read: {error}", "request", len(frame.data), frame.time)
@@ -90,7 +90,7 @@ class Pairing:
         return exchange
 
     def response(self, frame: Frame) -> Exchange | None:
-        """Take the server's next frame; the exchange that it ends, None where it is not (yet) known."""
+        """Take the server's next frame; return the exchange that it completes, None if that is not (yet) known."""
         if self.unreadable is not None:
             self.count_unread(len(frame.data) + frame.missing + 4)
             return None
@@ -111,7 +111,7 @@ class Pairing:
             self._answer(exchange, frame)
             return exchange
         if "request" in self._broken and correlation_id <= self.newest:
-            self._orphan(frame)  # its request was in the hole: a later one of that id is not its own
+            self._orphan(frame)  # its request was in the gap: a later one of that id is another
         else:
             self._early.setdefault(correlation_id, deque()).append(frame)
             self.held += len(frame.data) + _OVERHEAD
@@ -126,23 +126,23 @@ class Pairing:
         return frame
 
     def waits_for(self, correlation_id: int) -> Exchange | None:
-        """The exchange whose response would have this id, None where nothing waits for one."""
+        """The exchange that waits for a response with this correlation id, or None."""
         waiting = self._waiting.get(correlation_id)
         return waiting[0] if waiting else None
 
     def broken(self, direction: Direction) -> None:
-        """From here on frames of that direction are missing."""
+        """Note that frames of that direction are missing from here on."""
         self._broken.add(direction)
 
     def lose(self, reason: str, direction: Direction | None = None, size: int | None = None,
              time: int | None = None) -> None:
-        """Note a loss on this connection; alike ones of the same moment are one, and so are those of many kinds."""
-        if (reason, direction) not in self._alike and len(self._alike) >= _MOST_KINDS:
-            reason = "more of other kinds, which are not listed"
-        known = self._alike.get((reason, direction))
+        """Report a loss on this connection; equal ones between two calls of take_events are counted as one."""
+        if (reason, direction) not in self._losses and len(self._losses) >= _MOST_KINDS:
+            reason = "further losses, not listed"
+        known = self._losses.get((reason, direction))
         if known is None:
             known = Lost(self.connection.capture, reason, self.connection, direction, size, time)
-            self._alike[reason, direction] = known
+            self._losses[reason, direction] = known
             self.events.append(known)
             return
         known.count += 1
@@ -150,13 +150,13 @@ class Pairing:
             known.bytes = (known.bytes or 0) + size
 
     def take_events(self) -> list[Exchange | Lost]:
-        """What is done since the last call, in order."""
+        """The exchanges and losses since the last call, in order."""
         events, self.events = self.events, []
-        self._alike.clear()
+        self._losses.clear()
         return events
 
     def give_up(self, reason: str) -> None:
-        """Read nothing more of this connection; what follows is counted, and told when it closes."""
+        """Stop reading this connection; the bytes that follow are counted, and reported when it closes."""
         if self.unreadable is None:
             self._finish()
             self.unreadable = reason
@@ -166,13 +166,13 @@ class Pairing:
         self._unread += size
 
     def relieve(self) -> None:
-        """Wait no longer for the counterparts of what is held: it is too much, so one direction must be missing."""
-        self.lose(f"{self.held >> 20} MiB of frames have waited for their counterpart in vain")
+        """Stop waiting for the requests or responses of held frames: with so many, one direction must be missing."""
+        self.lose(f"{self.held >> 20} MiB of frames whose requests or responses are not in the capture")
         self._broken |= {"request", "response"}
         self._finish()
 
     def close(self) -> None:
-        """The connection, or the capture, ends: what still waits is unanswered, or lost where there was a hole."""
+        """End the connection, or the capture: waiting requests are unanswered, or lost if bytes are missing."""
         self._finish()
         if self.unreadable is not None:
             self.lose(self.unreadable, size=self._unread)
@@ -180,7 +180,7 @@ class Pairing:
 
     def _finish(self) -> None:
         self._end_tokens()
-        waiting = [exchange for ones in self._waiting.values() for exchange in ones]
+        waiting = [exchange for exchanges in self._waiting.values() for exchange in exchanges]
         for exchange in waiting:
             exchange.outcome = "lost" if "response" in self._broken or exchange.request.missing else "unanswered"
         self.events += waiting
@@ -204,10 +204,10 @@ class Pairing:
         self.events.append(exchange)
 
     def _read(self, frame: Frame) -> Exchange:
-        """The exchange of a request; KwireError where the bytes are none."""
+        """The exchange that a request begins. Raises KwireError if the bytes are not a request."""
         large = len(frame.data) > self.most_decoded
         if large and not self.readable:
-            raise LimitError("the first request is too large to tell whether it is one", limit=self.most_decoded)
+            raise LimitError("the first request is too large to be checked", limit=self.most_decoded)
         try:
             if frame.missing or large:
                 header, request = decode_request_header(frame.data, lenient=True), None
@@ -248,13 +248,13 @@ class Pairing:
 
     def _end_tokens(self) -> None:
         if self._tokens is not None and self._tokens.seen:
-            what = f"{self._tokens.seen} raw SASL tokens ({self._tokens.mechanism})"
-            self.lose(f"{what} behind SaslHandshake v0: not readable", size=self._tokens.bytes)
+            tokens = f"{self._tokens.seen} raw SASL tokens ({self._tokens.mechanism})"
+            self.lose(f"{tokens} after SaslHandshake v0: not readable", size=self._tokens.bytes)
         self._tokens = None
 
 
 def _acks(data: bytes, header: Any) -> int:
-    """The acks of a Produce request, of which only the header was read."""
+    """The acks of a Produce request of which only the header was decoded."""
     version = header.request_api_version
     at = len(encode(header, 2 if version >= 9 else 1))
     if version >= 9:
@@ -272,10 +272,10 @@ def _acks(data: bytes, header: Any) -> int:
 
 
 def decode_first(data: bytes) -> Request:
-    """The first request of a connection, which may be one of another protocol.
+    """Decode the first request of a connection, which may be another protocol.
 
-    It fits to the byte, or nearly: librdkafka 0.9 to 1.3 begins with an ApiVersions v0 that has four bytes too many,
-    and later ones have a few behind Metadata; brokers do not mind. Raises DecodeError, UnsupportedVersionError.
+    A few bytes may follow it: librdkafka 0.9 to 1.3 begins with an ApiVersions v0 that has four bytes too many, and
+    later versions have a few after Metadata; brokers ignore them. Raises DecodeError, UnsupportedVersionError.
     """
     try:
         return decode_request(data)

@@ -1,4 +1,4 @@
-"""TCP segments out of pcap and pcapng files, whatever link layer they were captured on."""
+"""TCP segments from pcap and pcapng files of any common link type."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kwire.storage import filesystem
 from kwire.storage.filesystem import Rejoined
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
-_HEAD = 2048  # bytes of a packet in which all its headers stand: dpkt copies what it is given with each of them
+_HEAD = 2048  # bytes of a packet that hold all its headers: dpkt copies its input once a header
 _MOST_INTERFACES = 10_000  # of one section
 _LATEST = 1 << 62  # microseconds
-_MOST_PIECE = 256 << 10  # bytes of a segment that is handed on whole
+_MOST_PIECE = 256 << 10  # bytes of the largest segment that is not split
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\x34\xcd\xb2\xa1")
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP = b"\x1f\x8b"
@@ -30,8 +30,8 @@ _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 class TcpSegment(NamedTuple):
     """One TCP segment.
 
-    time: microseconds since 1970; source, target: "host:port"; seq: of its first byte; ack: None without one;
-    data: what was captured; size: bytes that it had on the wire.
+    time: microseconds since 1970; source, target: "host:port"; seq: sequence number of its first byte; ack: None
+    without the ACK flag; data: the captured bytes; size: bytes on the wire.
     """
 
     time: int
@@ -48,31 +48,35 @@ class TcpSegment(NamedTuple):
 
 @dataclass(slots=True)
 class Unread:
-    """What a capture has beside TCP segments that could be read: counts of packets, and why the file ended early."""
+    """Counts of packets that were not read, by reason, and why the file ended early.
+
+    foreign: packets by unsupported link type; read: packets of a supported one.
+    """
 
     damaged: int = 0
     fragments: int = 0
-    foreign: Counter[int] = field(default_factory=Counter)  # by the link type that kwire does not read
+    foreign: Counter[int] = field(default_factory=Counter)  # by link type
     read: int = 0
     end: str | None = None
 
 
 def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
-    """The TCP segments of a pcap or pcapng file (gzip too, and pipes), in its order; unread counts what is not read.
+    """The TCP segments of a pcap or pcapng file (also with gzip, also a pipe), in file order; unread counts the rest.
 
-    Raises DecodeError for a file that is neither, LimitError for a packet beyond 16 MiB; ImportError names the extra.
+    Raises DecodeError for any other file, LimitError for a packet over 16 MiB; without dpkt ImportError, which names
+    the extra to install.
     """
     with open(path, "rb") as file:
         head, stream = _unpacked(file)
         if head not in _PCAP and head != _PCAPNG:
-            reason = "no capture: neither pcap, pcapng nor NAME.jsonl.gz with NAME.bin.gz"
+            reason = "not a capture: expected pcap, pcapng, or NAME.jsonl.gz with NAME.bin.gz"
             raise DecodeError(reason, what=path)
         try:
             import dpkt
         except ImportError as error:
             raise ImportError(f"{path}: reading packets needs dpkt: pip install 'kwire[capture]'") from error
         link_layers = _link_layers(dpkt)
-        wrong = (dpkt.Error, struct.error, ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError)
+        malformed = (dpkt.Error, struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError)
         for time, link, packet in _packets(dpkt, head, _Bounded(head, stream, path, stream is not file), unread):
             layer = link_layers.get(link)
             if layer is None:
@@ -81,7 +85,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
             unread.read += 1
             try:
                 segment = _segment(dpkt, time, layer(packet[:_HEAD]), packet, unread)
-            except wrong:
+            except malformed:
                 unread.damaged += 1
                 continue
             if segment is not None:
@@ -89,7 +93,7 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
 
 
 def _pieces(segment: TcpSegment) -> Iterator[TcpSegment]:
-    """A segment that is larger than TCP's are, in pieces: what each gives is taken before the next comes."""
+    """Split a segment that is larger than TCP allows, so that the frames of one piece are taken before the next."""
     data, at = segment.data, 0
     while len(data) - at > _MOST_PIECE:
         piece = data[at : at + _MOST_PIECE]
@@ -103,26 +107,25 @@ def _pieces(segment: TcpSegment) -> Iterator[TcpSegment]:
 
 
 class _Bounded(Rejoined):
-    """A file of which no read asks for more than a packet may have, and that tells where it is."""
+    """A file that refuses reads larger than a packet may be, and knows its position."""
 
     def __init__(self, head: bytes, stream: IO[bytes], path: str, packed: bool) -> None:
         super().__init__(head, stream)
         self.path, self.position, self.packed = path, 0, packed
 
     def read(self, size: int = -1) -> bytes:
-        """Up to size bytes; LimitError for what no packet has."""
+        """Up to size bytes. Raises LimitError for a size above that of any packet."""
         if not 0 <= size <= MAX_PACKET:
-            raise LimitError(f"{self.path}: a packet is too large", limit=MAX_PACKET, needed=size,
-                                   offset=self.position)
+            raise LimitError(f"{self.path}: packet too large", limit=MAX_PACKET, needed=size, offset=self.position)
         data = super().read(size)
         self.position += len(data)
         if self.packed and self.position > filesystem.MOST_UNPACKED:
-            raise LimitError(f"{self.path}: the gzip stream gives too much", limit=filesystem.MOST_UNPACKED)
+            raise LimitError(f"{self.path}: the gzip stream holds too many bytes", limit=filesystem.MOST_UNPACKED)
         return data
 
 
 def _unpacked(file: IO[bytes]) -> tuple[bytes, Any]:
-    """(the first four bytes, what stands behind them), unpacked where it is gzip; a pipe need not go back."""
+    """(the first four bytes, the stream after them), decompressed if it is gzip; also of a pipe, which cannot seek."""
     head = file.read(4)
     if head[:2] != _GZIP:
         return head, file
@@ -134,7 +137,7 @@ def _unpacked(file: IO[bytes]) -> tuple[bytes, Any]:
 
 
 def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Iterator[tuple[int, int, bytes]]:
-    """(microseconds since 1970, link type, packet). A file that ends, or breaks, inside a packet ends here."""
+    """(microseconds since 1970, link type, packet) of each packet, up to one that is truncated or corrupt."""
     try:
         if head == _PCAPNG:
             yield from _blocks(dpkt, bounded)
@@ -147,14 +150,14 @@ def _packets(dpkt: Any, head: bytes, bounded: _Bounded, unread: Unread) -> Itera
             raise
         unread.end = str(error)
     except dpkt.NeedData:
-        unread.end = f"the file ends inside a packet, at byte {bounded.position}"
+        unread.end = f"truncated: the file ends inside a packet, at byte {bounded.position}"
     except (dpkt.Error, struct.error, ValueError, LookupError, ArithmeticError, EOFError, zlib.error,
             gzip.BadGzipFile) as error:
-        unread.end = f"the file cannot be read behind byte {bounded.position}: {' '.join(str(error).split())}"
+        unread.end = f"the file cannot be read after byte {bounded.position}: {' '.join(str(error).split())}"
 
 
 def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
-    """The packets of pcapng's blocks: several sections, several interfaces, each with its link type and clock."""
+    """The packets in pcapng blocks: several sections and interfaces, each with its own link type and clock."""
     order = "<"
     interfaces: list[tuple[int, int, int, int]] = []  # link type, ticks a second, seconds to add, snap length
     while head := file.read(8):
@@ -165,12 +168,12 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
             interfaces.clear()
             (size,) = struct.unpack(order + "I", head[4:])
             if size < 28:
-                raise ValueError(f"a section header of {size} bytes")
+                raise ValueError(f"invalid section header block of {size} bytes")
             _exactly(dpkt, file, size - 12)
             continue
         kind, size = struct.unpack(order + "II", head)
         if size < 12 or size % 4:
-            raise ValueError(f"a block of {size} bytes")
+            raise ValueError(f"invalid block of {size} bytes")
         body = _exactly(dpkt, file, size - 8)[:-4]
         if kind == _INTERFACE:
             link, _, snap = struct.unpack_from(order + "HHI", body)
@@ -182,13 +185,13 @@ def _blocks(dpkt: Any, file: _Bounded) -> Iterator[tuple[int, int, bytes]]:
             if kind == _OLD_PACKET:
                 (number,) = struct.unpack_from(order + "H", body)
             if number >= len(interfaces):
-                raise ValueError(f"a packet of interface {number}, which is not described")
+                raise ValueError(f"packet of interface {number} without an interface description block")
             link, ticks, offset, _ = interfaces[number]
             time = ((high << 32 | low) * 1_000_000) // ticks + offset * 1_000_000
             yield max(-_LATEST, min(time, _LATEST)), link, body[20 : 20 + captured]
         elif kind == _SIMPLE:
             if not interfaces:
-                raise ValueError("a packet of interface 0, which is not described")
+                raise ValueError("packet of interface 0 without an interface description block")
             link, _, _, snap = interfaces[0]
             (size,) = struct.unpack_from(order + "I", body)
             yield 0, link, body[4 : 4 + min(size, snap or size)]
@@ -202,7 +205,7 @@ def _exactly(dpkt: Any, file: _Bounded, size: int) -> bytes:
 
 
 def _clock(order: str, options: bytes) -> tuple[int, int]:
-    """(ticks a second, seconds to add) by an interface's options."""
+    """(ticks a second, seconds to add) from the options of an interface description block."""
     ticks, offset, at = 1_000_000, 0, 0
     while at + 4 <= len(options):
         code, size = struct.unpack_from(order + "HH", options, at)
@@ -220,14 +223,14 @@ def _clock(order: str, options: bytes) -> tuple[int, int]:
 
 
 def _link_layers(dpkt: Any) -> dict[int, Callable[[bytes], Any]]:
-    """Link type -> what takes a packet and gives the IP packet in it (an object of dpkt, or what is none)."""
+    """Link type -> a function from a packet to the IP packet in it (an object of dpkt, anything else if not IP)."""
     pcap = dpkt.pcap
 
     def network(packet: bytes) -> Any:
         return dpkt.ip6.IP6(packet) if packet[0] >> 4 == 6 else dpkt.ip.IP(packet)
 
     def inside(layer: Any) -> Callable[[bytes], Any]:
-        return lambda packet: _below_tags(dpkt, layer(packet))
+        return lambda packet: _untagged(dpkt, layer(packet))
 
     raw = (pcap.DLT_RAW, 12, 14, 101, 228, 229)
     return {
@@ -240,31 +243,31 @@ def _link_layers(dpkt: Any) -> dict[int, Callable[[bytes], Any]]:
     }
 
 
-def _below_tags(dpkt: Any, packet: Any) -> Any:
-    """What stands behind the VLAN tags that cooked captures keep in front of the packet."""
-    found, kind = packet.data, getattr(packet, "ethtype", 0)
-    while isinstance(found, bytes) and kind in (0x8100, 0x88A8, 0x9100) and len(found) >= 4:
-        (kind,) = struct.unpack_from(">H", found, 2)
-        found = found[4:]
+def _untagged(dpkt: Any, packet: Any) -> Any:
+    """The packet after the VLAN tags that Linux cooked captures (SLL) keep in front of it."""
+    payload, kind = packet.data, getattr(packet, "ethtype", 0)
+    while isinstance(payload, bytes) and kind in (0x8100, 0x88A8, 0x9100) and len(payload) >= 4:
+        (kind,) = struct.unpack_from(">H", payload, 2)
+        payload = payload[4:]
         if kind == 0x0800:
-            return dpkt.ip.IP(found)
+            return dpkt.ip.IP(payload)
         if kind == 0x86DD:
-            return dpkt.ip6.IP6(found)
-    return found
+            return dpkt.ip6.IP6(payload)
+    return payload
 
 
 def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unread) -> TcpSegment | None:
-    """The TCP segment in an IP packet; None for other protocols. whole_packet: all of what packet was read from."""
+    """The TCP segment in an IP packet, None for other protocols. whole_packet: all bytes, with the link header."""
     if isinstance(packet, dpkt.ip.IP):
         family, protocol = socket.AF_INET, packet.p
         fragment = bool(packet.mf or packet.offset)
-        whole = packet.len - packet.hl * 4 if packet.len else None
+        ip_size = packet.len - packet.hl * 4 if packet.len else None
     elif isinstance(packet, dpkt.ip6.IP6):
         family, protocol = socket.AF_INET6, packet.p
         fragment = any(getattr(header, "frag_off", 0) or getattr(header, "m_flag", 0)
                        for header in packet.all_extension_headers)
         headers = sum(header.length for header in packet.all_extension_headers)
-        whole = packet.plen - headers if packet.plen else None
+        ip_size = packet.plen - headers if packet.plen else None
     else:
         return None
     if protocol != dpkt.ip.IP_PROTO_TCP:
@@ -277,11 +280,11 @@ def _segment(dpkt: Any, time: int, packet: Any, whole_packet: bytes, unread: Unr
         unread.damaged += 1
         return None
     data = bytes(tcp.data)
-    told = None if whole is None else whole - tcp.off * 4
-    if len(whole_packet) > _HEAD and (told is None or told > len(data)):  # it goes on behind the head
+    tcp_size = None if ip_size is None else ip_size - tcp.off * 4
+    if len(whole_packet) > _HEAD and (tcp_size is None or tcp_size > len(data)):  # the data goes on after _HEAD bytes
         start = _HEAD - len(data)
-        data = whole_packet[start:] if told is None else whole_packet[start : start + told]
-    size = len(data) if told is None else max(len(data), told)
+        data = whole_packet[start:] if tcp_size is None else whole_packet[start : start + tcp_size]
+    size = len(data) if tcp_size is None else max(len(data), tcp_size)
     flags = tcp.flags
     return TcpSegment(
         time, _endpoint(family, packet.src, tcp.sport), _endpoint(family, packet.dst, tcp.dport), tcp.seq,

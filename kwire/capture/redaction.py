@@ -1,4 +1,4 @@
-"""Which fields of requests and responses are secrets, and how they are left out of records."""
+"""Secret fields of requests and responses, and how they are removed before a frame is shown or recorded."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "DescribeDelegationTokenResponse": (("tokens", "hmac"),),
     "FetchSnapshotResponse": (("topics", "partitions", "unaligned_records"),),  # of the metadata log
 }
-# where a broker's words stand, which may repeat what it was sent
+# message -> path of a broker's error text, which may repeat what it was sent
 _WORDS: dict[str, tuple[str, ...]] = {
     "SaslAuthenticateResponse": ("error_message",),
     "AlterUserScramCredentialsResponse": ("results", "error_message"),
     "AlterConfigsResponse": ("responses", "error_message"),
     "IncrementalAlterConfigsResponse": ("responses", "error_message"),
 }
-# where values of broker and topic settings stand; those whose name says so are passwords (Kafka's type PASSWORD)
+# message -> path of configs; the value is a secret (Kafka's type PASSWORD) if the name matches _SECRET_SETTING
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "AlterConfigsRequest": ("resources", "configs"),
     "IncrementalAlterConfigsRequest": ("resources", "configs"),
@@ -37,14 +37,15 @@ _SETTINGS: dict[str, tuple[str, ...]] = {
 _SECRET_SETTING = re.compile(
     r"passw|passphrase|secret|jaas|keystore\.key|credential|token|private.?key|api.?key|master\.key", re.I)
 _ENVELOPES = ("EnvelopeRequest", "EnvelopeResponse")
-_METADATA_LOG = "__cluster_metadata"  # in it stand SCRAM keys, tokens and settings
+_METADATA_LOG = "__cluster_metadata"  # holds SCRAM keys, delegation tokens and configs
 _METADATA_ID = (1).to_bytes(16, "big")
 
 
 def without_secrets(frame: Message, request: Request | None = None) -> Message:
-    """The same request or response with passwords, tokens and their like emptied, in place.
+    """Empty the passwords, tokens and other secrets of a request or response, in place, and return it.
 
-    request: that a response answers, by which the content of an Envelope is told. What cannot be told is emptied whole.
+    request: the one that an EnvelopeResponse answers, which says what the Envelope contains. The content of an Envelope
+    that cannot be read is emptied whole.
     """
     name = _name(frame)
     for *structs, field in _FIELDS.get(name, ()):
@@ -54,13 +55,13 @@ def without_secrets(frame: Message, request: Request | None = None) -> Message:
         *structs, field = _WORDS[name]
         for item in _inside(frame.message, structs):
             if getattr(item, field):
-                setattr(item, field, "(left out)")
+                setattr(item, field, "(removed)")
     setting: Any
     for setting in _inside(frame.message, _SETTINGS[name]) if name in _SETTINGS else []:
         hidden = getattr(setting, "is_sensitive", False)
-        for one in (setting, *getattr(setting, "synonyms", ())):
-            if one.value is not None and (hidden or _SECRET_SETTING.search(one.name)):
-                one.value = ""
+        for config in (setting, *getattr(setting, "synonyms", ())):
+            if config.value is not None and (hidden or _SECRET_SETTING.search(config.name)):
+                config.value = ""
     if name == "FetchResponse":
         for topic in frame.message.responses:
             if topic.topic == _METADATA_LOG or topic.topic_id.bytes == _METADATA_ID:
@@ -73,25 +74,25 @@ def without_secrets(frame: Message, request: Request | None = None) -> Message:
     if has_secrets(name):
         frame.trailing = b""
         frame.header.unknown_tags = {}
-        left = [frame.message]
-        while left:
-            one = left.pop()
-            if isinstance(one, list):
-                left += one
-            elif hasattr(one, "unknown_tags"):
-                one.unknown_tags = {}
-                left += [value for field in type(one).__match_args__ if isinstance(
-                    value := getattr(one, field), list) or hasattr(value, "unknown_tags")]
+        pending = [frame.message]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, list):
+                pending += part
+            elif hasattr(part, "unknown_tags"):
+                part.unknown_tags = {}
+                pending += [value for field in type(part).__match_args__ if isinstance(
+                    value := getattr(part, field), list) or hasattr(value, "unknown_tags")]
     return frame
 
 
 def has_secrets(name: str) -> bool:
-    """Whether a message of that name ("SaslAuthenticateRequest") can hold one."""
+    """Whether a message of that name ("SaslAuthenticateRequest") can hold a secret."""
     return name in _FIELDS or name in _SETTINGS or name in _WORDS or name in _ENVELOPES or name == "FetchResponse"
 
 
 def may_have_secrets(name: str, data: bytes) -> bool:
-    """The same of its bytes: fetched records are the metadata log's only where its name or id stands in front."""
+    """Whether a frame can hold a secret; a Fetch response only if it names the metadata log, or holds its topic id."""
     return has_secrets(name) and (name != "FetchResponse" or _METADATA_LOG.encode() in data or _METADATA_ID in data)
 
 
@@ -100,7 +101,7 @@ def _name(frame: Request | Response) -> str:
 
 
 def _inner(data: bytes) -> bytes:
-    """The request in an Envelope; nothing where it cannot be read, or is an Envelope itself."""
+    """The request in an Envelope without its secrets; b"" if it cannot be read or is an Envelope itself."""
     try:
         inner = decode_request(data, lenient=True)
         return b"" if _name(inner) in _ENVELOPES else without_secrets(inner).to_bytes()
@@ -109,21 +110,21 @@ def _inner(data: bytes) -> bytes:
 
 
 def _inner_answer(data: bytes, request: Request | None) -> bytes:
-    """The response in an Envelope, told by the request in the one that it answers."""
+    """The response in an Envelope without its secrets, read by the request in the Envelope that it answers."""
     if request is None:
         return b""
     try:
-        asked = decode_request(request.message.request_data, lenient=True)
-        if _name(asked) in _ENVELOPES:
+        inner_request = decode_request(request.message.request_data, lenient=True)
+        if _name(inner_request) in _ENVELOPES:
             return b""
-        inner = decode_response(data, api=asked.api_key, version=asked.version, lenient=True)
+        inner = decode_response(data, api=inner_request.api_key, version=inner_request.version, lenient=True)
         return without_secrets(inner).to_bytes()
     except KwireError:
         return b""
 
 
 def _inside(message: Any, structs: tuple[str, ...] | list[str]) -> list[Any]:
-    found = [message]
+    items = [message]
     for name in structs:
-        found = [inner for item in found for inner in getattr(item, name) or ()]
-    return found
+        items = [inner for item in items for inner in getattr(item, name) or ()]
+    return items

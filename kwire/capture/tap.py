@@ -1,4 +1,4 @@
-"""The tap: a proxy that passes every byte on at once and unchanged, and records the frames that it can read."""
+"""The tap: a proxy that forwards every byte at once and unchanged, and records the frames that it can read."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kwire.net.address import Address
 
 _BLOCK = 1 << 16
 _CONNECT = 30  # seconds
-_MOST_DECODED = 1 << 20  # bytes of a frame that is read whole on its way, while all connections wait
-_PIECE = 8  # bytes of a secret that stand nowhere by chance
-_SHORT, _MOST_SECRET, _MOST_PIECES = 128, 8192, 4096  # bytes of a secret; pieces of all of one connection
+_MOST_DECODED = 1 << 20  # bytes of the largest frame that is decoded whole, which blocks all connections
+_PIECE = 8  # bytes of a secret, too many to match by chance
+_SHORT, _MOST_SECRET, _MOST_PIECES = 128, 8192, 4096  # bytes of a secret; pieces of one connection's secrets
 
 
 class Recording:
-    """One connection's record: takes the bytes of both directions, writes the frames, never a secret."""
+    """The recording of one connection: takes the bytes of both directions, writes the frames without secrets."""
 
     def __init__(self, connection: Connection, writer: FrameWriter) -> None:
         self.connection, self.writer = connection, writer
         self.conversation = Conversation(connection, seen=self._write, most_decoded=_MOST_DECODED)
-        self._told = False
-        self._secrets: list[bytes] = []  # pieces of what this connection authenticated with
+        self._reported = False
+        self._secrets: list[bytes] = []  # pieces of this connection's credentials
 
     @property
     def held(self) -> int:
@@ -38,18 +38,18 @@ class Recording:
         return self.conversation.held
 
     def feed(self, direction: Direction, data: bytes) -> None:
-        """Take bytes that were passed on."""
+        """Take bytes that were forwarded."""
         self.conversation.feed(direction, data, time_ns() // 1000)
         self._note()
 
     def give_up(self, reason: str) -> None:
-        """Record nothing more of this connection."""
+        """Stop recording this connection."""
         self.conversation.give_up(reason)
         self._note()
 
     def close(self) -> None:
-        """The connection ends."""
-        if not self._told:
+        """End the connection."""
+        if not self._reported:
             self.conversation.close()
             self._note()
 
@@ -58,12 +58,12 @@ class Recording:
             if isinstance(event, Lost):
                 self.writer.note(event)
         reason = self.conversation.pairing.unreadable
-        if reason is not None and not self._told:
-            self._told = True
+        if reason is not None and not self._reported:
+            self._reported = True
             self.writer.note(Lost("", reason, self.connection))
 
     def _write(self, frame: Frame, exchange: Exchange | None) -> None:
-        if exchange is None:  # a raw SASL token, or what cannot be read: its bytes may be a secret
+        if exchange is None:  # a raw SASL token, or a frame that cannot be read: its bytes may be a secret
             if frame.direction == "request" and self.conversation.pairing.takes_tokens:
                 self._remember(frame.data)
             return
@@ -71,30 +71,30 @@ class Recording:
         if may_have_secrets(f"{exchange.api}{kind}", frame.data):
             try:
                 if len(frame.data) > _MOST_DECODED:
-                    raise LimitError("the frame is too large to be read on the way", limit=_MOST_DECODED)
+                    raise LimitError("the frame is too large to be decoded by the tap", limit=_MOST_DECODED)
                 if (kind, exchange.api) == ("Request", "SaslAuthenticate"):
                     self._remember(decode_request(frame.data, lenient=True).message.auth_bytes)
-                found = exchange.decode_request() if kind == "Request" else exchange.decode_response()
-                assert found is not None
-                frame = Frame(frame.direction, found.to_bytes(), frame.time)
+                decoded = exchange.decode_request() if kind == "Request" else exchange.decode_response()
+                assert decoded is not None
+                frame = Frame(frame.direction, decoded.to_bytes(), frame.time)
             except KwireError:
-                reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be told from the rest"
+                reason = f"a {exchange.api} {kind.lower()} whose secrets cannot be removed, as it cannot be read"
                 self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
                 return
         if self._repeats(frame.data) or self._repeats((exchange.client_id or "").encode("utf-8", "replace")):
-            reason = f"a {frame.direction} that repeats what the client authenticated with"
+            reason = f"a {frame.direction} that repeats the client's credentials"
             self.writer.note(Lost("", reason, self.connection, frame.direction, len(frame.data), frame.time))
             return
         self.writer.write(self.connection, frame, exchange)
 
     def _remember(self, token: bytes) -> None:
-        """Know the secret of a SASL token from now on: every eight bytes of it, of a long one every eighth of these."""
-        for begin in (b"\0", b"auth=Bearer ", b",p="):  # behind the last of it: of PLAIN, OAUTHBEARER and SCRAM
+        """Keep every eight bytes in a row of a SASL token's secret; of a long one only each eighth of these."""
+        for begin in (b"\0", b"auth=Bearer ", b",p="):  # the secret follows: PLAIN, OAUTHBEARER, SCRAM
             if begin in token:
                 token = token.rpartition(begin)[2]
                 break
         else:
-            if token[:2] in (b"n,", b"y,", b"p="):  # SCRAM's first: a name and a nonce
+            if token[:2] in (b"n,", b"y,", b"p="):  # SCRAM's first message: a name and a nonce
                 return
         token = token[:_MOST_SECRET].rstrip(b"\x01")
         step = 1 if len(token) <= _SHORT else _PIECE
@@ -103,18 +103,18 @@ class Recording:
                 self._secrets.append(token[at : at + _PIECE])
 
     def _repeats(self, data: bytes) -> bool:
-        """Whether a piece of a secret stands in it; in large frames fifteen bytes in a row are looked for."""
+        """Whether data holds a piece of a secret; in a large frame fifteen bytes in a row are searched for."""
         pieces = self._secrets if len(data) <= _MOST_DECODED else self._secrets[::_PIECE]
         return any(piece in data for piece in pieces)
 
 
 class Tap:
-    """A proxy from one address to another that records.
+    """A recording proxy from one address to another.
 
-    listen, target: (host, port); port 0 listens on a free one. name: of the frame files. say: called with one line for
-    each thing that a user should know. Use it as `async with Tap(...) as tap`; .address is where it listens. The files
-    are flushed every second, so that what is older is there whatever happens to the process, and whole after the end.
-    Raises OSError when it cannot listen or write.
+    listen, target: (host, port); port 0 listens on a free port. name: of the frame files. say: called with one line for
+    each event that a user should know. Use it as `async with Tap(...) as tap`; .address is where it listens. The files
+    are flushed every second, so that a killed process loses one second at most, and are complete after the end. Raises
+    OSError if it cannot listen or write.
     """
 
     def __init__(self, listen: tuple[str, int], target: tuple[str, int], name: str,
@@ -148,7 +148,7 @@ class Tap:
         self._guard(self.writer.close)
 
     async def _flush(self) -> None:
-        """Every second, what came since."""
+        """Flush the files every second if frames were added."""
         written = 0
         while True:
             await asyncio.sleep(1)
@@ -157,13 +157,13 @@ class Tap:
                 self._guard(self.writer.flush)
 
     def _guard(self, write: Callable[[], None]) -> None:
-        """Write to the record; a full disk ends the record, not the connections."""
+        """Write to the recording; a full disk ends the recording, not the connections."""
         try:
             write()
         except OSError as error:
             if self.failed is None:
                 self.failed = error
-                self.say(f"{self.name}: {error.strerror or error}: nothing more is recorded")
+                self.say(f"{self.name}: {error.strerror or error}: recording stopped")
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -178,7 +178,7 @@ class Tap:
             self._tasks.discard(task)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from its acceptance to its end."""
+        """Serve one connection until it ends."""
         number, self.connections = self.connections, self.connections + 1
         try:
             connect = asyncio.open_connection(*self.target, limit=_BLOCK)
@@ -210,12 +210,12 @@ class Tap:
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, recording: Recording,
                     direction: Direction) -> None:
-        """Pass on what comes until it ends, no faster than it is taken."""
+        """Forward bytes until the stream ends, no faster than the other side reads them."""
         while data := await reader.read(_BLOCK):
             writer.write(data)
             self._record(recording, direction, data)
             await writer.drain()
-            await asyncio.sleep(0)  # neither read nor drain need wait: the others have their turn
+            await asyncio.sleep(0)  # let others run: read and drain may return at once
         with suppress(OSError):
             writer.write_eof()
 
@@ -225,7 +225,8 @@ class Tap:
         self._held -= recording.held
         self._guard(lambda: recording.feed(direction, data))
         if self._held + recording.held > MOST_HELD:
-            self._guard(lambda: recording.give_up("more unfinished frames than memory is for: not recorded"))
+            reason = f"more than {MOST_HELD >> 20} MiB of unfinished frames in memory: not recorded"
+            self._guard(lambda: recording.give_up(reason))
         self._held += recording.held
 
     def _end(self, recording: Recording) -> None:

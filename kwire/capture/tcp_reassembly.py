@@ -1,4 +1,4 @@
-"""TCP segments to the bytes of connections: wrapped, repeated, overlapping, late, lost ones, ports used again."""
+"""TCP reassembly: wrapped sequence numbers, retransmitted, overlapping, late and lost segments, reused ports."""
 
 from __future__ import annotations
 
@@ -11,46 +11,49 @@ from kwire.capture.exchange import Connection, Direction, Exchange, Lost
 from kwire.capture.framing import MOST_HELD, Conversation, begins_request
 from kwire.capture.pcap import TcpSegment
 
-_MOST_LATE = 16 << 20  # bytes of one direction that wait for a segment before them
+_MOST_LATE = 16 << 20  # bytes of one direction that wait for an earlier segment
 _MOST_CONNECTIONS = 50_000
-_MOST_ENDED = 1000  # connections that have ended and still take what comes late
-_PATIENCE = 64  # packets of a connection that a segment which the peer acknowledged may come late
-_SETTLING = 16  # packets of a connection whose SYN may still come
+_MOST_ENDED = 1000  # ended connections that still accept late segments
+_PATIENCE = 64  # packets of a connection by which a segment that the peer acknowledged may be late
+_SETTLING = 16  # packets of a connection before which its SYN may still come
 _OVERHEAD = 256  # bytes that a late segment costs beside its own
 _HALF, _WHOLE = 1 << 31, 1 << 32
 
 
 @dataclass(slots=True)
 class _Flow:
-    """One direction's sequence numbers, unwrapped: next is the first byte not yet handed on, None until known."""
+    """The state of one direction, in unwrapped sequence numbers.
+
+    next: the first byte not delivered yet, None until known.
+    """
 
     next: int | None = None
     syn: bool = False  # the start is known
-    end: int | None = None  # where FIN stands
+    end: int | None = None  # of FIN
     acked: int | None = None  # the first byte that the peer has not acknowledged
     late: list[tuple[int, int, TcpSegment]] = field(default_factory=list)  # (sequence number, arrival, segment), a heap
     held: int = 0
 
     def unwrap(self, number: int) -> int:
-        """A sequence number as the whole number nearest to where this direction is."""
+        """The unwrapped number of a sequence number: the one nearest to the current position."""
         base = self.next if self.next is not None else self.late[0][0] if self.late else number
         return base + (number - base + _HALF) % _WHOLE - _HALF
 
     @property
     def done(self) -> bool:
-        """Whether every byte up to the FIN was handed on."""
+        """Whether every byte up to the FIN was delivered."""
         return self.end is not None and self.next is not None and self.next >= self.end
 
 
 class _Tracked:
-    """One TCP connection while it is read: hands bytes and holes on to its conversation."""
+    """One TCP connection while it is read: delivers bytes and gaps to its conversation."""
 
     def __init__(self, connection: Connection, source: str, target: str, servers: set[str]) -> None:
         self.connection, self.servers = connection, servers
         self.flows = {source: _Flow(), target: _Flow()}
         self.conversation: Conversation | None = None
         self.client: str | None = None
-        self.starts: dict[str, int] = {}  # the first byte's sequence number, where it is known
+        self.starts: dict[str, int] = {}  # endpoint -> sequence number of its first byte, where known
         self.reset = False
         self.packets = 0
 
@@ -62,10 +65,10 @@ class _Tracked:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing new is to come."""
+        """Whether the connection was reset, or closed in both directions."""
         return self.reset or all(flow.done for flow in self.flows.values())
 
-    def begins_anew(self, segment: TcpSegment) -> bool:
+    def reuses_ports(self, segment: TcpSegment) -> bool:
         """Whether a SYN belongs to a later connection between the same ports."""
         flow = self.flows[segment.source]
         if not segment.syn or (flow.next is None and not flow.late):
@@ -116,15 +119,15 @@ class _Tracked:
             back.acked = acked if back.acked is None else max(acked, back.acked)
 
     def _settled(self) -> bool:
-        """Whether it is known, or will not be known, where the connection begins and who the client is."""
+        """Whether the start of the connection and the client are decided, if only because nothing better will come."""
         known = self.ended or all(flow.syn for flow in self.flows.values()) or self.packets > _PATIENCE
         if known or (self.packets > _SETTLING and self._known_client()):
             self._settle()
         return self.conversation is not None
 
     def _settle(self) -> None:
-        """Decide who the client is, and from where on each direction is read."""
-        # with nothing better to go by the server is the one with the lower port
+        """Decide which side is the client, and where each direction begins."""
+        # without any other evidence the server is the side with the lower port
         self.client = self._known_client() or max(self.flows, key=lambda name: int(name.rpartition(":")[2]))
         (client, _), (server, _) = self._in_order()
         self.connection.client, self.connection.server = client, server
@@ -133,7 +136,7 @@ class _Tracked:
         if len(unknown) == 2 and any(flow.late for flow in self.flows.values()):
             self.conversation.pairing.lose("the capture begins in the middle of this connection")
         elif unknown and self.flows[unknown[0]].late:
-            why = "the capture lacks where this direction of the connection begins"
+            why = "the capture lacks the beginning of this direction of the connection"
             self.conversation.pairing.lose(why, self._direction(unknown[0]))
         for name in unknown:
             flow = self.flows[name]
@@ -142,21 +145,21 @@ class _Tracked:
             self.conversation.begin_anywhere(self._direction(name))
 
     def _known_client(self) -> str | None:
-        """Who sent the SYN; or whose peer is a server elsewhere; or who sends what looks like requests."""
+        """The side that sent the SYN; or whose peer is a server elsewhere; or that sends apparent requests; or None."""
         if self.client is not None:
             return self.client
         first, second = self.flows
         if (first in self.servers) != (second in self.servers):
             return second if first in self.servers else first
-        asking = {name: sum(begins_request(segment.data) for _, _, segment in flow.late)
-                  for name, flow in self.flows.items()}
-        return None if asking[first] == asking[second] else max(asking, key=lambda name: asking[name])
+        requests = {name: sum(begins_request(segment.data) for _, _, segment in flow.late)
+                    for name, flow in self.flows.items()}
+        return None if requests[first] == requests[second] else max(requests, key=lambda name: requests[name])
 
     def _direction(self, name: str) -> Direction:
         return "request" if name == self.client else "response"
 
     def _advance(self) -> None:
-        """Hand on what is in order, requests first; over a gap once its bytes can no longer come."""
+        """Deliver what is in order, requests first; skip a gap once its bytes can no longer be expected."""
         assert self.conversation is not None
         (client, requests), (server, responses) = self._in_order()
         self._deliver(client, requests)
@@ -165,18 +168,18 @@ class _Tracked:
         self.conversation.requests_late = bool(requests.late)
         self._deliver(server, responses)
         while self._hopeless(responses):
-            ack = responses.late[0][2].ack  # what the server had then will not come either: first the requests
+            ack = responses.late[0][2].ack  # requests acknowledged by then will not come either: skip them first
             while ack is not None and requests.late and requests.late[0][0] <= requests.unwrap(ack):
                 self._step_over(client, requests)
             self._step_over(server, responses)
 
     def _step_over(self, name: str, flow: _Flow) -> None:
-        """Tell the gap in front of the late segments as a hole and hand on what stands behind it."""
+        """Report the gap before the late segments and deliver what comes after it."""
         self._skip(name, flow, flow.late[0][0])
         self._deliver(name, flow)
 
     def _hopeless(self, flow: _Flow) -> bool:
-        """Whether what stands before the late segments will not come: the peer has it, and much came since."""
+        """Whether the gap before the late segments will not be filled: the peer acknowledged it, many packets ago."""
         if not flow.late or flow.held > _MOST_LATE:
             return bool(flow.late)
         seq, arrival, _ = flow.late[0]
@@ -201,7 +204,7 @@ class _Tracked:
             if seq + segment.size > flow.next:
                 cut = seq + segment.size - flow.next
                 flow.next += cut
-                why = "bytes of a packet that the capture cut short (its snap length)"
+                why = "bytes of a packet truncated by the capture's snap length"
                 self.conversation.hole(direction, cut, segment.time, why)
         if direction == "request" and self.conversation.requests_late:
             self.conversation.requests_came(not flow.late, time)
@@ -215,7 +218,7 @@ class _Tracked:
             flow.next = end
 
     def close(self) -> None:
-        """The connection, or the capture, ends: what waited for a late segment is handed on over its gap."""
+        """End the connection, or the capture: segments that waited for an earlier one are delivered after the gap."""
         if self.conversation is None:
             if not any(flow.late for flow in self.flows.values()):
                 return
@@ -233,7 +236,7 @@ class _Tracked:
         self.conversation.close()
 
     def give_up(self, reason: str) -> None:
-        """Forget what is held."""
+        """Stop reading the connection and free what is held."""
         if self.conversation is None:
             self._settle()
         assert self.conversation is not None
@@ -244,7 +247,7 @@ class _Tracked:
 
 
 class Reassembly:
-    """The connections of one capture, as their segments come."""
+    """The connections of one capture."""
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
@@ -255,10 +258,10 @@ class Reassembly:
         self._held = 0
 
     def take(self, segment: TcpSegment) -> Iterator[Exchange | Lost]:
-        """Take the capture's next segment; gives what became whole, or lost, by it."""
+        """Take the capture's next segment; yield the exchanges that it completes, and what is lost."""
         key = (min(segment.source, segment.target), max(segment.source, segment.target))
         tracked = self._tracked.get(key)
-        if tracked is not None and tracked.begins_anew(segment):
+        if tracked is not None and tracked.reuses_ports(segment):
             yield from self._drop(key)
             tracked = None
         if tracked is None:
@@ -281,7 +284,7 @@ class Reassembly:
                 yield from self._drop(next(iter(self._ended)))
 
     def close(self) -> Iterator[Exchange | Lost]:
-        """The capture ends."""
+        """End the capture; yield what was still waiting."""
         while self._tracked:
             yield from self._drop(next(iter(self._tracked)))
 
@@ -300,10 +303,10 @@ class Reassembly:
             yield from tracked.conversation.take_events()
 
     def _relieve(self) -> None:
-        """Give up the connections that hold most, until a quarter is free again."""
+        """Drop the connections that hold the most memory, until a quarter is free again."""
         for tracked in sorted(self._tracked.values(), key=lambda tracked: -tracked.held):
             if self._held <= MOST_HELD * 3 // 4:
                 break
             self._held -= tracked.held
-            tracked.give_up(f"more than {MOST_HELD >> 20} MiB of all connections are in memory: given up")
+            tracked.give_up(f"dropped: more than {MOST_HELD >> 20} MiB of all connections in memory")
             self._held += tracked.held

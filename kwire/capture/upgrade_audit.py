@@ -1,4 +1,4 @@
-"""The upgrade audit: who uses which version of which API, how often, and what a target release no longer speaks."""
+"""The upgrade audit: which client uses which API version, how often, and which of them a target release refuses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kwire.capture.files import captures, read_capture
 
 _MOST_LOST = 10_000  # different losses that are listed one by one
 _MOST_USES = 20_000  # different uses, likewise
-_MOST_NAME = 500  # characters of a client id or of a software's name
+_MOST_NAME = 500  # characters of a client id or a software name
 
 
 class User(NamedTuple):
-    """Who sends requests: all connections of one client id, software and host. None: not told in the capture."""
+    """A client: all connections with the same client id, software and host. None: unknown from the capture."""
 
     client_id: str | None
     software: str | None
     address: str | None
 
 
-OTHERS = User("(other clients, each of which is not listed)", None, None)
+OTHERS = User("(other clients, not listed one by one)", None, None)
 
 
 def _short(name: str | None) -> str | None:
@@ -34,10 +34,10 @@ def _short(name: str | None) -> str | None:
 
 @dataclass(slots=True)
 class Use:
-    """One version of one API as one user has it.
+    """The use of one version of one API by one client.
 
-    count: requests; first, last: microseconds since 1970, None where the capture tells no time; breaks: why the target
-    release refuses it, None where it does not; note: what else is to be known of it there.
+    count: requests; first, last: microseconds since 1970, None where unknown; breaks: why the target release refuses
+    the version, None if it does not; note: a remark on the version in the target release, or None.
     """
 
     user: User
@@ -57,10 +57,10 @@ class Use:
 
 @dataclass(slots=True)
 class Audit:
-    """What was found in captures, for a target release ("4.4").
+    """The result of an audit for a target release ("4.4").
 
-    exchanges: how many there are by outcome; lost: what the captures lack or cannot be read, alike ones together. After
-    20,000 different uses those of further clients are put together as OTHERS.
+    captures: the files; exchanges: counts by outcome; lost: what is missing or cannot be read, equal losses counted as
+    one. After 20,000 different uses those of further clients are counted as OTHERS.
     """
 
     to: str
@@ -74,22 +74,22 @@ class Audit:
 
     @property
     def uses(self) -> list[Use]:
-        """What breaks first, then by user, API and version."""
+        """The uses that break, then the others; each by client, API key and version."""
         return sorted(self._uses.values(), key=lambda use: (
             use.breaks is None, *(text or "" for text in use.user), use.api_key, use.version))
 
     @property
     def lost(self) -> list[Lost]:
-        """What is lost, in the order in which it was first seen."""
+        """The losses, in the order in which they were first seen."""
         return list(self._lost.values())
 
     @property
     def breaks(self) -> bool:
-        """Whether the target release refuses anything that is used."""
+        """Whether the target release refuses any of the uses."""
         return any(use.breaks for use in self._uses.values())
 
     def add(self, event: Exchange | Lost) -> None:
-        """Count one thing that a capture gave."""
+        """Count one exchange or loss."""
         if isinstance(event, Lost):
             self._add_lost(event)
             return
@@ -116,7 +116,7 @@ class Audit:
         known = self._lost.get(key)
         if known is None:
             if len(self._lost) >= _MOST_LOST:
-                event = Lost(event.capture, "more of other kinds, which are not listed", count=event.count)
+                event = Lost(event.capture, "further losses, not listed", count=event.count)
                 key = (event.capture,)
                 known = self._lost.get(key)
             if known is None:
@@ -154,44 +154,46 @@ class Audit:
 def audit(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], to: str) -> Audit:
     """Audit captures (files, folders, globs) for a target release.
 
-    Raises UnsupportedVersionError for a release that the facts lack, FileNotFoundError, DecodeError for a file that is
-    no capture, LimitError.
+    Raises UnsupportedVersionError for an unknown release, FileNotFoundError, DecodeError for a file that is not a
+    capture, LimitError.
     """
-    found = Audit(to)
+    result = Audit(to)
     for path in captures(paths):
-        found.captures.append(path)
-        add_all(found, read_capture(path))
-    return found
+        result.captures.append(path)
+        add_all(result, read_capture(path))
+    return result
 
 
-def add_all(found: Audit, events: Iterable[Exchange | Lost]) -> None:
-    """Count everything that a capture gives."""
+def add_all(result: Audit, events: Iterable[Exchange | Lost]) -> None:
+    """Count all exchanges and losses of a capture."""
     for event in events:
-        found.add(event)
+        result.add(event)
 
 
 def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str | None]:
-    """(why a release refuses that version of an API, or None; what else is to be known of it there, or None)."""
+    """(why a release refuses that version of an API, or None; a remark on the version in that release, or None)."""
     offered = dict(schema.api_by_release(api_key))[schema.release_name(release)]
     between = any(row.key == api_key and row.between_brokers for row in schema.apis())
-    note = "sent between brokers, so it goes with their upgrade" if between else None
+    note = "sent between brokers, so upgraded with them" if between else None
     if offered is None:
-        return _without(api_key, release), note
-    has = f"Kafka {release} has {'v' if offered.min_version == offered.max_version else ''}{offered.versions}"
+        return _missing(api_key, release), note
+    single = offered.min_version == offered.max_version
+    supported = f"Kafka {release} supports {'v' if single else ''}{offered.versions}"
     if version < offered.min_version:
-        return f"v{version} is gone: {has}", note
+        return f"v{version} is too old: {supported}", note
     if version > offered.max_version:
-        return f"v{version} is too new: {has}", note
+        return f"v{version} is too new: {supported}", note
     if version > offered.max_stable_version:
-        return None, "not stable there: only brokers with unstable.api.versions.enable have it"
-    return None, "deprecated there" if version in offered.deprecated else None
+        return None, "unstable: only brokers with unstable.api.versions.enable accept it"
+    return None, "deprecated" if version in offered.deprecated else None
 
 
-def _without(api_key: int, release: str) -> str:
-    having = [name for name, row in schema.api_by_release(api_key) if row]
-    if not having:
+def _missing(api_key: int, release: str) -> str:
+    """Why a release does not support an API at all."""
+    supporting = [name for name, row in schema.api_by_release(api_key) if row]
+    if not supporting:
         return f"no Kafka release has {api_name(api_key)}"
     names = schema.releases(old=True)
-    if names.index(having[0]) > names.index(release):
-        return f"Kafka {release} has no {api_name(api_key)} yet: it came with {having[0]}"
-    return f"{api_name(api_key)} is gone: Kafka {schema.release_after(having[-1])} removed it"
+    if names.index(supporting[0]) > names.index(release):
+        return f"Kafka {release} does not support {api_name(api_key)}, which Kafka {supporting[0]} added"
+    return f"Kafka {schema.release_after(supporting[-1])} removed {api_name(api_key)}"

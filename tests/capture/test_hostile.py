@@ -229,9 +229,9 @@ def test_bytes_that_never_end(tmp_path: Path) -> None:
 def test_packets_that_never_end(tmp_path: Path) -> None:
     """A pcap of 200 million empty packets takes its time: here one packet that asks for 4 GiB, and one block."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
-    assert "packet is too large" in limited_reason(tmp_path, "a.pcap", head + struct.pack("<IIII", 1, 1, 2**32 - 1, 60))
+    assert "packet too large" in limited_reason(tmp_path, "a.pcap", head + struct.pack("<IIII", 1, 1, 2**32 - 1, 60))
     section = blocks("<", [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))])
-    assert "packet is too large" in limited_reason(tmp_path, "a.pcapng", section + struct.pack("<II", 6, 2**32 - 4))
+    assert "packet too large" in limited_reason(tmp_path, "a.pcapng", section + struct.pack("<II", 6, 2**32 - 4))
     assert "block of 8 bytes" in limited_reason(tmp_path, "b.pcapng", section + struct.pack("<II", 6, 8))
 
 
@@ -294,7 +294,7 @@ def test_what_is_lost_is_told_in_one_line_that_moves_no_terminal(tmp_path: Path,
     events = list(read_capture(folder / "a.bin"))
     reasons += [one.reason for one in events if isinstance(one, Lost)]
     reasons += [str(one.connection.client) + str(one.connection.server) for one in events if one.connection]
-    assert any("raw SASL tokens" in reason for reason in reasons) and any("lacks" in reason for reason in reasons)
+    assert any("raw SASL tokens" in reason for reason in reasons) and any("does not have" in reason for reason in reasons)
     for reason in reasons:
         assert reason.isprintable() and len(reason) < 1200, reason
 

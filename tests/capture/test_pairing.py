@@ -1,4 +1,4 @@
-"""Which response belongs to which request; what is one-way, unanswered, or no Kafka that can be read."""
+"""Which response belongs to which request; what is one-way, unanswered, or not the Kafka protocol."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_raw_sasl_tokens_are_told_and_skipped(mechanism: str, tokens: list[bytes
     exchanges, (lost,) = paired(*before, *said, *after)
     assert told(exchanges) == [("ApiVersions", 3, 4, "answered"), ("SaslHandshake", 0, 5, "answered"),
                                ("Metadata", 9, 6, "answered")]  # fmt: skip
-    assert lost.reason == f"{len(tokens)} raw SASL tokens ({mechanism}) behind SaslHandshake v0: not readable"
+    assert lost.reason == f"{len(tokens)} raw SASL tokens ({mechanism}) after SaslHandshake v0: not readable"
     assert lost.bytes == sum(map(len, tokens))
     assert not any(b"secret" in one.request.data for one in exchanges)
 
@@ -122,11 +122,11 @@ ZOOKEEPER = bytes(4) + bytes(8) + struct.pack(">i", 30000) + bytes(8) + struct.p
 
 @pytest.mark.parametrize(("said", "answer", "reason"), [
     (HELLO_TLS, b"\x16\x03\x03\x00\x7a" + bytes(122), "TLS: not readable"),
-    (b"GET /metrics HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", "HTTP, not Kafka's protocol"),
-    (b"SSH-2.0-OpenSSH_9.6\r\n", b"SSH-2.0-OpenSSH_9.6\r\n", "not Kafka's protocol: 53 53 48 2d 32 2e 30 2d is"),
-    (kwire.pack_frame(ZOOKEEPER), kwire.pack_frame(bytes(37)), "not Kafka's protocol: the connection begins with 00"),
-    (b"\0\0\0\x06hello!", b"", "not Kafka's protocol: the connection begins with 68 65"),
-    (bytes(4), b"", "not Kafka's protocol: the connection begins with an empty frame"),
+    (b"GET /metrics HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", "HTTP, not the Kafka protocol"),
+    (b"SSH-2.0-OpenSSH_9.6\r\n", b"SSH-2.0-OpenSSH_9.6\r\n", "not the Kafka protocol: 53 53 48 2d 32 2e 30 2d is"),
+    (kwire.pack_frame(ZOOKEEPER), kwire.pack_frame(bytes(37)), "not the Kafka protocol: the connection begins with 00"),
+    (b"\0\0\0\x06hello!", b"", "not the Kafka protocol: the connection begins with 68 65"),
+    (bytes(4), b"", "not the Kafka protocol: the connection begins with an empty frame"),
 ], ids=["TLS", "HTTP", "SSH", "ZooKeeper", "words", "nothing"])  # fmt: skip
 def test_what_is_no_kafka_is_told_once(tmp_path: Path, said: bytes, answer: bytes, reason: str) -> None:
     talk = Talk().open().say(True, said)

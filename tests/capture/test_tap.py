@@ -108,7 +108,7 @@ def test_what_it_records_is_a_frame_file(tmp_path: Path) -> None:
 
 
 def test_any_bytes_pass_unchanged_in_both_directions(tmp_path: Path) -> None:
-    """Random bytes both ways, with ends one after the other; the record says that it is no Kafka."""
+    """Random bytes both ways, with ends one after the other; the recording says that it is not the Kafka protocol."""
     chance = random.Random(5)
     there, back = (b"\x90" + chance.randbytes(3_000_000) for _ in range(2))
     got: dict[str, bytes] = {}
@@ -126,7 +126,7 @@ def test_any_bytes_pass_unchanged_in_both_directions(tmp_path: Path) -> None:
     tapped(tmp_path / "t", broker, client)
     assert got == {"there": there, "back": back}
     exchanges, (lost,) = read(tmp_path / "t.jsonl.gz")
-    assert not exchanges and lost.reason.startswith("not Kafka's protocol: 90")
+    assert not exchanges and lost.reason.startswith("not the Kafka protocol: 90")
     assert unpacked(tmp_path / "t") == b""
 
 
@@ -352,7 +352,7 @@ def test_a_full_disk_ends_the_record_and_not_the_connection(tmp_path: Path) -> N
         server.close()
 
     asyncio.run(run())
-    assert len(said) == 1 and "No space left on device: nothing more is recorded" in said[0]
+    assert len(said) == 1 and "No space left on device: recording stopped" in said[0]
 
 
 def kwire_tap(out: Path, target: int) -> tuple[subprocess.Popen[str], int]:
@@ -430,7 +430,7 @@ def test_the_command_leaves_a_readable_prefix_when_it_is_killed(tmp_path: Path) 
     broker.server.close()
     exchanges, lost = read(tmp_path / "t.jsonl.gz")
     assert told(exchanges)[1:] == [("Metadata", 9, n, "answered") for n in range(1, 30)]
-    assert lost and all("ends inside its gzip stream" in one.reason for one in lost)
+    assert lost and all("truncated gzip stream" in one.reason for one in lost)
 
 
 def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
@@ -444,7 +444,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
         used = f"127.0.0.1:{taken.getsockname()[1]}"
         for code, word, arguments in [
             (2, "--listen", ("--target", "h:1", "--out", "x")),
-            (2, "no broker's address", ("--listen", "h", "--target", "h:1", "--out", "x")),
+            (2, "invalid broker address", ("--listen", "h", "--target", "h:1", "--out", "x")),
             (1, used.split(":")[1], ("--listen", used, "--target", "h:1", "--out", str(tmp_path / "x"))),
             (2, "t.bin.gz: File exists", ("--listen", "127.0.0.1:0", "--target", "h:1", "--out", str(tmp_path / "t"))),
         ]:  # fmt: skip
