@@ -9,6 +9,7 @@ KWIRE_ONLY=record_batch,columns builds these extensions alone.
 import copy
 import json
 import os
+import re
 import time
 from glob import glob
 from pathlib import Path
@@ -120,7 +121,8 @@ class BdistWheel(bdist_wheel):
         (folder / "kwire.cdx.json").write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
 
 
-# Of a list comprehension, where the list finds no memory to grow: the caller lets go of the item as well.
+# What Cython (as of 3.3.1) gets wrong where memory is short. Of a list comprehension whose list finds no memory to
+# grow, the caller lets go of the item as well:
 FREED_TWICE = """
     int result = PyList_Append(list, x);
     Py_DECREF(x);
@@ -131,20 +133,28 @@ FREED_ONCE = """
     Py_DECREF(x);
     return 0;
 """
+# An exception that is caught has no traceback (NULL), if there was no memory for one:
+CAUGHT = re.compile(r"__Pyx_GetException\(&\w+, &\w+, &(\w+)\)")
 
 
-def fixed(extensions):
-    """The extensions, the C that Cython wrote for them without its double free (as of 3.3.1)."""
+def corrected(extensions):
+    """The extensions, the C that Cython wrote for them made right for where memory is short."""
     for source in (Path(name) for extension in extensions for name in extension.sources):
-        text = source.read_text(encoding="utf-8")
-        if FREED_TWICE in text:
-            source.write_text(text.replace(FREED_TWICE, FREED_ONCE), encoding="utf-8")
+        written = source.read_text(encoding="utf-8")
+        functions = written.replace(FREED_TWICE, FREED_ONCE).split("\n}\n")
+        for number, function in enumerate(functions):
+            for traceback in set(CAUGHT.findall(function)):
+                functions[number] = function = function.replace(
+                    f"__Pyx_DECREF({traceback});", f"__Pyx_XDECREF({traceback});")  # fmt: skip
+        text = "\n}\n".join(functions)
+        if text != written:
+            source.write_text(text, encoding="utf-8")
     return extensions
 
 
 setup(
     cmdclass={"build_ext": BuildExt, "bdist_wheel": BdistWheel},
-    ext_modules=fixed(cythonize(
+    ext_modules=corrected(cythonize(
         [
             Extension(
                 f"kwire_c.{name}",

@@ -32,6 +32,7 @@ HERE = Path(__file__).parent
 MOST = 1 << 40  # of requests, none has so high a number
 KINDS = ("Python", "C")
 ENOUGH = 0.5  # seconds for a call, of which there is time to look at what leaks
+BURSTS = (2, 3, 4, 5)  # requests in a row that fail
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -332,6 +333,7 @@ class Sweep:
             done.append(at)
             try:
                 self.attempt(call, expected, where, at, at + 1)
+                self.attempt(call, expected, where, at, at + dice.choice(BURSTS))
                 self.attempt(call, expected, where, MOST, MOST)  # afterwards it is as before
             except Broken as one:
                 broken.append(str(one))
