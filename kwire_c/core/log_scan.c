@@ -1,10 +1,10 @@
-/* Hopping over batch headers: see log_scan.h. */
+/* Scanning batch headers: see log_scan.h. */
 #include "log_scan.h"
 
 #include "batch.h"
 #include "cursor.h"
 
-/* Bytes of the batch whose header begins at the cursor, 0 where there is no valid header. */
+/* The size of the batch whose header begins at the cursor, 0 if there is no valid header. */
 static uint64_t header_size(const kw_cursor *c) {
     if (!kw_has(c, KW_HEADER_UP_TO_MAGIC)) return 0;
     uint32_t length = kw_load32(c->at + KW_LENGTH_OFFSET);
@@ -31,7 +31,7 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
         *last = (size_t)(at - data);
         c.at += batch;
         if (rows) {
-            if (batch >= KW_RECORD_BATCH_OVERHEAD && at[KW_MAGIC_OFFSET] == 2) /* asked again: the input may have changed */
+            if (batch >= KW_RECORD_BATCH_OVERHEAD && at[KW_MAGIC_OFFSET] == 2) /* checked again: the input may have changed */
                 count += (int64_t)kw_load32(at + KW_RECORDS_COUNT_OFFSET);
             else
                 count += at[KW_LEGACY_ATTRIBUTES_OFFSET] & KW_ATTR_CODEC ? 100 : 1;
@@ -49,7 +49,7 @@ size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t fr
         uint64_t batch = header_size(&c);
         if (batch == 0) {
             if (!kw_has(&c, KW_HEADER_UP_TO_MAGIC)) return stop;
-            if (kw_load64(c.at + KW_LENGTH_OFFSET) == 0) at += 4; /* no length of the next four places either */
+            if (kw_load64(c.at + KW_LENGTH_OFFSET) == 0) at += 4; /* no valid length at the next four positions either */
             continue;
         }
         if (c.at[0] > 0x7f || batch > left - at) continue;

@@ -563,7 +563,7 @@ async def refused(marks: Marks, address: str, mechanism: str, secret: str) -> No
 async def unreachable(marks: Marks, address: str) -> None:
     """A cluster that tells of brokers whose names nobody can look up."""
     async with Cluster(address, partial=True, timeout=3) as cluster:
-        for made in (cluster, cluster.brokers, cluster.unreachable, cluster.offers):
+        for made in (cluster, cluster.brokers, cluster.unreachable, cluster.api_versions):
             shown(marks, "repr", repr(made))
         for error in cluster.unreachable.values():
             told(marks, "cluster", error)
