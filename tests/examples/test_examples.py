@@ -14,10 +14,10 @@ import pytest
 from kwire import messages
 from kwire.codec.frames import Request
 from tests.net.fake import Broker, of_release, serving
-from tests.upstream.places import ROOT
 
 pytestmark = pytest.mark.checkout
 
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PUBLIC = {"kwire", "kwire.capture", "kwire.net", "kwire.schema", "kwire.spark", "kwire.storage"}
 OURS = {"kwire", "kwire_c", *(path.parent.name for path in ROOT.glob("*/__init__.py"))}
