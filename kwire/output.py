@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and never in the place of something that somebody needs."""
+"""Output files of commands: written completely or not at all, and never over an input or, unasked, an existing file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import IO
 def new_file(
     path: str | os.PathLike[str], *, inputs: Iterable[str] = (), force: bool = False, sync: bool = True
 ) -> Iterator[IO[bytes]]:
-    """A binary file to write to, which gets the name path when the block ends without an exception.
+    """A binary file to write to, which appears as path when the block ends without an exception.
 
-    It is written beside path under a name of its own, synced to disk, then renamed; what is half-written goes. A
+    It is written beside path under a temporary name, synced to disk, then renamed; a partial file is removed. A
     symbolic link is followed. "-" is standard output; a pipe, a terminal and /dev/null are written to directly.
-    inputs: files that are read meanwhile; sync: False where it is easily made again. Raises FileExistsError for a file
-    that is there (unless force) and for an input (always), OSError for a folder and for other devices.
+    inputs: files that the block reads; sync: False for a file that is easily made again. Raises FileExistsError for an
+    existing file (unless force) and for an input (always), OSError for a folder and for other devices.
     """
     name = os.fspath(path)
     if name == "-":
@@ -28,20 +28,20 @@ def new_file(
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    there = _kind(name)
+    kind = _kind(name)
     for source in inputs:
         if _is_same(source, name):
-            raise FileExistsError(17, "is read here: it is not written over", name)
-    if there == "file" and not force:
+            raise FileExistsError(17, "is an input of this command, not overwritten", name)
+    if kind == "file" and not force:
         raise FileExistsError(17, "File exists (--force replaces it)", name)
     try:
-        if there == "stream":
+        if kind == "stream":
             with open(name, "wb") as stream:
                 yield stream
         else:
             yield from _beside(os.path.realpath(name), force, sync)
     except OSError as error:
-        if error.filename is None:  # a write names no file
+        if error.filename is None:  # errors of write do not name the file
             error.filename = name
         raise
 
@@ -69,7 +69,7 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
 
 
 def _rename(partial: str, target: str, force: bool) -> None:
-    """Give the file its name; without force only where nothing has it meanwhile."""
+    """Give the file its name; without force only if the name is still free."""
     if not force:
         try:
             os.link(partial, target)
@@ -85,7 +85,7 @@ def _rename(partial: str, target: str, force: bool) -> None:
 
 
 def _sync(folder: str) -> None:
-    """Have the new name on disk, where the file system can do that."""
+    """Sync the new name to disk, if the file system supports that."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -102,7 +102,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _kind(name: str) -> str:
-    """"none", "file", or "stream". Raises OSError for what is never written to."""
+    """"none", "file", or "stream". Raises OSError for a folder, a socket or another device."""
     try:
         mode = os.stat(name).st_mode
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def _kind(name: str) -> str:
         raise IsADirectoryError(21, "Is a directory", name)
     if stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and (_is_same(name, os.devnull) or _is_terminal(name))):
         return "stream"
-    raise OSError(22, "is a device, or a socket: it is not written to", name)
+    raise OSError(22, "is a device or a socket, not written to", name)
 
 
 def _is_terminal(path: str) -> bool:

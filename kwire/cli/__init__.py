@@ -1,4 +1,4 @@
-"""The command line: `kwire` and `python -m kwire`. One file a command group; parses, calls, prints."""
+"""The command line: `kwire` and `python -m kwire`; one file a command group."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code: 0 ok, 1 a problem in the data or the answer, 2 usage.
+    """Run one command and return its exit code: 0 ok, 1 a problem in the data or the response, 2 usage.
 
-    A failure is one line on stderr. Without click and rich it names the extra to install.
+    A failure is one line on stderr. If click or rich is missing, the line names the extra to install.
     """
     try:
         import click
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from kwire.errors import KwireError
 
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal's encoding lacks is escaped, too
+        if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
         with _terminated():
@@ -41,26 +41,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
     except click.exceptions.Exit as done:
         return done.exit_code
-    except SystemExit as ended:
-        if ended.code != _TERMINATED:
+    except SystemExit as ending:
+        if ending.code != _TERMINATED:
             raise
         return _fail("kwire: terminated", _TERMINATED)
     except (click.Abort, KeyboardInterrupt):
         return _fail("kwire: interrupted", 130)
-    except BrokenPipeError:  # the reader of our output has gone: nothing to say
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (FileExistsError, FileNotFoundError) as error:
-        return _fail(f"kwire: {_told(error)}", 2)
+        return _fail(f"kwire: {_error_text(error)}", 2)
     except (click.ClickException, KwireError, OSError, ImportError) as error:
-        return _fail(f"kwire: {_told(error)}", 1)
+        return _fail(f"kwire: {_error_text(error)}", 1)
 
 
 @contextmanager
 def _terminated() -> Iterator[None]:
-    """SIGTERM ends a command as SIGINT does: what it has half-written goes."""
-    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if not mine:
+    """Let SIGTERM end a command as SIGINT does, so that partial output files are removed."""
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if not ours:
         yield
         return
 
@@ -74,7 +74,7 @@ def _terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

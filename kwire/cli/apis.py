@@ -1,4 +1,4 @@
-"""`kwire apis` and `kwire releases`: what the facts know."""
+"""`kwire apis` and `kwire releases`: the APIs and releases in the schema."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kwire.cli.terminal import console, print_json
 
 
 @click.command()
-@click.option("--release", metavar="RELEASE", help="Only what this release speaks, such as 3.9 or 0.10.2.")
+@click.option("--release", metavar="RELEASE", help="Only APIs and versions of this release, such as 3.9 or 0.10.2.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON list.")
 def apis(release: str | None, as_json: bool) -> None:
-    """List the APIs with their versions: those of all releases together, or of one."""
+    """List the APIs with their versions, of all releases together or of one."""
     rows = schema.apis(release)
     if as_json:
         print_json([api_json(row) for row in rows])
@@ -25,7 +25,7 @@ def apis(release: str | None, as_json: bool) -> None:
 
 
 def api_table(rows: Sequence[schema.Api]) -> Table:
-    """APIs as a table for people."""
+    """APIs as a table."""
     table = Table("key name", "versions", "flexible", "", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         flexible = "-" if row.flexible_from is None else f"{row.flexible_from}+"
@@ -34,7 +34,7 @@ def api_table(rows: Sequence[schema.Api]) -> Table:
 
 
 def api_json(row: schema.Api) -> dict[str, Any]:
-    """An API as JSON has it."""
+    """An API as a JSON object."""
     return {
         "key": row.key, "name": row.name, "min_version": row.min_version, "max_version": row.max_version,
         "flexible_from": row.flexible_from, "deprecated": str(row.deprecated) if row.deprecated else None,
@@ -53,7 +53,7 @@ def _notes(row: schema.Api) -> list[str]:
 
 
 @click.command()
-@click.option("--old", is_flag=True, help="Those before 2.2 too, of which only the ranges are known.")
+@click.option("--old", is_flag=True, help="Also list releases before 2.2, of which only API versions are known.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON list.")
 def releases(old: bool, as_json: bool) -> None:
     """List the releases that kwire knows."""
@@ -61,7 +61,7 @@ def releases(old: bool, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("release", "read from", "APIs", "metadata.version", box=None, pad_edge=False, header_style="bold")
+    table = Table("release", "schema from", "APIs", "metadata.version", box=None, pad_edge=False, header_style="bold")
     for row in rows:
         level = f"{row['metadata_level']} ({row['metadata_version']})" if row["metadata_version"] else "-"
         table.add_row(row["release"], row["read_from"], str(row["apis"]), level)

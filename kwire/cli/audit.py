@@ -1,4 +1,4 @@
-"""`kwire audit`: what an upgrade breaks, by captures of the traffic."""
+"""`kwire audit`: what an upgrade breaks, from captured traffic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "release"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Its name in the facts."""
+        """The release's name in the schema ("3.9" for "3.9.1")."""
         try:
             return schema.release_name(value)
         except UnsupportedVersionError as error:
@@ -33,70 +33,70 @@ class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 @click.command()
 @click.argument("capture", nargs=-1, required=True)
-@click.option("--to", required=True, type=Release(), help="The release that the brokers are to have, such as 4.4.")
+@click.option("--to", required=True, type=Release(), help="The release to upgrade the brokers to, such as 4.4.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Write a report for people, too: one page.")
-@click.option("--force", is_flag=True, help="Write the report also where a file of that name is there.")
+              help="Also write the report as one HTML page.")
+@click.option("--force", is_flag=True, help="Overwrite an existing report.")
 def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, force: bool) -> int:
-    """Say who uses which version of which API, and what breaks when the brokers are of the release --to.
+    """Report which client uses which API version, and what breaks when the brokers run the release --to.
 
-    CAPTURE: a pcap or pcapng file, a pipe of one (- is standard input), NAME.jsonl.gz beside NAME.bin.gz (as kwire tap
-    writes them), a folder of these, or a glob. Exit code 1 when something breaks, and when no request could be read
-    although something was captured.
+    CAPTURE: a pcap or pcapng file, a pipe of one (- is standard input), NAME.jsonl.gz beside NAME.bin.gz (as written by
+    kwire tap), a folder of these, or a glob. The exit code is 1 if anything breaks, or if nothing in the captures could
+    be read.
     """
-    found = Audit(to)
+    result = Audit(to)
     paths = captures(list(capture))
     with progress("reading", sum(os.path.getsize(path) for path in paths)) as done:
         for path in paths:
-            found.captures.append(path)
+            result.captures.append(path)
             for event in read_capture(path):
-                found.add(event)
+                result.add(event)
             done(os.path.getsize(path))
     if html is not None:
         from kwire.pages.audit import audit_page
 
         inputs = [name for path in paths for name in (pair_of(path) if is_frame_file(path) else (path,))]
         with new_file(html, inputs=inputs, force=force) as file:
-            file.write(audit_page(found.to_json()).encode("utf-8"))
+            file.write(audit_page(result.to_json()).encode("utf-8"))
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     else:
-        _print(found)
-    return 1 if found.breaks or (found.lost and not found.uses) else 0
+        _print(result)
+    return 1 if result.breaks or (result.lost and not result.uses) else 0
 
 
-def _print(found: Audit) -> None:
-    """The uses, what is lost, and the verdict."""
-    table = Table("client id", "software", "address", "API", "version", "requests", f"on {found.to}", box=None,
+def _print(result: Audit) -> None:
+    """Print the uses, the losses and the verdict."""
+    table = Table("client id", "software", "address", "API", "version", "requests", f"on {result.to}", box=None,
                   pad_edge=False, header_style="bold")
     table.columns[4].justify = table.columns[5].justify = "right"
-    for use in found.uses:
+    for use in result.uses:
         style = "red" if use.breaks else None
         verdict = "; ".join(text for text in (use.breaks, use.note) if text) or "works"
         cells = (*use.user, use.api, str(use.version), str(use.count), verdict)
         table.add_row(*map(_cell, cells), style=style)
     out = console()
     out.print(table)
-    if found.lost:
+    if result.lost:
         out.print()
-        out.print(_lost(found))
-    broken = sum(1 for use in found.uses if use.breaks)
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.exchanges.items()))
-    verdict = f"{broken} of {len(found.uses)} uses break on Kafka {found.to}" if broken else (
-        f"nothing breaks on Kafka {found.to}" if found.uses else "no request was seen")
+        out.print(_lost(result))
+    broken = sum(1 for use in result.uses if use.breaks)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(result.exchanges.items()))
+    verdict = f"{broken} of {len(result.uses)} uses break on Kafka {result.to}" if broken else (
+        f"nothing breaks on Kafka {result.to}" if result.uses else "no request was seen")
     out.print(f"\n{verdict} ({counts or 'no exchanges'})", style="bold red" if broken else "bold")
 
 
 def _cell(text: str | None) -> Text:
-    """A name off the wire as it is safe on a terminal."""
+    """A name from the wire, escaped for the terminal."""
     return Text("-" if text is None else as_text(text.encode("utf-8", "surrogateescape"), 200))
 
 
-def _lost(found: Audit) -> Table:
-    table = Table("not read", "connection", "bytes", "times", box=None, pad_edge=False, header_style="bold")
+def _lost(result: Audit) -> Table:
+    table = Table("not read", "connection", "bytes", "count", box=None, pad_edge=False, header_style="bold")
     table.columns[2].justify = table.columns[3].justify = "right"
-    for lost in found.lost:
+    for lost in result.lost:
         where = lost.capture
         if lost.connection is not None:
             ends = lost.connection

@@ -1,4 +1,4 @@
-"""What the commands that talk to brokers share: the options that say which, how, and for how long."""
+"""The options of commands that connect to brokers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class Bootstrap(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """HOST:PORT, or several with commas between them."""
+    """A list of HOST:PORT, separated by commas."""
 
     name = "host:port"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text, once it is seen to be addresses."""
+        """The text, if it is a valid list of addresses."""
         try:
             addresses(str(value))
         except BrokerConnectionError as error:
@@ -30,34 +30,34 @@ class Bootstrap(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 def broker_options(command: _Command) -> _Command:
-    """Adds --bootstrap-server, --command-config, --timeout and --assume-release; see keywords()."""
+    """Add --bootstrap-server, --command-config, --timeout and --assume-release; see keywords()."""
     for option in (
         click.option("--assume-release", metavar="RELEASE",
-                     help="The release to assume of a broker that does not answer ApiVersions (before 0.10)."),
+                     help="The release to assume for a broker that does not answer ApiVersions (before 0.10)."),
         click.option("--timeout", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS",
                      help="How long to wait for brokers.  [default: 30]"),
         click.option("--command-config", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-                     help="Properties of the client: security.protocol, ssl.* (PEM), sasl.*, as Kafka names them."),
+                     help="A property file with client configs: security.protocol, ssl.* (PEM), sasl.*."),
         click.option("--bootstrap-server", required=True, type=Bootstrap(), metavar="HOST:PORT",
-                     help="A broker to start from, or several with commas between."),
+                     help="The servers to connect to, separated by commas."),
     ):  # fmt: skip
         command = option(command)
     return command
 
 
 def keywords(command_config: str | None, timeout: float | None, assume_release: str | None) -> Options:
-    """The keywords of connect() and Cluster that these options stand for."""
+    """These options as keywords of connect() and Cluster."""
     from kwire.net.config import read_config
 
-    found: Options = {} if command_config is None else read_config(command_config)
+    options: Options = {} if command_config is None else read_config(command_config)
     if timeout is not None:
-        found["timeout"] = timeout
-    found["probe_timeout"] = min(5.0, found.get("timeout", 30.0) / 4)
+        options["timeout"] = timeout
+    options["probe_timeout"] = min(5.0, options.get("timeout", 30.0) / 4)
     if assume_release is not None:
-        found["assume_release"] = assume_release
-    return found
+        options["assume_release"] = assume_release
+    return options
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a command's coroutine to its end."""
+    """Run a command's coroutine and return its result."""
     return asyncio.run(work)

@@ -1,4 +1,4 @@
-"""kwire log: shows, counts, verifies and converts log segments."""
+"""`kwire log`: shows, counts, verifies and converts log segments."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def log() -> None:
     """Log segments: files, partition folders, log directories, globs, or fsspec URLs such as s3://.
 
-    Only the .log files are needed; indexes beside them are used where they are sound.
+    Only the .log files are needed; indexes beside them are used if they are valid.
     """
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The PATHs of a command and --topic and --partition, given to it as one LogDirectory."""
+    """Add PATH..., --topic and --partition to a command, which gets them as one LogDirectory."""
 
     @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
     @click.option("--topic", "topics", multiple=True, help="Only this topic (may be repeated).")
@@ -39,16 +39,16 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
 
         if "output" in options and options["output"] is None:
             paths, options["output"] = _split_output(paths)
-        found = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
-        if not found.segments:
-            raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no segments there")
-        return command(found, **options)
+        directory = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
+        if not directory.segments:
+            raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found")
+        return command(directory, **options)
 
     return selecting
 
 
 def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The segments and the file to write: the last path where it ends in .parquet, else a name after the first one."""
+    """(paths to read, file to write): the last path if it ends in .parquet, else a name after the first path."""
     if len(paths) > 1 and paths[-1].endswith(".parquet"):
         return paths[:-1], paths[-1]
     name = paths[0].rstrip("/").rpartition("/")[2]
@@ -56,13 +56,13 @@ def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
 
 
 def span(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a range of offsets and times, given to the command as keywords of read() and columns()."""
+    """Add the options of a range of offsets and timestamps, as keywords of read() and columns()."""
 
-    @click.option("--start-offset", type=LONG, help="First offset.")
-    @click.option("--end-offset", type=LONG, help="Offset to stop before.")
-    @click.option("--start-timestamp", type=Time(), help="First time: milliseconds or ISO 8601.")
-    @click.option("--end-timestamp", type=Time(), help="Time to stop before.")
-    @click.option("--committed", is_flag=True, help="Leave out aborted and still open transactions.")
+    @click.option("--start-offset", type=LONG, help="The first offset.")
+    @click.option("--end-offset", type=LONG, help="The offset to stop before (exclusive).")
+    @click.option("--start-timestamp", type=Time(), help="The first timestamp: milliseconds or ISO 8601.")
+    @click.option("--end-timestamp", type=Time(), help="The timestamp to stop before (exclusive).")
+    @click.option("--committed", is_flag=True, help="Skip aborted and open transactions.")
     @wraps(command)
     def spanning(*args: Any, **options: Any) -> Any:
         return command(*args, **options)
@@ -70,8 +70,8 @@ def span(command: Callable[..., Any]) -> Callable[..., Any]:
     return spanning
 
 
-def _segments(found: LogDirectory) -> Iterator[LogSegment]:
-    yield from found.segments
+def _segments(directory: LogDirectory) -> Iterator[LogSegment]:
+    yield from directory.segments
 
 
 def _name(segment: Any) -> str:
@@ -89,18 +89,19 @@ def _name(segment: Any) -> str:
 @log.command()
 @selection
 @span
-@click.option("--batches", is_flag=True, help="Batches instead of records.")
-@click.option("-n", "--limit", type=click.IntRange(0, (1 << 63) - 1), help="Stop after so many.")
-@click.option("--control", is_flag=True, help="Control records (transaction markers and the like) too.")
-@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line; bytes that are no UTF-8 as base64.")
-@click.option("--width", type=click.IntRange(4, 1 << 30), default=60, show_default=True, help="Characters of a value.")
-def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, as_lines: bool, width: int,
-         **wanted: Any) -> None:
-    """Records (or batches) in order of offsets, partition by partition."""
+@click.option("--batches", is_flag=True, help="Show batches instead of records.")
+@click.option("-n", "--limit", type=click.IntRange(0, (1 << 63) - 1), help="Stop after this many.")
+@click.option("--control", is_flag=True, help="Also show control records (transaction markers, leader changes, ...).")
+@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line; bytes that are not UTF-8 as base64.")
+@click.option("--width", type=click.IntRange(4, 1 << 30), default=60, show_default=True,
+              help="Maximum characters of a value.")
+def show(directory: LogDirectory, batches: bool, limit: int | None, control: bool, as_lines: bool, width: int,
+         **span: Any) -> None:
+    """Show records (or batches) by ascending offset, partition by partition."""
     if batches:
-        _show_batches(found, limit, as_lines, wanted)
+        _show_batches(directory, limit, as_lines, span)
         return
-    rows = ((segment, record) for segment in _segments(found) for record in segment.read(control=control, **wanted))
+    rows = ((segment, record) for segment in _segments(directory) for record in segment.read(control=control, **span))
     write = sys.stdout.write
     if not as_lines:
         write(f"{'partition':24} {'offset':>10}  {'timestamp (UTC)':23}  {'key':20}  value\n")
@@ -121,16 +122,16 @@ def show(found: LogDirectory, batches: bool, limit: int | None, control: bool, a
               f"{value}{' |' + headers if headers else ''}\n")
 
 
-def _show_batches(found: LogDirectory, limit: int | None, as_lines: bool, wanted: dict[str, Any]) -> None:
+def _show_batches(directory: LogDirectory, limit: int | None, as_lines: bool, span: dict[str, Any]) -> None:
     from kwire.storage.bounds import Bounds
     from kwire.storage.filesystem import shown
 
-    if wanted.pop("committed"):
-        raise click.UsageError("--committed selects records: it does not go with --batches")
-    bounds = Bounds(**wanted)
+    if span.pop("committed"):
+        raise click.UsageError("--committed selects records and cannot be used with --batches")
+    bounds = Bounds(**span)
 
     def rows() -> Iterator[tuple[Any, Any]]:
-        for segment in _segments(found):
+        for segment in _segments(directory):
             for batch in segment.batches(segment.start_of(bounds)):
                 if bounds.is_past(batch):
                     break
@@ -149,11 +150,11 @@ def _show_batches(found: LogDirectory, limit: int | None, as_lines: bool, wanted
             })
             continue
         flags = " ".join(
-            name for name, there in (
+            name for name, present in (
                 ("transactional", batch.is_transactional), ("control", batch.is_control),
                 ("log-append-time", batch.timestamp_type == "log_append"),
                 (f"delete-horizon {batch.delete_horizon}", batch.delete_horizon is not None),
-            ) if there
+            ) if present
         )
         producer = "-" if batch.producer_id < 0 else str(batch.producer_id)
         write(f"{_name(segment):24} {batch.position:>12} {batch.size:>10} "
@@ -174,14 +175,14 @@ _BATCH_FIELDS = (
 @log.command()
 @selection
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: totals, and each segment in \"parts\".")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the statistics to this PNG, SVG or PDF file.")
-@click.option("--force", is_flag=True, help="Draw also where a file of that name is there.")
-@click.option("--segments", "by_segment", is_flag=True, help="A row for each segment instead of each partition.")
-def stats(found: LogDirectory, as_value: bool, plot: str | None, force: bool, by_segment: bool) -> None:
-    """Batches, records, codecs, compression ratio, sizes, producers and times."""
+@click.option("--plot", type=click.Path(dir_okay=False), help="Also plot the statistics to this PNG, SVG or PDF file.")
+@click.option("--force", is_flag=True, help="Overwrite an existing plot.")
+@click.option("--segments", "by_segment", is_flag=True, help="One row for each segment instead of each partition.")
+def stats(directory: LogDirectory, as_value: bool, plot: str | None, force: bool, by_segment: bool) -> None:
+    """Show batches, records, codecs, compression ratio, sizes, producers and timestamps."""
     from kwire.storage.stats import merged, segment_stats
 
-    segments = found.segments
+    segments = directory.segments
     parts = []
     with progress("reading", sum(segment.size for segment in segments)) as advance:
         for segment in segments:
@@ -190,8 +191,8 @@ def stats(found: LogDirectory, as_value: bool, plot: str | None, force: bool, by
     if plot:
         from kwire.cli.plot import draw
 
-        draw(total, parts, plot, inputs=[path for one in segments for path in one.files], force=force)
-        print(f"drawn to {printable(plot)}", file=sys.stderr)
+        draw(total, parts, plot, inputs=[path for segment in segments for path in segment.files], force=force)
+        print(f"plot written to {printable(plot)}", file=sys.stderr)
     if as_value:
         print_json({**total.to_json(), "parts": [part.to_json() for part in parts]}, indent=2)
         return
@@ -245,12 +246,13 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
     if total.producers:
         ranked = sorted(total.producers.items(), key=lambda item: (-item[1].records, item[0]))
         listed = []
-        for number, one in ranked[:10]:
-            epochs = " ".join(map(str, one.epochs[:6])) + (" …" if len(one.epochs) > 6 else "")
-            counts = [f"{count:,}" for count in (one.batches, one.records, one.transactional)]
+        for number, producer in ranked[:10]:
+            epochs = " ".join(map(str, producer.epochs[:6])) + (" …" if len(producer.epochs) > 6 else "")
+            counts = [f"{count:,}" for count in (producer.batches, producer.records, producer.transactional)]
             listed.append(["others" if number < 0 else str(number), epochs, *counts])
         if len(ranked) > 10:
-            listed.append([f"{len(ranked) - 10} more", "", "", f"{sum(one.records for _, one in ranked[10:]):,}", ""])
+            remaining = sum(producer.records for _, producer in ranked[10:])
+            listed.append([f"{len(ranked) - 10} more", "", "", f"{remaining:,}", ""])
         out.print(_table("Producers", ["producer id", "epochs", "batches", "records", "transactional"], listed))
 
     most = max(total.sizes.values(), default=1)
@@ -259,35 +261,35 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
         for bucket, count in sorted(total.sizes.items())
     ]
     out.print(_table("Batch sizes", ["batch size", "batches", ""], listed))
-    for count, what in (
+    for count, text in (
         (total.control_records, f"control records in {total.control_batches:,} batches are not counted as records."),
         (total.transactional_batches, "batches are transactional."),
-        (total.tail, "bytes stand behind the last whole batch."),
-        (total.bad, "damaged batches are left out: see kwire log verify."),
+        (total.tail, "bytes after the last complete batch."),
+        (total.bad, "corrupt batches are not counted: see kwire log verify."),
     ):
         if count:
-            out.print(f"{count:,} {what}")
+            out.print(f"{count:,} {text}")
 
 
 _TEXT_COLUMNS = ("partition", "segment", "codecs", "codec", "epochs", "batch size", "")
 
 
 def _table(title: str, columns: list[str], rows: list[list[str]], total: Sequence[list[str]] = ()) -> Any:
-    """A rich table; only text columns shrink on a narrow terminal, numbers stay whole."""
+    """A rich table; on a narrow terminal only text columns shrink, numbers are never cut."""
     from rich import box
     from rich.table import Table
 
-    made = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for at, column in enumerate(columns):
         text = column in _TEXT_COLUMNS
         width = max(len(cell) for cell in (column, *(row[at] for row in (*rows, *total))))
-        made.add_column(column, justify="left" if text else "right", no_wrap=True, min_width=None if text else width)
+        table.add_column(column, justify="left" if text else "right", no_wrap=True, min_width=None if text else width)
     for row in rows:
-        made.add_row(*row)
+        table.add_row(*row)
     for row in total:
-        made.add_section()
-        made.add_row(*row, style="bold")
-    return made
+        table.add_section()
+        table.add_row(*row, style="bold")
+    return table
 
 
 # verify
@@ -297,20 +299,21 @@ def _table(title: str, columns: list[str], rows: list[list[str]], total: Sequenc
 @selection
 @click.option("--json", "as_value", is_flag=True, help="One JSON object with the findings.")
 @click.pass_context
-def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
-    """Check every batch, record and index entry. Exit code 1 when anything is wrong."""
+def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
+    """Check every batch, record and index entry. The exit code is 1 if anything is wrong."""
     from kwire.storage.verify import verify_partition
 
     findings = []
-    with progress("verifying", sum(segment.size for segment in found.segments)) as advance:
-        for partition in found:
+    with progress("verifying", sum(segment.size for segment in directory.segments)) as advance:
+        for partition in directory:
             findings += verify_partition(partition.segments, advance)
     if as_value:
-        print_json({"segments": len(found.segments), "findings": [finding._asdict() for finding in findings]}, indent=2)
+        rows = [finding._asdict() for finding in findings]
+        print_json({"segments": len(directory.segments), "findings": rows}, indent=2)
     else:
         for finding in findings:
             print(finding)
-        print(f"{len(found.segments)} segments, {len(findings)} findings", file=sys.stderr)
+        print(f"{len(directory.segments)} segments, {len(findings)} findings", file=sys.stderr)
     ctx.exit(1 if findings else 0)
 
 
@@ -321,28 +324,28 @@ def verify(ctx: click.Context, found: LogDirectory, as_value: bool) -> None:
 @selection
 @span
 @click.option("-o", "--output", type=click.Path(dir_okay=False),
-              help="The Parquet file; else the last PATH if it ends in .parquet, else one named after the first.")
-@click.option("--control", is_flag=True, help="Control records too.")
+              help="The Parquet file. Default: the last PATH if it ends in .parquet, else a name after the first PATH.")
+@click.option("--control", is_flag=True, help="Also write control records.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
-              show_default=True, help="Parquet's own codec.")
+              show_default=True, help="The compression codec of the Parquet file.")
 @click.option("--rows", type=click.IntRange(1, 1 << 31), default=131072, show_default=True,
-              help="Most rows of a row group.")
-@click.option("--json", "as_value", is_flag=True, help="Say what was written as one JSON object on stdout.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-def to_parquet(found: LogDirectory, output: str, as_value: bool, **options: Any) -> None:
+              help="Maximum rows in a row group.")
+@click.option("--json", "as_value", is_flag=True, help="Print what was written as one JSON object.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def to_parquet(directory: LogDirectory, output: str, as_value: bool, **options: Any) -> None:
     """Write records to one Parquet file: topic, partition, offset, timestamp, timestamp_type, key, value, headers.
 
-    The file gets its name when it is whole. A file that is there is kept, unless --force; - is standard output.
+    The file appears under its name when it is complete. An existing file is kept, unless --force; - is standard output.
     """
     from kwire.storage.parquet import write_parquet
 
     if as_value and output == "-":
-        raise click.UsageError("--json and --output - do not go together: both are standard output")
+        raise click.UsageError("--json and --output - cannot be used together: both write to standard output")
 
-    with progress("converting", sum(segment.size for segment in found.segments)) as advance:
-        written = write_parquet(found.segments, output, progress=advance, **options)
+    with progress("converting", sum(segment.size for segment in directory.segments)) as advance:
+        written = write_parquet(directory.segments, output, progress=advance, **options)
     if as_value:
         print_json({"output": output, **written})
     else:
-        told = f"{written['rows']:,} rows, {amount(written['size'])} written to {printable(output)}"
-        print(told, file=sys.stderr)
+        summary = f"{written['rows']:,} rows, {amount(written['size'])} written to {printable(output)}"
+        print(summary, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`kwire decode`, `kwire encode` and `kwire frame`: messages between their bytes and JSON."""
+"""`kwire decode`, `kwire encode` and `kwire frame`: messages between bytes and JSON."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ FORMATS = click.Choice(("hex", "base64", "raw"))
 
 
 class MessageName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """The name of a message; shells complete it."""
+    """The name of a message, with shell completion."""
 
     name = "name"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that start so."""
+        """The names with that prefix, ignoring case."""
         return [CompletionItem(name) for name in schema.message_names() if name.lower().startswith(incomplete.lower())]
 
 
 def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
-    """(where it stands, the bytes) of each message: one a line, or raw the whole input."""
+    """(position, bytes) of each message: one a line; with raw the whole input is one."""
     if form == "raw":
         yield _name(file), file.read()
         return
@@ -47,7 +47,7 @@ def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
         try:
             data = bytes.fromhex(text.decode("ascii")) if form == "hex" else strict_base64(text.decode("ascii"))
         except ValueError:
-            raise DecodeError(f"{where}: no {form}") from None
+            raise DecodeError(f"{where}: invalid {form}") from None
         yield where, data
 
 
@@ -63,12 +63,12 @@ def _located(where: str, error: KwireError) -> click.ClickException:
 @click.argument("name", type=MessageName())
 @click.argument("version", type=VERSION)
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="What the input is.")
-@click.option("--lenient", is_flag=True, help="Accept what Kafka's own classes accept.")
+@click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="The format of the input.")
+@click.option("--lenient", is_flag=True, help="Accept everything that Kafka's own classes accept.")
 def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -> None:
     """Decode messages to JSON lines, as Kafka's JsonConverter writes them.
 
-    hex and base64: one message a line; raw: the whole input is one.
+    hex and base64: one message a line; raw: the whole input is one message.
     """
     schema.message(name).check(version)
     for where, data in _inputs(file, form):
@@ -83,9 +83,9 @@ def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -
 @click.argument("name", type=MessageName())
 @click.argument("version", type=VERSION)
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--to", "form", type=FORMATS, default="hex", show_default=True, help="What the output is.")
+@click.option("--to", "form", type=FORMATS, default="hex", show_default=True, help="The format of the output.")
 def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
-    """Encode JSON values, one after the other, to one message a line (raw: all behind each other)."""
+    """Encode JSON values to messages, one a line (raw: concatenated)."""
     schema.message(name).check(version)
     for where, value in _values(file):
         try:
@@ -99,11 +99,11 @@ def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
 
 
 def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    """(where it stands, the value) of each JSON value in the input."""
+    """(position, value) of each JSON value in the input."""
     try:
         text = file.read().decode()
     except UnicodeDecodeError as error:
-        raise click.ClickException(f"{_name(file)}: no UTF-8 at byte {error.start}") from None
+        raise click.ClickException(f"{_name(file)}: invalid UTF-8 at byte {error.start}") from None
     decoder, at, line, counted = json.JSONDecoder(), 0, 1, 0
     while (start := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
         line, counted = line + text.count("\n", counted, start), start
@@ -111,23 +111,23 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
         try:
             value, at = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
-            raise click.ClickException(f"{where}: no JSON: {error}") from None
+            raise click.ClickException(f"{where}: invalid JSON: {error}") from None
         yield where, value
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="What the input is.")
-@click.option("--api", help="The frames are responses of this API (name or key); needs --version.")
-@click.option("--version", type=VERSION, help="The version of the requests that they answer.")
-@click.option("--lenient", is_flag=True, help="Accept what Kafka's own classes accept.")
+@click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="The format of the input.")
+@click.option("--api", help="Decode responses of this API (name or key); needs --version.")
+@click.option("--version", type=VERSION, help="The API version of the requests that they answer.")
+@click.option("--lenient", is_flag=True, help="Accept everything that Kafka's own classes accept.")
 def frame(file: IO[bytes], form: str, api: str | None, version: int | None, lenient: bool) -> None:
-    """Decode frames, header and body, to JSON lines: requests, or responses of --api.
+    """Decode frames (header and body) to JSON lines: requests, or responses of --api.
 
-    hex and base64: one frame a line, without its size; raw: frames with their 4-byte sizes, as a connection carries.
+    hex and base64: one frame a line, without its size; raw: frames with their 4-byte sizes, as on a connection.
     """
     if (api is None) != (version is None):
-        raise click.UsageError("--api and --version go together")
+        raise click.UsageError("--api and --version must be used together")
     for where, data in _frames(file, form):
         try:
             print_json(_request(data, lenient) if api is None else _response(data, api, version, lenient))
@@ -145,7 +145,7 @@ def _frames(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
             number += 1
             yield f"{_name(file)}, frame {number}", data
     if reader.pending:
-        raise DecodeError(f"{_name(file)}: the last frame is cut, {reader.pending} bytes are left")
+        raise DecodeError(f"{_name(file)}: the last frame is truncated: {reader.pending} bytes remaining")
 
 
 def _request(data: bytes, lenient: bool) -> dict[str, Any]:

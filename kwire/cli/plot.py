@@ -1,4 +1,4 @@
-"""Draws the statistics of segments as one picture."""
+"""Plots the statistics of log segments as one figure."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST = 253_370_764_800_000  # milliseconds: the year 9999, the last that dates know
+_LAST = 253_370_764_800_000  # milliseconds: the start of 9999, the last year of datetime
 _INK, _BLUE, _PALE = "#222222", "#2a6f97", "#a9d6e5"
 
 
 def draw(
     total: SegmentStats, parts: list[SegmentStats], path: str, *, inputs: Iterable[str] = (), force: bool = False
 ) -> None:
-    """Records over time, bytes by codec, batch sizes and the largest topics, to a PNG, SVG or PDF file.
+    """Plot records over time, bytes by codec, batch sizes and the largest topics to a PNG, SVG or PDF file.
 
-    inputs, force: as new_file takes them. Raises ImportError that names the extra where matplotlib is missing, OSError
-    for an unknown kind of file.
+    inputs, force: as in new_file. Raises OSError for any other file extension; without matplotlib ImportError, which
+    names the extra to install.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(f"{path}: drawing needs matplotlib: pip install 'kwire[report]'") from error
+        raise ImportError(f"{path}: plots need matplotlib: pip install 'kwire[report]'") from error
     kind = path.rpartition(".")[2].lower()
     if kind not in ("png", "svg", "pdf"):
-        raise OSError(f"{path}: a picture is written as .png, .svg or .pdf")
+        raise OSError(f"{path}: unsupported plot format, expected .png, .svg or .pdf")
     figure = Figure(figsize=(12, 8), dpi=120, layout="constrained")
     grid = figure.subplots(2, 2)
     stored = sum(codec.stored for codec in total.codecs.values())
@@ -53,7 +53,7 @@ def draw(
         axes.tick_params(labelsize=9)
         axes.set_axisbelow(True)
     with new_file(path, inputs=inputs, force=force) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of signs in names that the font lacks: they are drawn as boxes
+        warnings.simplefilter("ignore")  # about characters that the font lacks
         figure.savefig(file, format=kind)
 
 
@@ -73,7 +73,7 @@ def _times(axes: Any, total: SegmentStats) -> None:
     if left:
         axes.set_title(f"Records over time (UTC), without {left:,} past the year 9999", loc="left", fontsize=11)
     if not times.bins:
-        _empty(axes, "no timestamps of the years 1970 to 9999" if left else "no timestamps")
+        _empty(axes, "no timestamps between 1970 and 9999" if left else "no timestamps")
         return
     while len(times.bins) > 1 and max(times.bins) - min(times.bins) > 120:
         times.widen()
@@ -84,7 +84,7 @@ def _times(axes: Any, total: SegmentStats) -> None:
     until = [convert(_EPOCH + timedelta(milliseconds=end)) for _, end in edges]
     widths = [end - start for start, end in zip(where, until, strict=True)]
     axes.bar(where, [times.bins[at] for at in known], width=widths, align="edge", color=_BLUE)
-    axes.margins(x=0)  # else the axis may reach past the years that dates know
+    axes.margins(x=0)  # else the axis may go past the last year of datetime
     if len(known) == 1:
         half = times.width * 5
         low, high = max(0, edges[0][0] - half), min(_LAST, edges[0][0] + 2 * half)
@@ -127,7 +127,7 @@ def _codecs(axes: Any, total: SegmentStats) -> None:
 
 
 def _in_bytes(axis: Any, top: float, *, linear: bool = True) -> None:
-    """Ticks at round binary sizes."""
+    """Label an axis in bytes, with ticks at powers of two."""
     from matplotlib.ticker import MultipleLocator
 
     if linear:

@@ -1,4 +1,4 @@
-"""`kwire protocol`: what a release speaks, what changed between two, and the protocol site."""
+"""`kwire protocol`: the protocol of a release, the difference between two, and the protocol site."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ from kwire.schema.diff import FieldChange, VersionChange
 
 
 class ReleaseGroup(click.Group):
-    """A group in which every other name is a release: `kwire protocol 3.9`."""
+    """A group in which every name that is not a command is a release: `kwire protocol 3.9`."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or the one that shows the release of that name."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None:
+        """The command of that name, or a command that shows the release of that name."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None:
             schema.release_name(cmd_name)
-            found = click.Command(
+            command = click.Command(
                 cmd_name, callback=partial(_show, cmd_name), help=f"Show the protocol of Kafka {cmd_name}.",
                 params=[
                     click.Option(["--api"], metavar="NAME", help="The fields of one API, by name or key."),
-                    click.Option(["--version"], type=VERSION, help="The version to show; default the newest."),
+                    click.Option(["--version"], type=VERSION, help="The version to show. Default: the newest."),
                     click.Option(["--json", "as_json"], is_flag=True, help="One JSON value."),
                 ],
             )
-        return found
+        return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands and the releases that start so."""
+        """The commands and releases with that prefix."""
         names = (name for name in schema.releases(old=True) if name.startswith(incomplete))
         return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, names)]
 
 
 @click.group(cls=ReleaseGroup, subcommand_metavar="RELEASE | diff A B | site OUT")
 def protocol() -> None:
-    """Show the protocol of a release, what changed between two, or write all of it as HTML."""
+    """Show the protocol of a release, compare two releases, or write all of it as HTML."""
 
 
 def _show(release: str, api: str | None, version: int | None, as_json: bool) -> None:
     if api is None:
         if version is not None:
             raise click.UsageError("--version needs --api")
-        found = schema.apis(release)
+        apis = schema.apis(release)
         if as_json:
-            print_json([api_json(row) for row in found])
+            print_json([api_json(row) for row in apis])
         else:
-            console().print(api_table(found))
+            console().print(api_table(apis))
         return
     row = schema.api(api_of(api), release)
     shown = row.max_version if version is None else version
     if shown not in row.versions:
         raise UnsupportedVersionError(
-            f"Kafka {release} speaks {row.name} versions {row.versions}, not {shown}",
+            f"Kafka {release} supports {row.name} versions {row.versions}, not {shown}",
             api=row.name, needed=(shown, shown), offered=tuple(row.versions),
         )
     parts = [
@@ -92,26 +92,26 @@ def _field_json(line: FieldRow) -> dict[str, Any]:
 @click.argument("new", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="One JSON value.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """Show what release B speaks otherwise than release A: APIs and versions, deprecations, fields by version."""
-    found = schema.difference(old, new)
+    """Show what changed from release A to release B: APIs and versions, deprecations, fields by version."""
+    changes = schema.difference(old, new)
     if as_json:
         print_json({
-            "added": [_change_json(change) for change in found.added],
-            "removed": [_change_json(change) for change in found.removed],
-            "deprecated": [_change_json(change) for change in found.deprecated],
-            "fields": [_field_change_json(change) for change in found.fields],
+            "added": [_change_json(change) for change in changes.added],
+            "removed": [_change_json(change) for change in changes.removed],
+            "deprecated": [_change_json(change) for change in changes.deprecated],
+            "fields": [_field_change_json(change) for change in changes.fields],
         })
         return
     table = Table("", "API", "versions", "", box=None, pad_edge=False, header_style="bold")
-    for sign, changes in (("+", found.added), ("-", found.removed), ("deprecated", found.deprecated)):
-        for change in changes:
+    for sign, versions in (("+", changes.added), ("-", changes.removed), ("deprecated", changes.deprecated)):
+        for change in versions:
             table.add_row(sign, f"{change.key:>3} {change.api}", str(change.versions), _note(change, sign))
     fields = Table("", "message", "version", "field", "type", box=None, pad_edge=False, header_style="bold")
-    for field in found.fields:
+    for field in changes.fields:
         sign = {"added": "+", "removed": "-"}.get(field.change, field.what)
         fields.add_row(sign, field.message, str(field.version), field.path, field.type)
     if not table.rows:
-        print(f"Kafka {new} speaks the same as {old}")
+        print(f"Kafka {new} has the same protocol as {old}")
         return
     console().print(table)
     if fields.rows:
@@ -120,7 +120,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
 
 
 def _note(change: VersionChange, sign: str) -> str:
-    notes = [("new API" if sign == "+" else "gone")] if change.whole else []
+    notes = [("new API" if sign == "+" else "API removed")] if change.whole else []
     if change.unstable is not None:
         notes.append(f"{change.unstable} is unstable")
     return ", ".join(notes)
@@ -142,11 +142,12 @@ def _field_change_json(change: FieldChange) -> dict[str, Any]:
 
 @protocol.command()
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Write also into a folder that holds other files.")
+@click.option("--force", is_flag=True, help="Write even if the folder holds other files.")
 def site(out: Path, force: bool) -> None:
     """Write the protocol of every release as static HTML, with search, into the folder OUT.
 
-    A page a release, an API and a version of each; open OUT/index.html in a browser, no server is needed.
+    There is one page for each release, each API and each API version. Open OUT/index.html in a browser; no server is
+    needed.
     """
     from kwire.pages.site import write_site
 

@@ -1,4 +1,4 @@
-"""The root command and the groups under it, each loaded when it is used."""
+"""The root command and its subcommands, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from kwire.version import __version__
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
     "apis": ("kwire.cli.apis:apis", "List the APIs with their versions, of all releases or of one."),
-    "audit": ("kwire.cli.audit:audit", "Say what an upgrade breaks, by captures of the traffic."),
+    "audit": ("kwire.cli.audit:audit", "Report what an upgrade breaks, from captured traffic."),
     "decode": ("kwire.cli.messages:decode", "Decode messages to JSON."),
     "encode": ("kwire.cli.messages:encode", "Encode JSON to messages."),
     "frame": ("kwire.cli.messages:frame", "Decode request and response frames to JSON."),
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
     "releases": ("kwire.cli.apis:releases", "List the releases that kwire knows."),
-    "tap": ("kwire.cli.tap:tap", "Pass a broker's traffic on and record it."),
+    "tap": ("kwire.cli.tap:tap", "Proxy a broker and record its traffic."),
     "versions": ("kwire.cli.versions:versions", "Show the API versions of every broker of a cluster."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands stand in a table: name -> (module:attribute, help line); --help loads none of them."""
+    """A group whose commands are in a table: name -> (module:attribute, help line); --help imports none of them."""
 
     def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.lazy = dict(lazy or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, sorted."""
+        """The names of all commands, sorted."""
         return sorted({*super().list_commands(ctx), *self.lazy})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, loaded now."""
+        """The command of that name, imported now."""
         if cmd_name in self.lazy:
             module, attribute = self.lazy[cmd_name][0].split(":")
             return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in --help."""
+        """Write the list of commands in --help."""
         rows = []
         for name in self.list_commands(ctx):
             command = None if name in self.lazy else self.get_command(ctx, name)

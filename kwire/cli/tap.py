@@ -1,4 +1,4 @@
-"""`kwire tap`: a proxy that records."""
+"""`kwire tap`: a recording proxy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kwire_c.printable import printable
 
 
 class HostPort(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """HOST:PORT; port 0, where it is allowed, stands for any free one."""
+    """HOST:PORT; port 0, if allowed, means any free port."""
 
     name = "host:port"
 
@@ -35,27 +35,29 @@ class HostPort(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 @click.command()
-@click.option("--listen", required=True, type=HostPort(any_port=True), help="Where clients are to connect.")
-@click.option("--target", required=True, type=HostPort(), help="The broker that they are passed on to.")
+@click.option("--listen", required=True, type=HostPort(any_port=True),
+              help="The address for clients to connect to; port 0: any free port.")
+@click.option("--target", required=True, type=HostPort(), help="The broker to forward to.")
 @click.option("--out", required=True, metavar="NAME",
-              help="Record to NAME.jsonl.gz and NAME.bin.gz, which must be new.")
+              help="Record to NAME.jsonl.gz and NAME.bin.gz, which must not exist.")
 def tap(listen: Address, target: Address, out: str) -> int:
-    """Pass every byte on between clients and a broker, and record the frames, for `kwire audit` and Spark.
+    """Forward every byte between clients and a broker, and record the frames, for `kwire audit` and Spark.
 
-    It ends on SIGINT or SIGTERM. What is recorded is on disk a second later at most. Passwords and SASL tokens are left
-    out; TLS passes through unread. Clients learn the broker's own address from it (advertised.listeners) and go there
-    directly for all but their first requests: to see everything, have the broker advertise the address of the tap.
+    It ends on SIGINT or SIGTERM. Recorded frames are on disk within a second. Passwords and SASL tokens are not
+    recorded; TLS is forwarded but cannot be read. Clients learn the broker's own address (advertised.listeners) from
+    their first requests and then connect to it directly: to record everything, let the broker advertise the address of
+    the tap.
     """
     return asyncio.run(_run(listen, target, out))
 
 
 async def _run(listen: Address, target: Address, out: str) -> int:
-    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
+        loop.add_signal_handler(number, stop.set)
     async with Tap(listen, target, out, say=_say) as tap:
         _say(f"listening on {Address(*tap.address)} for {target}, recording to {out}.jsonl.gz")
-        await ended.wait()
+        await stop.wait()
     _say(f"{tap.writer.frames} frames of {tap.connections} connections in {out}.jsonl.gz")
     return 1 if tap.failed else 0
 

@@ -1,4 +1,4 @@
-"""What commands share on a terminal: progress on stderr, JSON and bytes as text, times as parameters."""
+"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, timestamps as parameters."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kwire_c.printable import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # what an offset or a time can be
+LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Milliseconds since 1970, or a date and time as ISO 8601 has it (UTC where no zone is named)."""
+    """Milliseconds since 1970, or a date and time in ISO 8601 (UTC without a time zone)."""
 
     name = "time"
 
@@ -40,12 +40,12 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is neither milliseconds nor a time such as 2026-01-31T12:00:00Z", param, ctx)
+            self.fail(f"{value!r} is neither milliseconds nor a timestamp such as 2026-01-31T12:00:00Z", param, ctx)
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def when(milliseconds: int) -> str:
-    """A timestamp for people: UTC to the millisecond, "-" where there is none."""
+    """A timestamp as text: UTC to the millisecond, "-" for a negative one."""
     if milliseconds < 0:
         return "-"
     try:
@@ -56,7 +56,7 @@ def when(milliseconds: int) -> str:
 
 
 def amount(size: int) -> str:
-    """Bytes for people: 17 B, 1.5 MiB."""
+    """A number of bytes as text: 17 B, 1.5 MiB."""
     scaled, unit = float(size), 0
     while scaled >= 1024 and unit < len(_UNITS) - 1:
         scaled, unit = scaled / 1024, unit + 1
@@ -69,7 +69,7 @@ def api_of(text: str) -> int | str:
 
 
 def as_text(data: bytes | None, limit: int = 0) -> str:
-    """Bytes for people on one line: text where they are UTF-8, else hex; limit: characters (0: all)."""
+    """Bytes as one line of text: as they are if they are UTF-8, else as hex; limit: characters (0: all)."""
     if data is None:
         return "null"
     piece = data[: limit * 4] if limit else data
@@ -82,7 +82,7 @@ def as_text(data: bytes | None, limit: int = 0) -> str:
 
 
 def as_json(data: bytes | None) -> Any:
-    """Bytes for JSON without loss: a string where they are UTF-8, else {"base64": ...}; null stays null."""
+    """Bytes as a JSON value without loss: a string if they are UTF-8, else {"base64": ...}; null stays null."""
     if data is None:
         return None
     try:
@@ -92,29 +92,29 @@ def as_json(data: bytes | None) -> Any:
 
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
-    """One JSON value on stdout, on one line unless indent is given."""
+    """Print one JSON value to stdout, on one line unless indent is given."""
     encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "").replace("_", "")
     text = json.dumps(value, indent=indent, ensure_ascii=encoding != "utf8")
     sys.stdout.write("\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n")) + "\n")
 
 
 def _escaped(line: str) -> str:
-    """A line of JSON in which what a terminal might obey is escaped: the value is the same."""
-    return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in line)
+    """A line of JSON with control characters escaped; its value is the same."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console on stdout or stderr; tables are as wide as they need to be where that is no terminal."""
+    """A rich console on stdout or stderr; if that is not a terminal, tables are as wide as they need to be."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # no markup, no emoji: what is shown are names of others
+    # no markup, no emoji: the text holds names from the wire
     return Console(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where that is a terminal. Yields a function that takes the bytes done since the last call."""
+def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on stderr if that is a terminal. Yields a function to call with the bytes done since the last call."""
     if not sys.stderr.isatty() or total < 1 << 20:
         yield lambda _: None
         return
@@ -123,5 +123,5 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn(),
                TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda done: bar.update(task, advance=done)

@@ -1,4 +1,4 @@
-"""`kwire versions`: what the brokers of a cluster speak."""
+"""`kwire versions`: the API versions of the brokers of a cluster."""
 
 from __future__ import annotations
 
@@ -29,31 +29,32 @@ class FeatureName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if isinstance(value, Feature):
             return value
         if value not in FEATURES:
-            self.fail(f"no feature {value!r}: there are {', '.join(FEATURES)}", param, ctx)
+            self.fail(f"unknown feature {value!r}: expected one of {', '.join(FEATURES)}", param, ctx)
         return FEATURES[value]
 
 
 @click.command()
 @broker_options
-@click.option("--as", "as_release", metavar="RELEASE", help="Print as the tool of this release.  [default: the newest]")
-@click.option("--kip97", is_flag=True, help="Print as KIP-97 shows it.")
+@click.option("--as", "as_release", metavar="RELEASE",
+              help="Print as kafka-broker-api-versions of this release.  [default: the newest]")
+@click.option("--kip97", is_flag=True, help="Print in the format of KIP-97.")
 @click.option("--json", "json_wanted", is_flag=True, help="One JSON object.")
 @click.option("--feature", "features", multiple=True, type=FeatureName(), metavar="NAME",
-              help="Say whether the brokers can do it, as headers or transactions; exit 1 where one cannot.")
-@click.option("--against", "client", metavar="RELEASE", help="Say what a client of this release could not do.")
+              help="Check a feature, such as headers or transactions; the exit code is 1 if a broker lacks it.")
+@click.option("--against", "client", metavar="RELEASE", help="Show what a client of this release cannot use.")
 def versions(
     bootstrap_server: str, command_config: str | None, timeout: float | None, assume_release: str | None,
     as_release: str | None, kip97: bool, json_wanted: bool, features: tuple[Feature, ...], client: str | None,
 ) -> int:  # fmt: skip
     """Show the API versions of every broker of a cluster, as kafka-broker-api-versions does.
 
-    What the ranges say about the broker's release goes to stderr.
+    The releases that match each broker's API versions are printed to stderr.
     """
     release = schema.releases()[-1] if as_release is None else schema.release_name(as_release)
     client = None if client is None else schema.release_name(client)
-    found = run(_ask(bootstrap_server, keywords(command_config, timeout, assume_release)))
-    by_broker = {broker: answer for broker, answer in found.items() if isinstance(answer, NodeApiVersions)}
-    failures = {broker: error for broker, error in found.items() if not isinstance(error, NodeApiVersions)}
+    answers = run(_ask(bootstrap_server, keywords(command_config, timeout, assume_release)))
+    by_broker = {broker: answer for broker, answer in answers.items() if isinstance(answer, NodeApiVersions)}
+    failures = {broker: error for broker, error in answers.items() if not isinstance(error, NodeApiVersions)}
     able = all(feature.usable(api_versions.versions()) for feature in features for api_versions in by_broker.values())
     if json_wanted:
         print_json(_json(by_broker, release, features, client))
@@ -63,22 +64,25 @@ def versions(
         for broker, api_versions in by_broker.items() if client is not None else ():
             sys.stdout.write(against_text(broker, against(api_versions, client or release)))
     else:
-        for broker, answer in found.items():
+        for broker, answer in answers.items():
             if isinstance(answer, NodeApiVersions):
                 sys.stdout.write(kip97_listing(broker, answer) if kip97 else tool_listing(broker, answer, release))
             else:
                 print(printable(f"{broker.host}:{broker.port} (id: {broker.id}) -> ERROR: {answer}"))
     for broker, api_versions in by_broker.items():
         assumed = api_versions.assumed
-        told = f"silent, so Kafka {assumed} is assumed" if assumed else f"{match_release(api_versions)} by its ranges"
-        print(printable(f"{broker.address}: {told}"), file=sys.stderr)
+        if assumed:
+            release_text = f"no answer to ApiVersions, Kafka {assumed} is assumed"
+        else:
+            release_text = f"{match_release(api_versions)} by its API versions"
+        print(printable(f"{broker.address}: {release_text}"), file=sys.stderr)
     for error in failures.values():
         print(f"kwire: {error}", file=sys.stderr)
     return 0 if able and not failures else 1
 
 
 async def _ask(bootstrap: str, keywords: Options) -> dict[Broker, NodeApiVersions | KwireError]:
-    """What each broker offers, or why it does not say."""
+    """The API versions of each broker, or the error if it cannot be asked."""
     async with Cluster(bootstrap, partial=True, **keywords) as cluster:
         reached = {} if len(cluster.unreachable) == len(cluster.brokers) else cluster.api_versions
         return {broker: reached.get(broker.id) or cluster.unreachable[broker.id] for broker in cluster.brokers}
@@ -89,9 +93,9 @@ def _json(
 ) -> dict[str, Any]:
     rows = []
     for broker, api_versions in by_broker.items():
-        found = match_release(api_versions)
+        match = match_release(api_versions)
         row = as_json(broker, api_versions, release)
-        row["guess"] = {"releases": list(found.releases), "apart": found.apart, "newer": found.newer}
+        row["guess"] = {"releases": list(match.releases), "apart": match.apart, "newer": match.newer}
         if features:
             row["features"] = {feature.name: feature.usable(api_versions.versions()) for feature in features}
         if client is not None:

@@ -1,4 +1,4 @@
-"""What brokers offer, as text and JSON: the lines of kafka-broker-api-versions, those of KIP-97, and verdicts."""
+"""API versions of brokers as text and JSON: as kafka-broker-api-versions prints them, as in KIP-97, and verdicts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kwire.schema import Versions
 from kwire.schema.definitions import LAST_VERSION
 from kwire_c.printable import printable
 
-_KIP97 = "0.10.2"  # the release that it came with
-_DISABLED = frozenset(range(52, 56))  # in 2.7: KRaft's own, not yet switched on
+_KIP97 = "0.10.2"  # the release that implemented it
+_DISABLED = frozenset(range(52, 56))  # in 2.7: KRaft's APIs, not yet enabled
 
 
 def tool_listing(broker: Broker, api_versions: NodeApiVersions, release: str) -> str:
     """The lines that kafka-broker-api-versions of a release prints for a broker (NodeApiVersions.toString).
 
-    An assumed offer says so behind the arrow.
+    If the versions are assumed, "assumed RELEASE" follows the arrow.
     """
     release = schema.release_name(release)
     known, client = _known(release), _client_keys(release)
@@ -33,12 +33,12 @@ def tool_listing(broker: Broker, api_versions: NodeApiVersions, release: str) ->
     return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
 
 
-def _tool_broker(broker: Broker, more: str = "") -> str:
-    return f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{more})"
+def _tool_broker(broker: Broker, fenced: str = "") -> str:
+    return f"{printable(broker.host)}:{broker.port} (id: {broker.id} rack: {_null(broker.rack)}{fenced})"
 
 
 def kip97_listing(broker: Broker, api_versions: NodeApiVersions) -> str:
-    """The lines as KIP-97 shows them, with the names of its time."""
+    """The lines as in KIP-97, with the API names of that release."""
     names = {row.key: row.known_as for row in schema.apis(_KIP97)}
     lines = [
         f"  {names.get(key) or api_name(key).partition('(')[0]}({key}): {_span(span)}"
@@ -49,9 +49,10 @@ def kip97_listing(broker: Broker, api_versions: NodeApiVersions) -> str:
 
 
 def as_json(broker: Broker, api_versions: NodeApiVersions, release: str) -> dict[str, Any]:
-    """A broker with its APIs; usable: the newest version that it has in common with a client of the release, or None.
+    """A broker and its APIs as a JSON object.
 
-    That is a stable version which the release has; assumed: the release whose table it is, or None.
+    usable: the newest version in common with a client of the release (stable versions only), or None; assumed: the
+    release whose table is used because the broker did not answer, or None.
     """
     ours = {row.key: Versions(row.min_version, row.max_stable_version) for row in schema.apis(release)}
     apis = {}
@@ -79,7 +80,7 @@ def _tool_line(key: int, span: Versions, known: dict[int, schema.Api]) -> str:
 
 
 def _known(release: str) -> dict[int, schema.Api]:
-    """API key -> every API that the release knows by name; those it no longer has have no versions."""
+    """API key -> every API that the release knows by name; removed ones have NO_VERSIONS."""
     known: dict[int, schema.Api] = {}
     for name in schema.releases(old=True):
         none = schema.NO_VERSIONS
@@ -91,12 +92,12 @@ def _known(release: str) -> dict[int, schema.Api]:
 
 
 def _client_keys(release: str) -> set[int]:
-    """The APIs that the tool calls UNSUPPORTED where a broker lacks them."""
-    union = _at_least(release, "3.6")  # before: those of ZooKeeper's brokers only
-    wanted = {"broker", "zkBroker"} if union else {"zkBroker"}
+    """The APIs that the tool lists as UNSUPPORTED if a broker lacks them."""
+    union = _at_least(release, "3.6")  # before: only APIs of ZooKeeper brokers
+    listeners = {"broker", "zkBroker"} if union else {"zkBroker"}
     return {
         row.key for row in schema.apis(release)
-        if (bool(wanted & set(row.listeners)) if row.listeners else row.key not in _DISABLED)
+        if (bool(listeners & set(row.listeners)) if row.listeners else row.key not in _DISABLED)
     }  # fmt: skip
 
 
@@ -119,31 +120,31 @@ def _null(text: str | None) -> str:
 
 
 def feature_text(feature: Feature, by_broker: Mapping[Broker, NodeApiVersions]) -> str:
-    """Whether all brokers can do it; a line for each that cannot, with what it lacks."""
+    """Whether all brokers support a feature, with a line for each API that a broker lacks."""
     lines = []
     for broker, api_versions in by_broker.items():
         for api in feature.lacking(api_versions.versions()):
             low, high = feature.needs[api]  # type: ignore[index]
-            wanted = f"{low} or newer" if high == LAST_VERSION else _span(Versions(low, high))
-            there = api_versions.ranges.get(api_key(api))
-            has = "does not offer it" if there is None else f"offers {_span(there)}"
+            needed = f"{low} or newer" if high == LAST_VERSION else _span(Versions(low, high))
+            offered = api_versions.ranges.get(api_key(api))
+            support = "does not support it" if offered is None else f"supports {_span(offered)}"
             where = f"{printable(str(broker.address))} (id: {broker.id})"
-            lines.append(f"  {where}: {api} {wanted} is needed, the broker {has}\n")
+            lines.append(f"  {where}: needs {api} {needed}, the broker {support}\n")
     since = f" ({feature.since})" if feature.since else ""
     return f"{feature.name}{since}: {'no' if lines else 'yes'}\n" + "".join(lines)
 
 
-def against_text(broker: Broker, found: Against) -> str:
-    """What a client of a release could not do with a broker, for people."""
-    lines = [f"{printable(str(broker.address))} (id: {broker.id}), a client of Kafka {found.release}:"]
-    for name, (ours, theirs) in found.unusable.items():
-        there = "does not offer it" if theirs is None else f"offers {_span(Versions(*theirs))}"
-        lines.append(f"  cannot use {name}: it speaks {_span(Versions(*ours))}, the broker {there}")
-    for name in found.features:
+def against_text(broker: Broker, result: Against) -> str:
+    """What a client of a release cannot do with a broker, as lines of text."""
+    lines = [f"{printable(str(broker.address))} (id: {broker.id}), a client of Kafka {result.release}:"]
+    for name, (ours, theirs) in result.unusable.items():
+        support = "does not support it" if theirs is None else f"supports {_span(Versions(*theirs))}"
+        lines.append(f"  cannot use {name}: the client supports {_span(Versions(*ours))}, the broker {support}")
+    for name in result.features:
         lines.append(f"  lacks {name} ({FEATURES[name].since})")
-    if found.older:
-        told = ", ".join(f"{name} {theirs} (not {ours})" for name, (ours, theirs) in found.older.items())
-        lines.append(f"  speaks older versions: {told}")
+    if result.older:
+        versions = ", ".join(f"{name} {theirs} (not {ours})" for name, (ours, theirs) in result.older.items())
+        lines.append(f"  uses older versions: {versions}")
     if len(lines) == 1:
-        lines[0] += " nothing is lost"
+        lines[0] += " fully compatible"
     return "\n".join(lines) + "\n"

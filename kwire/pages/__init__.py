@@ -1,1 +1,1 @@
-"""Protocol pages: the facts as HTML that a browser shows without a server."""
+"""Protocol pages: the schema as static HTML, to be read without a server."""

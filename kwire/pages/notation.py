@@ -1,4 +1,4 @@
-"""One version of a message for readers: as rows of a table, and in the notation of Kafka's protocol guide."""
+"""One version of a message as rows of a table, and in the notation of Kafka's protocol guide."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _COMPACT = frozenset(("string", "bytes", "records"))
 
 
 class FieldRow(NamedTuple):
-    """One field of one version of a message, as a row: depth 0 is the message's own.
+    """One field of one version of a message.
 
-    type: the name on the wire ("COMPACT_NULLABLE_STRING", "INT32", "FetchTopic", "COMPACT_ARRAY of FetchTopic").
+    depth: 0 for fields of the message itself; type: the type on the wire ("COMPACT_NULLABLE_STRING", "INT32",
+    "FetchTopic", "COMPACT_ARRAY of FetchTopic"); tag: None unless tagged in this version.
     """
 
     depth: int
@@ -26,7 +27,7 @@ class FieldRow(NamedTuple):
 
 
 def rows(message: Message, version: int) -> Iterator[FieldRow]:
-    """The fields that the version has, parents first."""
+    """The fields of a version, each before the fields inside it."""
 
     def below(prefix: str, depth: int, fields: tuple[Field, ...]) -> Iterator[FieldRow]:
         for field in fields:
@@ -44,7 +45,7 @@ def rows(message: Message, version: int) -> Iterator[FieldRow]:
 
 
 def default_text(field: Field, nullable: bool) -> str:
-    """The default as the schema writes it, or what a field without one starts as; "" for structs and arrays."""
+    """The default as in the schema, or the type's default for a field without one; "" for structs and arrays."""
     if field.default == "null" and not nullable:
         return ""
     if field.default is not None:
@@ -55,7 +56,7 @@ def default_text(field: Field, nullable: bool) -> str:
 
 
 def wire_type(message: Message, field: Field, version: int) -> str:
-    """The type on the wire, by the names of Kafka's protocol guide (org.apache.kafka.common.protocol.types.Type)."""
+    """The type on the wire, named as in Kafka's protocol guide (org.apache.kafka.common.protocol.types.Type)."""
     flexible = version in (message.flexible_versions if field.flexible_versions is None else field.flexible_versions)
     compact = "COMPACT_" if flexible else ""
     nullable = "NULLABLE_" if version in field.nullable_versions else ""
@@ -72,16 +73,16 @@ def _plain(type: str, compact: str, nullable: str) -> str:
 
 
 def grammar(message: Message, version: int) -> str:
-    """The version in the notation of Kafka's protocol guide: "Fetch Request (Version: 12) => max_wait_ms ..."."""
+    """A version in the notation of Kafka's protocol guide: "Fetch Request (Version: 12) => max_wait_ms ..."."""
     title = message.name
     for part in ("Request", "Response", "Header"):
         title = title.replace(part, f" {part}").strip()
     lines: list[str] = []
 
     def below(head: str, fields: tuple[Field, ...], depth: int) -> None:
-        here = [field for field in fields if version in field.versions]
-        plain = [field for field in here if version not in field.tagged_versions]
-        tagged = [field for field in here if version in field.tagged_versions]
+        present = [field for field in fields if version in field.versions]
+        plain = [field for field in present if version not in field.tagged_versions]
+        tagged = [field for field in present if version in field.tagged_versions]
         names = [f"[{field.snake_name}]" if field.is_array else field.snake_name for field in plain]
         if version in message.flexible_versions:
             inside = ", ".join(f"{field.snake_name}<tag: {field.tag}>" for field in tagged)

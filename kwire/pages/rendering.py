@@ -1,4 +1,4 @@
-"""HTML out of the templates beside this file: one Jinja environment for all pages."""
+"""The Jinja environment of all HTML pages."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _HERE = Path(__file__).parent
 ASSETS = _HERE / "assets"
 
 
-def environment(*, foreign_text: bool = False) -> Environment:
-    """The environment that all pages are made with. ImportError without jinja2 names the extra.
+def environment(*, untrusted: bool = False) -> Environment:
+    """The environment for the templates beside this file.
 
-    foreign_text: the page shows what others wrote (names of clients): signs that are not printable are escaped.
+    untrusted: the page shows text from the wire, such as client ids: characters that are not printable are escaped.
+    Without jinja2 raises ImportError, which names the extra to install.
     """
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
         raise ImportError("HTML pages need jinja2: pip install 'kwire[report]'") from error
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
-        finalize=(lambda value: printable(value) if type(value) is str else value) if foreign_text else None,
+        finalize=(lambda value: printable(value) if type(value) is str else value) if untrusted else None,
     )
-    made.globals["kwire_version"] = __version__
-    return made
+    environment.globals["kwire_version"] = __version__
+    return environment

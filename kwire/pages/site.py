@@ -1,4 +1,4 @@
-"""Writes the protocol site: a page a release, an API and a version, static, searchable, without a server."""
+"""The protocol site: static HTML with search, one page for each release, each API and each API version."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from kwire.pages.rendering import ASSETS, environment
 from kwire.schema import Api, ErrorCode, Message
 from kwire.schema.diff import difference, field_changes
 
-_MARK = Path("assets", "search-index.js")  # stands in every site, and is written first
+_MARK = Path("assets", "search-index.js")  # in every site, written first
 
 
 class VersionLife(NamedTuple):
-    """One version of an API over all releases: where it came, was deprecated, was removed, is unstable."""
+    """One version of an API over all releases.
+
+    since, deprecated, removed: the release that added, deprecated or removed it, or None; unstable: the releases in
+    which it is.
+    """
 
     version: int
     since: str | None
@@ -29,7 +33,7 @@ class VersionLife(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One message of a version's page: a header or a body."""
+    """One message on the page of an API version: a header or a body."""
 
     id: str
     message: Message
@@ -40,18 +44,18 @@ class Part(NamedTuple):
 
 
 def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None, *, force: bool = False) -> int:
-    """Write the protocol site below the folder `out` (made where it lacks) and return how many pages it has.
+    """Write the protocol site to the folder `out`, made if it does not exist, and return the number of pages.
 
-    index.html, errors.html, release/RELEASE.html for 0.9.0 to the newest (KIP-35's numbered documents),
-    api/NAME.html and api/NAME-VERSION.html. The folder must be new, or empty, or hold a site that was written so
-    before, or force: then pages of the same names are replaced, and nothing else is touched. done is called with the
-    name of each page. Raises FileExistsError for another folder, OSError where it cannot be written.
+    The pages are index.html, errors.html, release/RELEASE.html for 0.9.0 to the newest, api/NAME.html and
+    api/NAME-VERSION.html. The folder must be new or empty, or hold a protocol site, unless force; pages of the same
+    names are replaced, nothing else is touched. done: called with the name of each page. Raises FileExistsError for
+    any other folder, OSError if it cannot be written.
     """
     templates = environment()
     templates.globals["releases"] = schema.releases()
     out = Path(out)
     if not force and out.is_dir() and any(out.iterdir()) and not (out / _MARK).is_file():
-        raise FileExistsError(17, "the folder holds other files (--force writes among them)", str(out))
+        raise FileExistsError(17, "the folder is not empty (--force writes into it)", str(out))
     (out / "assets").mkdir(parents=True, exist_ok=True)
     index = json.dumps(list(_search_rows()), ensure_ascii=False, separators=(",", ":"))
     _write(out / _MARK, f"window.searchIndex = {index};\n".encode())
@@ -74,22 +78,22 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def lives(api: Api) -> list[VersionLife]:
-    """Every version of an API and its life over the releases, rising."""
+    """Every version of an API and its life over the releases, ascending."""
     table = schema.api_by_release(api.key)
     flexible = schema.message(api.request).flexible_versions
-    found = []
+    versions = []
     for version in api.versions.all():
-        has = [release for release, row in table if row and version in row.versions]
+        supporting = [release for release, row in table if row and version in row.versions]
         deprecated = [release for release, row in table if row and version in row.versions.overlap(row.deprecated)]
         unstable = tuple(release for release, row in table if row and row.unstable and row.max_version == version)
-        found.append(
+        versions.append(
             VersionLife(
-                version, has[0] if has else None, deprecated[0] if deprecated else None,
-                schema.release_after(has[-1]) if has else None,
+                version, supporting[0] if supporting else None, deprecated[0] if deprecated else None,
+                schema.release_after(supporting[-1]) if supporting else None,
                 version in flexible, unstable,
             )
         )
-    return found
+    return versions
 
 
 def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -98,8 +102,8 @@ def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
     rows = []
     for api in apis:
         yield from _api_pages(api)
-        has = [release for release, row in schema.api_by_release(api.key) if row]
-        rows.append({"api": api, "first": has[0], "removed": schema.release_after(has[-1])})
+        supporting = [release for release, row in schema.api_by_release(api.key) if row]
+        rows.append({"api": api, "first": supporting[0], "removed": schema.release_after(supporting[-1])})
     versions = sum(len(api.versions.all()) for api in apis)
     yield "index.html", "index.html", {"apis": rows, "versions": versions, "old_releases": schema.releases(old=True)}
     yield "errors.html", "errors.html", {"errors": list(ErrorCode)}
@@ -119,7 +123,7 @@ def _api_pages(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
     messages = [schema.message(name) for name in (api.request, api.response)]
     last = [release for release, row in table if row][-1]
     yield f"api/{api.name}.html", "api.html", {
-        "api": api, "facts": _api_facts(api, schema.release_after(last)), "versions": life, "by_release": table,
+        "api": api, "summary": _api_summary(api, schema.release_after(last)), "versions": life, "by_release": table,
         "messages": [(message, list(message.walk())) for message in messages],
         "changes": [
             change for message in messages
@@ -130,8 +134,8 @@ def _api_pages(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
         version = row.version
         request, response = messages
         yield f"api/{api.name}-{version}.html", "version.html", {
-            "api": api, "version": version, "facts": _version_facts(row),
-            "served": [release for release, known in table if known and version in known.versions],
+            "api": api, "version": version, "summary": _version_summary(row),
+            "supported_by": [release for release, known in table if known and version in known.versions],
             "previous": version - 1 if version > api.min_version else None,
             "next": version + 1 if version < api.max_version else None,
             "parts": [
@@ -143,17 +147,17 @@ def _api_pages(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
         }
 
 
-def _api_facts(api: Api, removed: str | None) -> Iterator[str]:
+def _api_summary(api: Api, removed: str | None) -> Iterator[str]:
     yield f"Versions {api.versions}."
     if api.flexible_from is not None:
         yield f"Flexible from {api.flexible_from}."
     if api.listeners:
         yield f"Served by: {', '.join(api.listeners)}."
     if removed:
-        yield f"Gone in {removed}."
+        yield f"Removed in {removed}."
 
 
-def _version_facts(row: VersionLife) -> Iterator[str]:
+def _version_summary(row: VersionLife) -> Iterator[str]:
     yield f"Since {row.since}." if row.since else "In no release that kwire knows."
     if row.deprecated:
         yield f"Deprecated in {row.deprecated}."
@@ -177,6 +181,6 @@ def _search_rows() -> Iterator[tuple[str, str, str]]:
         yield error.name, f"error {error.value}", f"errors.html#{error.name}"
     for api in schema.apis():
         for name in (api.request, api.response):
-            facts = schema.message(name)
-            for path, field in facts.walk():
-                yield path, f"{name} {field.versions}", f"api/{api.name}.html#{facts.type}"
+            message = schema.message(name)
+            for path, field in message.walk():
+                yield path, f"{name} {field.versions}", f"api/{api.name}.html#{message.type}"

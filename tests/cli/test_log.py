@@ -117,7 +117,7 @@ def test_stats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_plot(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     picture = tmp_path / f"picture.{kind}"
     code, _, err = run(capsys, "log", "stats", folder, "--plot", picture)
-    assert (code, err) == (0, f"drawn to {picture}\n")
+    assert (code, err) == (0, f"plot written to {picture}\n")
     data = picture.read_bytes()
     if kind == "png":
         assert data.startswith(b"\x89PNG")
@@ -200,7 +200,7 @@ def test_a_plot_of_times_that_no_calendar_has(
     path = write_segment(tmp_path / "t-0", 0, [batch(3 * at, time=one - 40) for at, one in enumerate(times)])
     picture = tmp_path / "picture.svg"
     code, out, err = run(capsys, "log", "stats", path, "--plot", picture)
-    assert (code, err) == (0, f"drawn to {picture}\n") and "t-0" in out
+    assert (code, err) == (0, f"plot written to {picture}\n") and "t-0" in out
     assert picture.read_bytes().startswith(b"<?xml")
 
 

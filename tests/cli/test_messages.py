@@ -69,15 +69,15 @@ def test_frames(run: Any) -> None:
 
 @pytest.mark.parametrize("arguments,stdin,code,words", [
     (("decode", "FindCoordinatorRequest", "3"), DATA[:-1].hex().encode(), 1, "line 1: FindCoordinatorRequest v3"),
-    (("decode", "FindCoordinatorRequest", "3"), b"xyz", 1, "line 1: no hex"),
+    (("decode", "FindCoordinatorRequest", "3"), b"xyz", 1, "line 1: invalid hex"),
     (("decode", "FindCoordinatorRequest", "99"), b"", 1, "versions 0-6"),
     (("decode", "NoSuch", "0"), b"", 1, "NoSuch"),
     (("decode", "FindCoordinatorRequest", "x"), b"", 2, "kwire decode"),
     (("decode", "FindCoordinatorRequest", "3", "/no/such/file"), b"", 2, "/no/such/file"),
     (("encode", "FindCoordinatorRequest", "3"), b'\n{"key": 5, "keyType": 1}', 1, "line 2: FindCoordinatorRequest v3"),
-    (("encode", "FindCoordinatorRequest", "3"), b'{"key"', 1, "no JSON"),
+    (("encode", "FindCoordinatorRequest", "3"), b'{"key"', 1, "invalid JSON"),
     (("frame",), b"0003", 1, "4 bytes needed"),
-    (("frame", "--from", "raw"), b"\0\0\0\5a", 1, "5 bytes are left"),
+    (("frame", "--from", "raw"), b"\0\0\0\5a", 1, "the last frame is truncated: 5 bytes"),
     (("frame", "--api", "Fetch"), b"", 2, "--version"),
 ])
 def test_failures_are_one_line(run: Any, arguments: tuple[str, ...], stdin: bytes, code: int, words: str) -> None:

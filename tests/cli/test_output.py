@@ -70,7 +70,7 @@ def test_an_input_is_never_written_over(
     else:
         monkeypatch.chdir(tmp_path)
         out = Path(source.parent.name, "..", source.parent.name, source.name)
-    for force, reason in (((), "kwire: "), (("--force",), "is read here: it is not written over")):
+    for force, reason in (((), "kwire: "), (("--force",), "is an input of this command, not overwritten")):
         code, _, err = run(capsys, *arguments(source, out), *force)
         assert (code, err.count("\n")) == (2, 1) and reason in err and str(out) in err
         assert source.read_bytes() == content and not partials(tmp_path)
@@ -85,13 +85,13 @@ def test_what_stands_beside_an_input_is_not_written_over(
     index = inputs["segment"].with_suffix(".index")
     content = index.read_bytes()
     code, _, err = run(capsys, "log", "to-parquet", inputs["segment"], "-o", index, "--force")
-    assert (code, err) == (2, f"kwire: {index}: is read here: it is not written over\n")
+    assert (code, err) == (2, f"kwire: {index}: is an input of this command, not overwritten\n")
     assert content and index.read_bytes() == content
     frame_files(tmp_path)
     data = tmp_path / "made.bin.gz"
     content = data.read_bytes()
     code, _, err = run(capsys, "audit", tmp_path / "made.jsonl.gz", "--to", "4.4", "--html", data, "--force")
-    assert (code, err) == (2, f"kwire: {data}: is read here: it is not written over\n")
+    assert (code, err) == (2, f"kwire: {data}: is an input of this command, not overwritten\n")
     assert data.read_bytes() == content
 
 
@@ -147,7 +147,7 @@ def test_a_device_and_a_pipe_stay_what_they_are(
         assert run(capsys, *arguments(inputs[kind], null), *force)[0] == 0
         assert null.is_symlink() and null.is_char_device()
         code, _, err = run(capsys, *arguments(inputs[kind], full), *force)
-        assert (code, err) == (1, f"kwire: {full}: is a device, or a socket: it is not written to\n")
+        assert (code, err) == (1, f"kwire: {full}: is a device or a socket, not written to\n")
         assert full.is_symlink() and full.is_char_device()
         read: list[bytes] = []
         reader = threading.Thread(target=lambda read=read: read.append(pipe.read_bytes()), daemon=True)
@@ -179,7 +179,7 @@ def test_a_socket_and_a_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "s"))
-        with pytest.raises(OSError, match="it is not written to"), new_file(tmp_path / "s", force=True):
+        with pytest.raises(OSError, match="not written to"), new_file(tmp_path / "s", force=True):
             pass
         assert (tmp_path / "s").is_socket()
     with pytest.raises(IsADirectoryError), new_file(tmp_path / "folder", force=True):
@@ -370,7 +370,7 @@ def test_the_site_goes_only_where_nothing_else_is(
     (mine / "assets").mkdir(parents=True)
     (mine / "index.html").write_text("mine")
     code, _, err = run(capsys, "protocol", "site", mine)
-    assert (code, err) == (2, f"kwire: {mine}: the folder holds other files (--force writes among them)\n")
+    assert (code, err) == (2, f"kwire: {mine}: the folder is not empty (--force writes into it)\n")
     assert (mine / "index.html").read_text() == "mine" and not any((mine / "assets").iterdir())
     (mine / "notes.txt").write_text("mine")
     assert run(capsys, "protocol", "site", mine, "--force")[0] == 0

@@ -38,7 +38,7 @@ def test_the_fields_of_an_api(capsys):
     assert (value["api"], value["version"], value["request_header"]["version"]) == ("Fetch", 17, 2)
     assert {row["path"]: row["tag"] for row in value["request"]["fields"]}["clusterId"] == 0
     code, out, err = run(capsys, "4.4", "--api", "Fetch", "--version", "3")
-    assert (code, out, err) == (1, "", "kwire: Kafka 4.4 speaks Fetch versions 4-18, not 3\n")
+    assert (code, out, err) == (1, "", "kwire: Kafka 4.4 supports Fetch versions 4-18, not 3\n")
 
 
 def test_what_4_4_speaks_otherwise_than_3_9(capsys):
@@ -75,7 +75,7 @@ def test_deprecations(capsys):
     found = difference(capsys, "3.6", "3.7")
     assert ("Fetch", "0-3") in {(row["api"], row["versions"]) for row in found["deprecated"]}
     assert difference(capsys, "4.3", "4.3.0") == {"added": [], "removed": [], "deprecated": [], "fields": []}
-    assert run(capsys, "diff", "4.3", "4.3")[1] == "Kafka 4.3 speaks the same as 4.3\n"
+    assert run(capsys, "diff", "4.3", "4.3")[1] == "Kafka 4.3 has the same protocol as 4.3\n"
 
 
 def test_an_unknown_release_is_one_line(capsys):

@@ -120,7 +120,7 @@ def test_all_brokers_as_the_tool_prints_them(capsys: Any) -> None:
     assert (code, without_port(out)) == (0, without_port(new + old))
     assert [f":{broker.port} (id: {i} " in out for i, broker in enumerate(brokers, 1)] == [True, True]
     assert err.splitlines() == [
-        f"{brokers[0].address}: Kafka 4.4 by its ranges", f"{brokers[1].address}: Kafka 3.9 by its ranges",
+        f"{brokers[0].address}: Kafka 4.4 by its API versions", f"{brokers[1].address}: Kafka 3.9 by its API versions",
     ]  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def test_features(capsys: Any) -> None:
         code, out, _ = run(capsys, *at, "--feature", "timestamps", "--feature", "headers")
         assert code == 1
         assert out.splitlines()[:2] == ["timestamps (KIP-32): yes", "headers (KIP-82): no"]
-        assert f"  {brokers[1].address} (id: 2): Fetch 4 or newer is needed, the broker offers 0 to 3" in out
+        assert f"  {brokers[1].address} (id: 2): needs Fetch 4 or newer, the broker supports 0 to 3" in out
         assert run(capsys, *at, "--feature", "offsets-for-times")[:2] == (0, "offsets-for-times (KIP-79): yes\n")
         code, out, err = run(capsys, *at, "--feature", "magic")
         assert (code, out, err.count("\n")) == (2, "", 1) and "share-groups" in err
@@ -164,9 +164,9 @@ def test_against_for_people(capsys: Any) -> None:
     brokers = cluster(of_release("4.4"))
     with serving(*brokers):
         code, out, _ = run(capsys, "--bootstrap-server", brokers[0].address, "--against", "0.10.2")
-        assert code == 0 and "  cannot use Fetch: it speaks 0 to 3, the broker offers 4 to 18\n" in out
+        assert code == 0 and "  cannot use Fetch: the client supports 0 to 3, the broker supports 4 to 18\n" in out
         _, out, _ = run(capsys, "--bootstrap-server", brokers[0].address, "--against", "4.4")
-    assert out == f"{brokers[0].address} (id: 1), a client of Kafka 4.4: nothing is lost\n"
+    assert out == f"{brokers[0].address} (id: 1), a client of Kafka 4.4: fully compatible\n"
 
 
 def test_an_assumed_release_is_said_to_be_assumed(capsys: Any) -> None:

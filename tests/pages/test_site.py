@@ -106,7 +106,7 @@ def test_null_tag_default_and_life_of_a_field(site):
     old = soup(site / "api" / "Fetch-3.html").get_text(" ", strip=True)
     assert "Since 0.10.1. Deprecated in 3.7. Removed in 4.0." in " ".join(old.split())
     assert "Unstable in 4.1, 4.2, 4.3, 4.4." in soup(site / "api" / "InitProducerId-6.html").get_text()
-    assert "Gone in 4.0." in soup(site / "api" / "LeaderAndIsr.html").get_text()
+    assert "Removed in 4.0." in soup(site / "api" / "LeaderAndIsr.html").get_text()
 
 
 def test_every_link_leads_to_a_page_and_a_place(site):

@@ -218,7 +218,7 @@ def test_a_later_segment_that_is_read_for_transactions_is_not_written_over(tmp_p
     second = write_segment(tmp_path / "t-0", 3, [marker(3, 1, True), batch(4)])
     for wanted in (second, second.with_suffix(".index")):
         before = wanted.read_bytes()
-        with pytest.raises(FileExistsError, match="is read here"):
+        with pytest.raises(FileExistsError, match="is an input of this command"):
             write_parquet([LogSegment(first)], str(wanted), force=True, committed=True)
         assert wanted.read_bytes() == before
 

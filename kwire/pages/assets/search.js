@@ -1,4 +1,4 @@
-// Searches the index that search-index.js brought: rows of [text, what it is, page]. Every word must be found.
+// Searches the index of search-index.js: rows of [text, kind, page]. A row must match every word.
 (function () {
   "use strict";
   const box = document.getElementById("search"), list = document.getElementById("found");
@@ -27,8 +27,8 @@
     }
   }
   box.addEventListener("input", show);
-  const asked = new URLSearchParams(location.search).get("q");  // page.html?q=words searches at once
-  if (asked) { box.value = asked; show(); }
+  const query = new URLSearchParams(location.search).get("q");  // page.html?q=words searches at once
+  if (query) { box.value = query; show(); }
   document.addEventListener("keydown", event => {
     if (event.key === "/" && event.target !== box) { event.preventDefault(); box.focus(); }
     if (event.key === "Escape") { box.value = ""; show(); }
