@@ -1,9 +1,9 @@
-"""The C extensions. Everything else stands in pyproject.toml.
+"""The C extensions. Everything else is in pyproject.toml.
 
 Switches (environment): KWIRE_DEBUG=1 keeps symbols and -O0, KWIRE_SANITIZE=1 adds ASan and UBSan,
 KWIRE_FUZZ=1 (with CC=clang) ASan and libFuzzer's counters, KWIRE_COVERAGE=1 Cython line tracing and gcov,
-KWIRE_PLANT=1 plants an out-of-bounds read for the tests that show the sanitisers awake.
-KWIRE_ONLY=record_batch,columns builds these extensions alone.
+KWIRE_PLANT=1 plants an out-of-bounds read, for the tests of the sanitised builds themselves.
+KWIRE_ONLY=record_batch,columns builds only these extensions.
 """
 
 import copy
@@ -46,7 +46,7 @@ def switch(name):
     return os.environ.get("KWIRE_" + name, "0") not in ("", "0")
 
 
-# no vectoriser: it makes the short strided loops of columns.c slower; what gains by SIMD has it by hand
+# no auto-vectoriser: it slows the short strided loops of columns.c; the loops that gain from SIMD use intrinsics
 compile_args, link_args, macros, directives = ["-O3", "-fno-tree-vectorize", "-g0", "-std=c11"], ["-Wl,-s"], [], {}
 if switch("DEBUG"):
     compile_args, link_args = ["-O0", "-g", "-std=c11"], []
@@ -66,7 +66,7 @@ if switch("PLANT"):
 
 
 class BuildExt(build_ext):
-    """Objects of each extension in a folder of its own: built side by side (-j), two would write the same batch.o."""
+    """A build folder for each extension: built in parallel (-j), two would write the same batch.o."""
 
     def build_extension(self, ext):
         alone = copy.copy(self)
@@ -75,13 +75,13 @@ class BuildExt(build_ext):
 
 
 def component(name, version, purl, **more):
-    """One component of the bill of materials; all that is in a wheel is under the Apache licence."""
-    facts = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
-    return {**facts, "licenses": [{"license": {"id": "Apache-2.0"}}], **more}
+    """One component of the bill of materials; everything in a wheel has the Apache licence."""
+    entry = {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}
+    return {**entry, "licenses": [{"license": {"id": "Apache-2.0"}}], **more}
 
 
 def bill_of_materials(name, version):
-    """What is in a wheel, as CycloneDX 1.6: kwire, what Kafka's jars gave to it, and what Cython put into its C."""
+    """The components of a wheel as CycloneDX 1.6: kwire, the schemas of Kafka's jars, and Cython's C code."""
     releases = json.loads(Path("kwire/schema/releases.json").read_text(encoding="utf-8"))["releases"]
     newest = list(releases.values())[-1]
     whole = component(name, version, f"pkg:pypi/{name}@{version}")
@@ -89,11 +89,11 @@ def bill_of_materials(name, version):
         component(
             "kafka-clients", newest, f"pkg:maven/org.apache.kafka/kafka-clients@{newest}", group="org.apache.kafka",
             description=f"Apache Kafka's message schemas, API versions and error codes, up to release {newest}, "
-            "made into kwire/schema; none of its code",
+            "in kwire/schema; none of its code",
         ),
         component(
             "cython", Cython.__version__, f"pkg:pypi/cython@{Cython.__version__}",
-            description="Its utility code, which it writes into the C of every extension of kwire_c",
+            description="Its utility code, in the C of every extension of kwire_c",
         ),
     ]  # fmt: skip
     built = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
@@ -111,7 +111,7 @@ def bill_of_materials(name, version):
 
 
 class BdistWheel(bdist_wheel):
-    """Wheels with a bill of materials (PEP 770). No library is in them but what is compiled from these sources."""
+    """Wheels with a bill of materials (PEP 770). They hold no library except those compiled from these sources."""
 
     def egg2dist(self, egginfo_path, distinfo_path):
         bdist_wheel.egg2dist(self, egginfo_path, distinfo_path)
@@ -159,7 +159,7 @@ setup(
             Extension(
                 f"kwire_c.{name}",
                 [f"kwire_c/{name}.pyx", *sources],
-                # the .pyx as well: the source distribution has what stands here, and .pyx only because of this
+                # with the .pyx: the source distribution takes its files from this list
                 depends=[f"kwire_c/{name}.pyx", *glob("kwire_c/core/*"), *glob("kwire_c/*.pxd")],
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,

@@ -1,1 +1,1 @@
-"""The recipe for the wheels: `make wheels` builds, inspects and tests them, and they land in this folder."""
+"""The recipe for the wheels: `make wheels` builds, inspects and tests them, and writes them into this folder."""

@@ -1,4 +1,4 @@
-"""Packages of any Debian suite and architecture, unpacked into the cache folder; the system stays as it is."""
+"""Packages of any Debian suite and architecture, unpacked into the cache folder; nothing is installed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ SUITE_NAMES = {"bullseye", "bookworm", "trixie", "forky", "sid", "oldstable", "s
 
 
 def mirror() -> str:
-    """The address that this machine's own apt has for Debian."""
+    """The address of a Debian mirror in this machine's apt configuration."""
     need("apt-get", "apt")
     listed = run(["apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)"])
     for line in listed.splitlines():
         release, component, address = line.split(maxsplit=2)
         if release in SUITE_NAMES and component == "main":
             return address
-    raise RecipeError("apt knows no mirror of Debian: write one into /etc/apt/sources.list")
+    raise RecipeError("apt has no Debian mirror: add one to /etc/apt/sources.list")
 
 
 def configuration(folder: Path, suite: str, architecture: str) -> Path:
-    """Writes an apt configuration with lists, status and cache of its own; how the machine fetches is carried over."""
+    """Write an apt configuration with its own lists, status and cache, and this machine's Acquire settings."""
     if not KEYRING.exists():
         raise RecipeError(f"{KEYRING} is missing: apt-get install -y debian-archive-keyring")
     for name in ("lists/partial", "archives/partial", "parts"):
@@ -49,7 +49,7 @@ def configuration(folder: Path, suite: str, architecture: str) -> Path:
 
 
 def merge(root: Path) -> None:
-    """/lib and /lib64 become links into /usr, as on an installed Debian of any release."""
+    """Make /lib and /lib64 links into /usr, as on an installed Debian."""
     for name in ("lib", "lib64"):
         if (root / name).is_dir():
             shutil.copytree(root / name, root / "usr" / name, symlinks=True, dirs_exist_ok=True)
@@ -58,7 +58,7 @@ def merge(root: Path) -> None:
 
 
 def unpack(suite: str, architecture: str, packages: Sequence[str]) -> Path:
-    """A folder like / with these packages and all that they depend on, from the cache or fetched now."""
+    """A root folder with these packages and their dependencies, from the cache or downloaded."""
     root = cache() / f"debian-{suite}-{architecture}-{digest(*(name.encode() for name in packages))}"
     with only_one(cache() / "debian"):
         if not root.exists():

@@ -1,4 +1,4 @@
-"""The CPython of each target, from the path or from Debian: its headers, and fresh environments to try a wheel in."""
+"""The CPython of each target, from the path or from Debian: its headers, and fresh environments to test a wheel."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ ASK = (
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A CPython: what it is run by, where it stands, and which files its headers are."""
+    """A CPython: the command that runs it, and its headers."""
 
     target: Target
-    command: tuple[str, ...]  # for another processor an emulator, for another C library its loader, stand before it
+    command: tuple[str, ...]  # preceded by an emulator (other processor) or a loader (other glibc)
     headers: Path
     configuration: Path  # the pyconfig.h of its processor
 
     def copy_headers(self, folder: Path) -> Path:
-        """All headers in one folder, with no way out of it to the machine's own."""
+        """Copy all headers into one folder, so that the machine's own are not used; return the folder."""
         shutil.copytree(self.headers, folder)
         shutil.copyfile(self.configuration, folder / "pyconfig.h")
         return folder
 
     def new_environment(self, folder: Path) -> Path:
-        """Makes a virtual environment without pip; the path of its python."""
+        """Make a virtual environment without pip; return the path of its python."""
         if len(self.command) == 1:
             run([*self.command, "-m", "venv", "--without-pip", folder])
             return folder / "bin" / "python"
@@ -51,24 +51,24 @@ class Interpreter:
 
 
 def find(target: Target) -> Interpreter:
-    """The CPython of a target. NotHereError says what to install where there is none."""
-    found = on_path(target) if target.native else None
-    if found is None and target.version in SUITES:
-        found = from_debian(target)
-    if found is None:
+    """The CPython of a target. NotHereError with what to install if there is none."""
+    interpreter = on_path(target) if target.native else None
+    if interpreter is None and target.version in SUITES:
+        interpreter = from_debian(target)
+    if interpreter is None:
         raise NotHereError(
             f"CPython {target.version} for {target.machine} is missing: put python{target.version} with its headers on "
             f"the path (pyenv install {target.version})"
         )
-    return found
+    return interpreter
 
 
 def on_path(target: Target) -> Interpreter | None:
-    """The Python that runs this recipe or python3.X on the path, if it is of this version and has its headers."""
-    chosen = environment({"PYENV_VERSION": target.version})  # a shim of pyenv runs only what is chosen
+    """The Python that runs this recipe or python3.X on the path, if it has this version and its headers."""
+    variables = environment({"PYENV_VERSION": target.version})  # a shim of pyenv runs only the chosen version
     for command in (sys.executable, f"python{target.version}"):
         try:
-            asked = subprocess.run([command, "-c", ASK], env=chosen, capture_output=True, text=True)
+            asked = subprocess.run([command, "-c", ASK], env=variables, capture_output=True, text=True)
         except OSError:
             continue
         if asked.returncode == 0:
@@ -79,7 +79,7 @@ def on_path(target: Target) -> Interpreter | None:
 
 
 def from_debian(target: Target) -> Interpreter:
-    """python3.X of the Debian suite that has it, with the C library that it wants."""
+    """python3.X of the Debian suite that has it, with the glibc that it needs."""
     name = f"python{target.version}"
     architecture = DEBIAN_ARCHITECTURES[target.machine]
     root = debian.unpack(SUITES[target.version], architecture, [name, f"lib{name}-dev", "libstdc++6"])
@@ -92,13 +92,13 @@ def from_debian(target: Target) -> Interpreter:
 
 
 def loader(root: Path, target: Target) -> list[str]:
-    """The dynamic loader of an unpacked Debian, told where its libraries are; a name for the program is to follow."""
+    """The dynamic loader of an unpacked Debian with the path of its libraries; the program's name must follow."""
     libraries = root / "usr" / "lib" / target.triplet
     return [str(next(libraries.glob("ld-linux-*.so.*"))), "--library-path", str(libraries), "--argv0"]
 
 
 def emulator(target: Target) -> str:
-    """QEMU's emulator of a processor's programs: this machine's own, else Debian's, unpacked."""
+    """QEMU's user-mode emulator of a processor: this machine's own, else Debian's, unpacked."""
     name = f"qemu-{target.machine}-static"
     host = next(DEBIAN_ARCHITECTURES[machine] for machine in DEBIAN_ARCHITECTURES if Target("", machine).native)
     return shutil.which(name) or str(debian.unpack("bookworm", host, ["qemu-user-static"]) / "usr" / "bin" / name)

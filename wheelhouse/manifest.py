@@ -1,4 +1,4 @@
-"""What landed: manifest.json (size, hash and tests of each file) and SHA256SUMS (for sha256sum --check)."""
+"""The list of the files made: manifest.json (size, hash and tests of each) and SHA256SUMS (for sha256sum --check)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 
-def write(folder: Path, facts: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, str]) -> None:
-    """Writes both files beside the wheels.
+def write(folder: Path, entries: Mapping[str, Mapping[str, Any]], left_out: Mapping[str, str]) -> None:
+    """Write both files beside the wheels.
 
-    facts: what else there is to say of a file, by its name; left_out: why a target has no wheel, by the target's name.
+    entries: further keys of a file's entry, by its name; left_out: why a target has no wheel, by the target's name.
     """
     files = sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
     rows = [
         {
             "file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "size": path.stat().st_size,
-            **facts.get(path.name, {}),
+            **entries.get(path.name, {}),
         }
         for path in files
     ]  # fmt: skip

@@ -1,11 +1,11 @@
-"""Which wheels there are: a version of CPython and a processor each."""
+"""The list of wheels: a version of CPython and a processor each."""
 
 from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
 
-# the Debian suite that has each CPython; what stands nowhere must be on the path
+# the Debian suite that has each CPython; others must be on the path
 SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 OLDEST_GLIBC = "2.17"  # that of manylinux2014
@@ -20,12 +20,12 @@ class Target:
 
     @property
     def tag(self) -> str:
-        """Like cp311: the Python tag and the ABI tag."""
+        """The Python tag and the ABI tag, like cp311."""
         return "cp" + self.version.replace(".", "")
 
     @property
     def name(self) -> str:
-        """Like cp311-x86_64, as asked for on the command line."""
+        """The name on the command line, like cp311-x86_64."""
         return f"{self.tag}-{self.machine}"
 
     @property
@@ -35,16 +35,16 @@ class Target:
 
     @property
     def suffix(self) -> str:
-        """How the extension modules of this CPython end."""
+        """The file name suffix of extension modules of this CPython."""
         return f".cpython-{self.tag.removeprefix('cp')}-{self.triplet}.so"
 
     @property
     def native(self) -> bool:
-        """Whether this machine runs it without an emulator."""
+        """Can this machine run it without an emulator?"""
         return self.machine == platform.machine()
 
 
-# Debian has no CPython 3.12: the wheel for ARM comes from .github/workflows/wheels.yml alone
+# Debian has no CPython 3.12: the wheel for ARM is built only by .github/workflows/wheels.yml
 TARGETS = [
     Target(version, machine)
     for machine in DEBIAN_ARCHITECTURES

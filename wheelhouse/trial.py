@@ -1,4 +1,4 @@
-"""A wheel tried as shipped: installed into a fresh environment, the tests beside it and no checkout in sight."""
+"""Tests of a wheel as shipped: installed into a fresh environment, with the tests copied out of the checkout."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ import importlib.metadata, kwire, kwire_c, sys
 from kwire_c.crc32c import variants
 for package in (kwire, kwire_c):
     assert package.__file__.startswith(sys.prefix), package.__file__
-print(*sorted(found.name for found in importlib.metadata.distributions()), variants()[0])
+print(*sorted(package.name for package in importlib.metadata.distributions()), variants()[0])
 """
 
 
 def try_alone(wheel: Path, interpreter: Interpreter, folder: Path) -> Path:
-    """Installs a wheel into a fresh environment in folder and runs README's first example of the core; its python.
+    """Install a wheel into a fresh environment in folder, run README's first example of the core; return its python.
 
-    RecipeError if more came with it than cramjam, or the processor's own crc32c is not in use on ARM.
+    RecipeError if it installs more than cramjam, or does not use the processor's crc32c on ARM.
     """
     python = interpreter.new_environment(folder / "environment")
     install(interpreter.target, python, wheel)
-    said = run([python, "-c", ALONE], folder).split()
-    if said[:-1] != ["cramjam", "kwire"]:
-        raise RecipeError(f"{wheel.name} brings {said[:-1]}")
-    if interpreter.target.machine == "aarch64" and said[-1] != "armv8-crc-pmull":
-        raise RecipeError(f"{wheel.name} takes its crc32c from {said[-1]}")
+    *packages, crc32c = run([python, "-c", ALONE], folder).split()
+    if packages != ["cramjam", "kwire"]:
+        raise RecipeError(f"{wheel.name} installs {packages}")
+    if interpreter.target.machine == "aarch64" and crc32c != "armv8-crc-pmull":
+        raise RecipeError(f"{wheel.name} uses the crc32c {crc32c}")
     printed = run([python, "-c", core_example()], folder)
     if EXAMPLE_PRINTS not in printed:
         raise RecipeError(f"{wheel.name}: README's example prints {printed}")
@@ -45,23 +45,23 @@ def try_alone(wheel: Path, interpreter: Interpreter, folder: Path) -> Path:
 
 
 def try_tests(wheel: Path, target: Target, python: Path, folder: Path) -> str:
-    """Runs the core's tests from folder, which is no checkout, on an environment with the wheel; pytest's summary."""
+    """Run the core's tests from folder, which is not a checkout, with the wheel installed; return pytest's summary."""
     install(target, python, f"kwire[arrow,fast] @ {wheel.as_uri()}", *NEEDED_BY_TESTS)
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     shutil.copy(ROOT / "pyproject.toml", folder)  # for pytest's settings
-    told = run(
+    output = run(
         [python, "-m", "pytest", "-q", "-m", "not soak and not java and not checkout", "--timeout=3600", "-p",
          "no:cacheprovider", *(f"tests/{name}" for name in FOLDERS)],
         folder,
     )  # fmt: skip
-    summary = told.strip().splitlines()[-1]
+    summary = output.strip().splitlines()[-1]
     if "passed" not in summary or "skipped" in summary:
         raise RecipeError(f"{wheel.name}: {summary}")
     return summary
 
 
 def try_spark(wheel: Path, target: Target, python: Path, folder: Path) -> None:
-    """Runs README's first example, Spark over a folder of segments, on an environment with the wheel."""
+    """Run README's first example, Spark over a folder of segments, with the wheel installed."""
     install(target, python, f"kwire[spark,cli] @ {wheel.as_uri()}")
     commands, examples = blocks("console")[0], blocks("python")[0]
     (folder / "example.py").write_text(f"{examples}\nspark.stop()\n")
@@ -73,7 +73,7 @@ def try_spark(wheel: Path, target: Target, python: Path, folder: Path) -> None:
 
 
 def try_source(archive: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Installs the source distribution with this machine's own compiler, as pip does it; the archive, and no facts."""
+    """Install the source distribution with pip and this machine's compiler; return the archive and an empty entry."""
     need("cc", "gcc")
     module("twine", "check", "--strict", archive)
     environment = folder / "environment"
@@ -84,10 +84,10 @@ def try_source(archive: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def install(target: Target, python: Path, *wanted: str | Path) -> None:
-    """Installs into an environment of a target, by the pip of the Python that runs this recipe.
+    """Install packages into an environment of a target, with the pip of the Python that runs this recipe.
 
-    pip is run by the environment's own Python, so that it is the target that accepts the wheels. Behind an emulator it
-    is not to fetch them as well: this machine does, before.
+    pip is run by the environment's own Python, so that the target's tags decide. Under an emulator it does not download
+    the wheels: this machine does so first.
     """
     pip: list[str | Path] = ["--python", python, "install", "-q", "--no-warn-script-location"]
     if not target.native:
@@ -102,7 +102,7 @@ def install(target: Target, python: Path, *wanted: str | Path) -> None:
 
 
 def blocks(language: str) -> list[str]:
-    """README's blocks of code in a language."""
+    """The code blocks of a language in README.md."""
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
 
 

@@ -75,7 +75,8 @@ def test_metadata(contents: Contents) -> None:
     name = next(name for name in contents if name.endswith("/METADATA"))
     more = contents[name].replace(b"Requires-Dist: cramjam", b"Requires-Dist: numpy\nRequires-Dist: cramjam", 1)
     assert inspection.metadata(contents) == []
-    assert inspection.metadata({**contents, name: more}) == ["it brings ['numpy', 'cramjam'], not ['cramjam']"]
+    faults = inspection.metadata({**contents, name: more})
+    assert faults == ["its dependencies are ['numpy', 'cramjam'], not ['cramjam']"]
     without = {name: content for name, content in contents.items() if not name.endswith("licenses/NOTICE")}
     assert inspection.metadata(without) == ["NOTICE is missing"]
 
@@ -100,13 +101,13 @@ def test_a_bill_of_materials_that_is_not_right(contents: Contents) -> None:
     more = name.replace("kwire.cdx.json", "auditwheel.cdx.json")
     assert inspection.bill_of_materials({**contents, more: b"{}"}) == [f"{more}: auditwheel put a library into it"]
     for old, new, fault in (
-        (b'"1.6"', b'"1.4"', "is not of CycloneDX 1.6"),
-        (b"pkg:pypi/kwire@", b"pkg:pypi/kwire@9", "is of pkg:pypi/kwire@9"),
-        (b'"name": "cython"', b'"name": "zlib"', "names ['kafka-clients', 'zlib']"),
-        (b"Apache-2.0", b"MIT", "is under"),
+        (b'"1.6"', b'"1.4"', "is not CycloneDX 1.6"),
+        (b"pkg:pypi/kwire@", b"pkg:pypi/kwire@9", "is for pkg:pypi/kwire@9"),
+        (b'"name": "cython"', b'"name": "zlib"', "has components ['kafka-clients', 'zlib']"),
+        (b"Apache-2.0", b"MIT", "has the licence"),
     ):
-        told = inspection.bill_of_materials({**contents, name: contents[name].replace(old, new)})
-        assert any(fault in line for line in told), (fault, told)
+        faults = inspection.bill_of_materials({**contents, name: contents[name].replace(old, new)})
+        assert any(fault in line for line in faults), (fault, faults)
 
 
 def recorded_version(contents: Contents) -> str:
@@ -124,9 +125,9 @@ def test_debug_information_foreign_libraries_and_new_symbols_are_found(tmp_path:
     subprocess.run([*command, "a.c", "-lother", "-Wl,-rpath,/opt", "-o", "a.so"], cwd=tmp_path, check=True)
     faults = inspection.machine_code((tmp_path / "a.so").read_bytes(), HERE)
     assert {"has the section .debug_info", "has the section .symtab", "links to libother.so"} <= set(faults)
-    assert "looks for libraries in a folder of its own" in faults
-    assert any(fault.startswith("wants GLIBC_2.") for fault in faults)
-    assert "wants other, which is neither Python's nor in an old C library" in faults
+    assert "has an rpath or runpath" in faults
+    assert any(fault.startswith("needs GLIBC_2.") for fault in faults)
+    assert "needs other, which is neither Python's nor in an old glibc" in faults
 
 
 def test_the_manifest(tmp_path: Path) -> None:
