@@ -89,7 +89,7 @@ def test_coverage_of_native_code_leads_the_face() -> None:
     """libFuzzer must count the counters of the extensions, not of Python alone."""
     ran = targets.run(targets.FACE, 1)
     loaded = re.search(r"Loaded (\d+) modules +\((\d+) inline 8-bit counters\)", ran.stderr)
-    assert loaded and int(loaded[1]) > 15 and int(loaded[2]) > 30_000, ran.stderr[:2000]
+    assert loaded and int(loaded[1]) >= 10 and int(loaded[2]) > 30_000, ran.stderr[:2000]
 
 
 def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
