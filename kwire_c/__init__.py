@@ -1,1 +1,1 @@
-"""The C half of kwire: varints, record batches, messages and columns over raw bytes. Import kwire, not this."""
+"""The C extensions of kwire, an internal package: import kwire instead."""

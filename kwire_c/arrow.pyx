@@ -1,4 +1,4 @@
-"""Arrow arrays over memory that Python objects own, handed out through the Arrow C interfaces; casts between types."""
+"""Arrow arrays over memory that Python objects own, exported through the Arrow C interfaces; casts between types."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -19,7 +19,7 @@ cdef class Node:
         free(self.buffers)
 
     cdef int set_buffers(self, const void **buffers, int64_t count) except -1:
-        """Take a copy of the list of buffer pointers."""
+        """Copy the list of buffer pointers."""
         free(self.buffers)
         self.buffers = <const void **> calloc(count or 1, sizeof(void *))
         if self.buffers == NULL:
@@ -42,7 +42,7 @@ cdef Node make_node(str name, bytes format, int64_t length, int64_t null_count, 
     return node
 
 
-# -- private_data is what keeps strings and buffers alive
+# -- private_data keeps strings and buffers alive
 
 cdef void _release_schema(ArrowSchema *schema) noexcept with gil:
     cdef int64_t i
@@ -154,7 +154,7 @@ cdef void _drop_stream(object capsule) noexcept:
 
 
 cdef object _capsule(void *content, const char *name, void (*drop)(object) noexcept):
-    """A capsule that owns a structure which nothing is in yet."""
+    """A capsule that owns an empty structure."""
     try:
         return PyCapsule_New(content, name, drop)
     except BaseException:
@@ -182,7 +182,7 @@ def export_array(Node node not None):
     return export_schema(node), capsule
 
 
-# -- stream: private_data is [schema node, list of nodes still to give]
+# -- stream: private_data is [schema node, list of nodes not yet returned]
 
 cdef int _stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with gil:
     try:
@@ -219,7 +219,7 @@ cdef void _release_stream(ArrowArrayStream *stream) noexcept with gil:
 
 
 def export_stream(Node schema not None, list nodes not None):
-    """The "arrow_array_stream" capsule that gives nodes in order; schema: a node of their shape."""
+    """The "arrow_array_stream" capsule of nodes, in order; schema: a node of the same type."""
     cdef ArrowArrayStream *stream = <ArrowArrayStream *> calloc(1, sizeof(ArrowArrayStream))
     if stream == NULL:
         raise MemoryError
@@ -235,7 +235,7 @@ def export_stream(Node schema not None, list nodes not None):
 
 
 cdef class Cast:
-    """One Arrow array: pyarrow.array(cast) takes it as it is."""
+    """One Arrow array, which pyarrow.array(cast) accepts."""
 
     cdef Node node
 
@@ -260,7 +260,7 @@ seal(Cast)
 
 
 def microseconds(milliseconds):
-    """timestamp[us, UTC] of a buffer of int64 milliseconds; those that microseconds cannot hold are null."""
+    """timestamp[us, UTC] from a buffer of int64 milliseconds; values that overflow in microseconds are null."""
     cdef Py_buffer view
     cdef const int64_t *times
     cdef int64_t *out
@@ -290,7 +290,7 @@ def microseconds(milliseconds):
 
 
 def widened(numbers):
-    """int32 of a buffer of int8."""
+    """int32 from a buffer of int8."""
     cdef Py_buffer view
     cdef const int8_t *narrow
     cdef int32_t *wide

@@ -1,4 +1,4 @@
-"""Record batches of magic 0, 1 and 2: writing, from objects and from Arrow arrays, as Kafka's builder does."""
+"""Record batches of magic 0, 1 and 2, built from objects or Arrow arrays as Kafka's MemoryRecordsBuilder does."""
 
 import zlib
 
@@ -45,15 +45,15 @@ from kwire_c.record_batch cimport Block, Record, pin
 cdef class Rows:
     """The records of one batch, read in order."""
 
-    cdef list records       # the user's, or a copy of it
+    cdef list records       # the caller's list, or a copy
     cdef bint is_copy
-    cdef PyObject *current  # the row that is read
-    cdef object held        # the same, from the copy on
-    cdef list kept          # what the spans of the row read last point into
-    cdef uint8_t *scratch   # its headers, as they go on the wire
+    cdef PyObject *current  # the row being read
+    cdef object held        # the same, once records is a copy
+    cdef list kept          # objects that the spans of the last row point into
+    cdef uint8_t *scratch   # its headers in wire format
     cdef Py_ssize_t room
-    cdef int64_t offset     # of the next row that has none
-    cdef int64_t max_stamp  # of the rows read
+    cdef int64_t offset     # of the next row without one
+    cdef int64_t max_stamp  # of the rows so far
 
     def __cinit__(self, list records, int64_t base_offset):
         self.records = records
@@ -66,7 +66,7 @@ cdef class Rows:
         free(self.scratch)
 
     cdef int read(self, Py_ssize_t index, kw_row *row) except -1:
-        """The row at index; rows are read in order. Its spans hold until the next one is read."""
+        """Read the row at index; rows are read in order. Its spans are valid until the next one is read."""
         cdef PyObject *item
         if index >= raw_list_size(<PyObject *> self.records):
             raise EncodeError("records changed while they were read", path="records")
@@ -87,10 +87,10 @@ cdef class Rows:
             self.read_tuple(index, item, row)
         elif isinstance(<object> item, Record):
             self.read_record(<Record> item, row)
-            if row.offset == -1:  # made without one
+            if row.offset == -1:  # created without an offset
                 row.offset = self.offset
             if index and row.offset < self.offset:
-                raise EncodeError(f"offset {row.offset} is not above {self.offset - 1}",
+                raise EncodeError(f"illegal offset {row.offset} following previous offset {self.offset - 1}",
                                   path=f"records[{index}].offset")
         else:
             self.copy()
@@ -101,7 +101,7 @@ cdef class Rows:
         return 0
 
     cdef int copy(self) except -1:
-        """Before anybody else's code runs, which could take rows out of the user's list. (So can a finalizer, here.)"""
+        """Copy the caller's list before other Python code, which could change it, runs. (A finalizer can run here.)"""
         if not self.is_copy:
             self.held = <object> self.current if self.current != NULL else None
             self.records = list(self.records)
@@ -114,7 +114,7 @@ cdef class Rows:
         cdef PyObject *field
         cdef int overflow = 0
         if width != 3 and width != 4:
-            raise EncodeError(f"a record is (timestamp, key, value[, headers]), not {width} values",
+            raise EncodeError(f"expected (timestamp, key, value[, headers]), got {width} values",
                               path=f"records[{index}]")
         field = raw_tuple_item(item, 0)
         if not raw_int_check(field):
@@ -152,7 +152,7 @@ cdef class Rows:
         return 0
 
     cdef int read_headers(self, Py_ssize_t index, object headers, kw_row *row) except -1:
-        """Pairs of (str, buffer or None), to scratch."""
+        """Write headers, pairs of (str, buffer or None), to scratch."""
         cdef const char *text
         cdef const uint8_t *content = NULL
         cdef Py_ssize_t text_size = 0, used = 0
@@ -166,14 +166,15 @@ cdef class Rows:
                 self.copy()
             name, value = pair
             if not isinstance(name, str):
-                raise TypeError(f"a header key is a str, not {type(name).__name__}")
+                raise TypeError(f"expected a header key to be a str, got {type(name).__name__}")
             text = raw_str_utf8(<PyObject *> name, &text_size)
             if text == NULL:
                 PyErr_Clear()
-                raise EncodeError("header key has a lone surrogate: not valid text", path=f"records[{index}].headers")
+                raise EncodeError("header key with a lone surrogate cannot be encoded as UTF-8",
+                                  path=f"records[{index}].headers")
             size = self.span(<PyObject *> value, &content, index)
             if used + text_size + max(size, 0) > INT32_MAX - 10:
-                raise EncodeError("headers are over 2 GiB", path=f"records[{index}].headers")
+                raise EncodeError("headers exceed 2 GiB", path=f"records[{index}].headers")
             self.reserve(used + 10 + text_size + max(size, 0))
             end = kw_write_uvarint(self.scratch + used, kw_zigzag32(<int32_t> text_size))
             kw_copy(end, <const uint8_t *> text, text_size)
@@ -187,7 +188,7 @@ cdef class Rows:
         return 0
 
     cdef int reserve(self, Py_ssize_t size) except -1:
-        """Room for so many bytes of headers."""
+        """Grow scratch to this many bytes."""
         cdef void *grown
         if size > self.room:
             grown = realloc(self.scratch, 2 * size + 256)
@@ -198,7 +199,7 @@ cdef class Rows:
         return 0
 
     cdef inline int32_t span(self, PyObject *value, const uint8_t **data, Py_ssize_t index) except -2:
-        """Where the bytes of a key, value or header lie, and their size; -1 for None, which is null."""
+        """The address and size of a key, value or header; size -1 for None (null)."""
         cdef Py_ssize_t size
         cdef Block block
         if raw_bytes_check(value):
@@ -214,37 +215,37 @@ cdef class Rows:
             data[0] = block.data
             size = block.size
         if size > INT32_MAX:
-            raise EncodeError("key, value or header is over 2 GiB", path=f"records[{index}]")
+            raise EncodeError("key, value or header exceeds 2 GiB", path=f"records[{index}]")
         return <int32_t> size
 
 
-# Arrow types -> (how the bytes lie, buffers)
+# Arrow type -> (layout of the bytes, number of buffers)
 cdef dict _BYTES = {b"n": (KW_LAYOUT_NULL, 0), b"z": (KW_LAYOUT_32, 3), b"u": (KW_LAYOUT_32, 3),
                     b"Z": (KW_LAYOUT_64, 3), b"U": (KW_LAYOUT_64, 3), b"vz": (KW_LAYOUT_VIEW, 3),
                     b"vu": (KW_LAYOUT_VIEW, 3)}
-# units of Arrow's timestamps -> (times, divided by) to milliseconds
+# unit of an Arrow timestamp -> (multiplier, divisor) to milliseconds
 cdef dict _UNITS = {b"s": (1000, 1), b"m": (1, 1), b"u": (1, 1000), b"n": (1, 1_000_000)}
 
 
 cdef object _refuse(str name, const ArrowSchema *schema, str wanted):
-    cdef str found = schema.format.decode("utf-8", "replace")
+    cdef str arrow_type = schema.format.decode("utf-8", "replace")
     if schema.dictionary != NULL:
-        found = "dictionary (decode it first)"
-    return EncodeError(f"wanted {wanted}, found the Arrow type {brief(found)}", path=name)
+        arrow_type = "dictionary (decode it first)"
+    return EncodeError(f"expected {wanted}, got Arrow type {brief(arrow_type)}", path=name)
 
 
 cdef int _has_buffers(str name, const ArrowArray *array, int64_t first, int64_t rows, int64_t least) except -1:
-    """Whether an array has rows from first on, and the buffers that its type says."""
+    """Check that an array has these rows from first on, and the buffers of its type. Raises EncodeError."""
     cdef int64_t i
     if array.release == NULL:
         raise EncodeError("the Arrow array was released", path=name)
     if array.offset < 0 or array.length < 0 or array.offset > INT64_MAX - array.length or array.n_buffers < least or \
             rows > array.length or first > array.length - rows:
         raise EncodeError(f"the Arrow array has {array.length} rows from {array.offset} on and {array.n_buffers} "
-                          f"buffers, wanted {rows} rows from {first} on and {least} buffers", path=name)
+                          f"buffers, expected {rows} rows from {first} on and {least} buffers", path=name)
     if rows:
         for i in range(1, least):
-            if array.buffers[i] == NULL and i != 2:  # bytes of nothing may have none
+            if array.buffers[i] == NULL and i != 2:  # a data buffer of no bytes may be NULL
                 raise EncodeError(f"the Arrow array lacks buffer {i}", path=name)
     return 0
 
@@ -255,7 +256,7 @@ cdef const uint8_t *_valid(const ArrowArray *array) noexcept:
 
 cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                 kw_arrow_bytes *out) except -1:
-    """A column of keys or values: rows of its array from first on."""
+    """Set up a column of keys or values: the rows of its array from first on."""
     cdef bytes format = schema.format
     memset(out, 0, sizeof(kw_arrow_bytes))
     if schema.dictionary == NULL and format.startswith(b"w:") and format[2:].isdigit() and len(format) < 12:
@@ -286,7 +287,7 @@ cdef int _bytes(str name, const ArrowSchema *schema, const ArrowArray *array, in
 
 cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                   bint is_time, kw_arrow_numbers *out) except -1:
-    """A column of 64-bit integers, or of timestamps."""
+    """Set up a column of 64-bit integers or timestamps."""
     cdef bytes format = schema.format
     multiply, divide = 1, 1
     if schema.dictionary == NULL and is_time and format == b"n":
@@ -305,7 +306,7 @@ cdef int _numbers(str name, const ArrowSchema *schema, const ArrowArray *array, 
 
 cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t first, int64_t rows,
                   kw_arrow_headers *out) except -1:
-    """A column of lists of (key, value) structs, or of maps."""
+    """Set up a column of lists of (key, value) structs, or of maps."""
     cdef bytes format = schema.format
     cdef const ArrowSchema *pair
     cdef const ArrowArray *pairs
@@ -326,10 +327,10 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
         elif pair.children[i].name != NULL and strcmp(pair.children[i].name, "value") == 0:
             value = i
     if key < 0 or value < 0 or pair.n_children < 2:
-        raise EncodeError(f"wanted {wanted}, found structs without key or value", path="headers")
+        raise EncodeError(f"expected {wanted}, got structs without key or value", path="headers")
     _has_buffers("headers", array, first, rows, 2)
     if array.n_children != 1 or array.children[0].n_children != pair.n_children:
-        raise EncodeError("the Arrow array has other children than its schema", path="headers")
+        raise EncodeError("the Arrow array has children that do not match its schema", path="headers")
     pairs = array.children[0]
     _has_buffers("headers", pairs, 0, 0, 1)
     out.layout = KW_LAYOUT_64 if format == b"+L" else KW_LAYOUT_32
@@ -346,7 +347,7 @@ cdef int _headers(const ArrowSchema *schema, const ArrowArray *array, int64_t fi
 
 cdef void *_content(object capsule, const char *name) except NULL:
     if not PyCapsule_IsValid(capsule, name):
-        raise TypeError(f"wanted an Arrow capsule {name.decode()!r}, not {type(capsule).__name__}")
+        raise TypeError(f"expected an Arrow capsule {name.decode()!r}, got {type(capsule).__name__}")
     return PyCapsule_GetPointer(capsule, name)
 
 
@@ -364,14 +365,14 @@ cdef void _no_array(ArrowArray *array) noexcept:
 
 @cython.final
 cdef class ArrowRows:
-    """Rows of a table, arrays after arrays: anything that has __arrow_c_stream__ or __arrow_c_array__."""
+    """The rows of anything that has __arrow_c_stream__ or __arrow_c_array__, one chunk of arrays at a time."""
 
     cdef ArrowArrayStream stream
     cdef ArrowSchema schema
     cdef ArrowArray array
     cdef kw_arrow_rows c
     cdef int64_t first       # the row of the whole input at which the arrays begin
-    cdef bint has_array      # given as it is, not by the stream
+    cdef bint has_array      # a single array, not a stream
     cdef bint was_given
 
     def __cinit__(self, columns):
@@ -382,25 +383,25 @@ cdef class ArrowRows:
             capsule = columns.__arrow_c_stream__()
             stream = <ArrowArrayStream *> _content(capsule, "arrow_array_stream")
             if stream.release == NULL:
-                raise EncodeError("the Arrow stream was read before", path="columns")
-            self.stream = stream[0]  # moved, as the interface says
+                raise EncodeError("the Arrow stream was already read", path="columns")
+            self.stream = stream[0]  # moved, as the C stream interface specifies
             stream.release = NULL
             self.check(self.stream.get_schema(&self.stream, &self.schema))
         elif hasattr(columns, "__arrow_c_array__"):
             pair = columns.__arrow_c_array__()
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise TypeError(f"wanted two Arrow capsules, not {brief(pair)}")
+                raise TypeError(f"expected two Arrow capsules, got {brief(pair)}")
             schema = <ArrowSchema *> _content(pair[0], "arrow_schema")
             array = <ArrowArray *> _content(pair[1], "arrow_array")
             if schema.release == NULL or array.release == NULL:
-                raise EncodeError("the Arrow array was taken before", path="columns")
+                raise EncodeError("the Arrow array was already read", path="columns")
             self.schema, self.array = schema[0], array[0]
             schema.release = NULL
             array.release = NULL
             self.has_array = True
         else:
-            raise TypeError("columns come from an object with __arrow_c_stream__ or __arrow_c_array__ (a table of "
-                            f"pyarrow, polars, pandas, kwire.columns), not {type(columns).__name__}")
+            raise TypeError("expected an object with __arrow_c_stream__ or __arrow_c_array__ (a table of pyarrow, "
+                            f"polars, pandas or kwire.columns), got {type(columns).__name__}")
         if self.schema.format == NULL or strcmp(self.schema.format, "+s") != 0:
             raise _refuse("columns", &self.schema, "a table or a struct")
 
@@ -421,7 +422,7 @@ cdef class ArrowRows:
         return 0
 
     cdef bint next(self) except -1:
-        """Goes to the next arrays; False where there are none."""
+        """Go to the next chunk of arrays; False after the last one."""
         cdef int status
         self.first += self.c.rows
         if self.has_array:
@@ -443,7 +444,7 @@ cdef class ArrowRows:
         return True
 
     cdef int place(self) except -1:
-        """Finds the columns in the arrays."""
+        """Find the columns in the arrays."""
         cdef const ArrowArray *array = &self.array
         cdef const ArrowSchema *field
         cdef int64_t i, first = array.offset, rows = array.length
@@ -451,13 +452,13 @@ cdef class ArrowRows:
         memset(&self.c, 0, sizeof(kw_arrow_rows))
         if array.n_children != self.schema.n_children or array.n_buffers < 1 or rows < 0 or first < 0 or \
                 first > INT64_MAX - rows:
-            raise EncodeError("the Arrow array has other children than its schema", path="columns")
+            raise EncodeError("the Arrow array has children that do not match its schema", path="columns")
         seen = set()
         for i in range(self.schema.n_children):
             field = self.schema.children[i]
             name = field.name if field.name != NULL else b""
             if name in seen:
-                raise EncodeError("two columns have this name", path=name.decode())
+                raise EncodeError("duplicate column", path=name.decode())
             if name == b"key":
                 _bytes("key", field, array.children[i], first, rows, &self.c.key)
             elif name == b"value":
@@ -479,7 +480,7 @@ cdef class ArrowRows:
         return 0
 
     cdef kw_fill_status fill(self, kw_fill *fill) noexcept:
-        """kw_fill_batch; without the lock where much may be written."""
+        """Call kw_fill_batch, without the GIL if much may be written."""
         cdef kw_fill_status status
         if fill.end - fill.out < 131072:
             return kw_fill_batch(&self.c, fill)
@@ -488,7 +489,7 @@ cdef class ArrowRows:
         return status
 
     cdef int read(self, kw_fill *fill, kw_row *row) except -1:
-        """The row at fill.at, which has no headers (magic 0 and 1)."""
+        """Read the row at fill.at, without headers (magic 0 and 1)."""
         cdef int64_t start, stop
         cdef kw_fill_status status = kw_arrow_offset(&self.c, fill, &row.offset)
         if status == KW_FILL_OK:
@@ -504,30 +505,30 @@ cdef class ArrowRows:
 
 
 cdef enum:
-    MOST = 2147483647 - 64  # bytes of a batch
+    MOST = 2147483647 - 64  # the largest batch, in bytes
 
-cdef object _compress_records = None  # kwire's, once it was needed
+cdef object _compress_records = None  # kwire.compression.compress, from its first use on
 cdef dict _CODEC_NUMBERS = {name: number for number, name in enumerate(codecs.CODECS)}
 
 
 @cython.final
 @cython.no_gc
 cdef class Output:
-    """Bytes in the making."""
+    """A growing buffer of output bytes."""
 
     cdef PyObject *content
     cdef uint8_t *start
-    cdef uint8_t *at   # where to write on
+    cdef uint8_t *at   # the next byte to write
     cdef uint8_t *end
 
     def __dealloc__(self):
         raw_xdecref(self.content)
 
     cdef inline int reserve(self, int64_t size, Py_ssize_t times, Py_ssize_t index) except -1:
-        """Room for so many bytes more, which are record index; about so many records of this size are to come."""
+        """Make room for size more bytes, of record `index`. times: how many records of about this size follow."""
         if size > self.end - self.at:
             if size > MOST - (self.at - self.start):
-                raise EncodeError("batch is over 2 GiB", path=f"records[{index}]")
+                raise EncodeError("batch exceeds 2 GiB", path=f"records[{index}]")
             self.grow(size, times * (size + 2))
         return 0
 
@@ -546,13 +547,13 @@ cdef class Output:
         return 0
 
     cdef int skip(self, Py_ssize_t size) except -1:
-        """Leaves room for what is written later."""
+        """Leave room for bytes that are written later."""
         self.reserve(size, 1, 0)
         self.at += size
         return 0
 
     cdef bytes finish(self):
-        """The bytes; nothing can be written after this."""
+        """The bytes written. Nothing can be written afterwards."""
         if self.content == NULL:
             return b""
         _PyBytes_Resize(&self.content, self.at - self.start)
@@ -561,7 +562,7 @@ cdef class Output:
 
 cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *base_stamp,
                 bint takes_stamp) except -1:
-    """The records in the form of magic 2. With takes_stamp the first one's timestamp becomes the batch's base."""
+    """Write the records of magic 2. With takes_stamp the timestamp of the first one is the base timestamp."""
     cdef Py_ssize_t i = 0
     cdef kw_row row
     cdef int64_t body
@@ -584,10 +585,10 @@ cdef int _write(Rows rows, Output out, Py_ssize_t count, int64_t base, int64_t *
 
 
 ctypedef struct Form:
-    # what all batches of a call have in common
+    # shared by all batches of a call
     int magic, codec
     bint log_append
-    bint takes_stamp  # the first record's timestamp is the batch's base
+    bint takes_stamp  # the timestamp of the first record is the base timestamp
     uint16_t attributes
     int64_t base_stamp, producer, epoch, sequence, leader
 
@@ -600,25 +601,27 @@ cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, produ
         raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
     form.log_append = timestamp_type == "log_append"
     if timestamp_type != "create" and not form.log_append and (timestamp_type != "none" or magic != 0):
-        raise EncodeError(f"magic {brief(magic)} has no timestamp type {brief(timestamp_type)}", path="timestamp_type")
+        raise EncodeError(f"magic {brief(magic)} does not support timestamp type {brief(timestamp_type)}",
+                          path="timestamp_type")
     if magic not in (0, 1, 2):
-        raise EncodeError(f"magic is 0, 1 or 2, not {brief(magic)}", path="magic")
+        raise EncodeError(f"expected magic 0, 1 or 2, got {brief(magic)}", path="magic")
     form.magic, form.codec, form.base_stamp = magic, number, -1
     if magic != 2:
         if (producer_id, producer_epoch, base_sequence, partition_leader_epoch) != (-1, -1, -1, -1) or (
             transactional or control or delete_horizon is not None
         ):
-            raise EncodeError(f"magic {magic} has no producers, transactions, control batches, leader epochs or "
-                              "horizons")
+            raise EncodeError(f"magic {magic} does not support producer ids, transactions, control batches, "
+                              "leader epochs or delete horizons")
         if codec == "zstd":
-            raise EncodeError(f"magic {magic} has no codec zstd", path="codec")
+            raise EncodeError(f"magic {magic} does not support zstd", path="codec")
         return 0
     form.attributes = number
     form.takes_stamp = delete_horizon is None and base_timestamp is None
     if delete_horizon is not None:
         form.base_stamp = bounded(delete_horizon, "delete_horizon", INT64_MIN, INT64_MAX)
         if base_timestamp is not None and base_timestamp != delete_horizon:
-            raise EncodeError("with a delete horizon the base timestamp is the horizon", path="base_timestamp")
+            raise EncodeError("base_timestamp differs from delete_horizon, which is stored in its place",
+                              path="base_timestamp")
         form.attributes |= KW_ATTR_DELETE_HORIZON
     elif base_timestamp is not None:
         form.base_stamp = bounded(base_timestamp, "base_timestamp", INT64_MIN, INT64_MAX)
@@ -643,7 +646,7 @@ cdef bytes _compress(const Form *form, bytes content, level):
 
 
 cdef Output _body(const Form *form, Py_ssize_t count):
-    """Where the records go: after room for the header, but for those that are compressed."""
+    """The output for the records: after the header, or a separate one if they are compressed."""
     cdef Output out = Output()
     if not form.codec or not count:
         out.skip(KW_RECORD_BATCH_OVERHEAD)
@@ -652,7 +655,7 @@ cdef Output _body(const Form *form, Py_ssize_t count):
 
 cdef bytes _finish(Output out, const Form *form, level, Py_ssize_t count, int64_t base, int64_t base_stamp,
                    int64_t newest, int32_t delta):
-    """The batch of these records: magic 2. delta: how far the last offset is from the base offset."""
+    """The batch of magic 2 with these records. delta: lastOffsetDelta."""
     cdef bytes payload
     if form.codec and count:
         payload = _compress(form, out.finish(), level)
@@ -677,7 +680,7 @@ cdef bytes _finish(Output out, const Form *form, level, Py_ssize_t count, int64_
 
 
 cdef bytes _build_v2(list records, Form *form, level, base_offset, max_timestamp, last_offset):
-    """One batch of magic 2."""
+    """Build one batch of magic 2."""
     cdef int64_t base = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
     cdef int64_t newest = -1, last = base
     cdef int32_t delta = 0
@@ -700,7 +703,7 @@ cdef bytes _build_v2(list records, Form *form, level, base_offset, max_timestamp
 
 cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int attributes, const uint8_t *key,
                      Py_ssize_t key_size, const uint8_t *value, Py_ssize_t value_size) except NULL:
-    """One entry of magic 0 or 1 to p; returns one past it."""
+    """Write one entry of magic 0 or 1 to p; return one past its last byte."""
     cdef uint8_t *start = p
     cdef Py_ssize_t size = kw_smallest_batch(magic) + max(key_size, 0) + max(value_size, 0)
     kw_store64(p, offset)
@@ -726,7 +729,7 @@ cdef uint8_t *_entry(uint8_t *p, int magic, int64_t offset, int64_t stamp, int a
 
 
 cdef bytes _wrapped(bytes entries, const Form *form, level, int64_t last, int64_t stamp):
-    """Entries of magic 0 or 1, compressed, in the one wrapper that has the last one's offset."""
+    """Entries of magic 0 or 1, compressed in a wrapper with the offset of the last one."""
     cdef bytes payload = _compress(form, entries, level)
     cdef Output out = Output()
     out.reserve(kw_smallest_batch(form.magic) + len(payload), 1, 0)
@@ -741,13 +744,13 @@ cdef int64_t _entry_size(const Form *form, const kw_row *row) noexcept:
 
 cdef int _add_entry(Output out, const Form *form, const kw_row *row, int64_t base, int64_t stamp, Py_ssize_t left,
                     Py_ssize_t index) except -1:
-    """Writes a record of magic 0 or 1, after which there are so many."""
+    """Write a record of magic 0 or 1, after which this many follow."""
     cdef int64_t offset = row.offset
     cdef int64_t size = _entry_size(form, row)
     if row.headers:
-        raise EncodeError(f"magic {form.magic} has no headers", path=f"records[{index}].headers")
+        raise EncodeError(f"magic {form.magic} does not support record headers", path=f"records[{index}].headers")
     out.reserve(size, left, index)
-    if form.codec and form.magic:  # entries of a wrapper count from its first (KIP-31)
+    if form.codec and form.magic:  # offsets in a wrapper are relative to its first entry (KIP-31)
         offset = <int64_t> (<uint64_t> row.offset - <uint64_t> base)
     out.at = _entry(out.at, form.magic, offset, stamp, KW_ATTR_LOG_APPEND if form.log_append and form.magic else 0,
                     row.key, row.key_size, row.value, row.value_size)
@@ -755,7 +758,7 @@ cdef int _add_entry(Output out, const Form *form, const kw_row *row, int64_t bas
 
 
 cdef bytes _build_legacy(list records, const Form *form, level, base_offset, max_timestamp, last_offset):
-    """Entries of magic 0 or 1, in one wrapper where there is a codec."""
+    """Build entries of magic 0 or 1, in one wrapper if there is a codec."""
     cdef int64_t base = bounded(base_offset, "base_offset", INT64_MIN, INT64_MAX)
     cdef int64_t newest, last
     cdef bint are_appended = form.log_append and max_timestamp is not None
@@ -764,9 +767,9 @@ cdef bytes _build_legacy(list records, const Form *form, level, base_offset, max
     cdef Output out = Output()
     cdef kw_row row
     if not count:
-        raise EncodeError("magic 0 and 1 have no empty batches", path="records")
+        raise EncodeError("magic 0 and 1 do not support empty batches", path="records")
     newest = 0 if max_timestamp is None else bounded(max_timestamp, "max_timestamp", INT64_MIN, INT64_MAX)
-    rows.copy()  # a checksum lets other threads go on
+    rows.copy()  # computing a checksum releases the GIL
     for i in range(count):
         rows.read(i, &row)
         _add_entry(out, form, &row, base, newest if are_appended else row.stamp, count - i, i)
@@ -783,13 +786,13 @@ def build_batch(
     producer_epoch=-1, base_sequence=-1, transactional=False, control=False, partition_leader_epoch=-1,
     delete_horizon=None, base_timestamp=None, max_timestamp=None, last_offset=None,
 ):
-    """One record batch of these records (magic 0 and 1: entries, in one wrapper where there is a codec).
+    """One record batch with these records (magic 0 and 1: entries, in one wrapper if there is a codec).
 
     records: Record objects, or tuples (timestamp in milliseconds, key, value[, headers]) that get ascending offsets
     from base_offset on; key and value are any buffer or None, headers pairs of (str, buffer or None). base_timestamp,
-    max_timestamp and last_offset rebuild what others wrote: compacted and empty batches too. With
-    timestamp_type="log_append", max_timestamp is the append time, and Records keep the times of their own.
-    Raises EncodeError for what the format cannot carry. Source: Kafka's MemoryRecordsBuilder.
+    max_timestamp and last_offset are needed to rebuild an existing batch, also a compacted or empty one. With
+    timestamp_type="log_append", max_timestamp is the append time, and Records keep their own timestamps.
+    Raises EncodeError for values that the format cannot represent. Source: Kafka's MemoryRecordsBuilder.
     """
     cdef list listed = records if type(records) is list else list(records)
     cdef Form form
@@ -801,7 +804,7 @@ def build_batch(
 
 
 cdef int64_t _next_sequence(int64_t sequence, int64_t records) noexcept:
-    """As Kafka's DefaultRecordBatch.incrementSequence: 0 comes after 2^31 - 1."""
+    """Kafka's DefaultRecordBatch.incrementSequence: 2^31 - 1 is followed by 0."""
     return sequence if sequence < 0 else (sequence + records) & INT32_MAX
 
 
@@ -809,9 +812,11 @@ cdef bint _keeps_much = False
 
 
 cdef void _keep_much() noexcept:
-    """Teaches glibc to keep 32 MiB of freed memory, where it gives back all but 128 KiB: a call's batches are freed
-    together, and to get their pages again would cost more than to write the next ones. (It takes the size of a freed
-    block for that of what the program works on: mallopt(3), M_MMAP_THRESHOLD.)"""
+    """Make glibc keep 32 MiB of freed memory, instead of 128 KiB.
+
+    The batches of a call are freed together, and getting their pages again would take longer than writing the next
+    batches. (glibc adapts its thresholds to the size of a freed block: mallopt(3), M_MMAP_THRESHOLD.)
+    """
     global _keeps_much
     cdef void *block
     if not _keeps_much:
@@ -822,7 +827,7 @@ cdef void _keep_much() noexcept:
 
 @cython.final
 cdef class Batches:
-    """Batches in the making, of records in Arrow arrays."""
+    """The batches of build_batches: those that are complete and the open one."""
 
     cdef ArrowRows rows
     cdef Form form
@@ -841,7 +846,7 @@ cdef class Batches:
         return 0
 
     cdef int close(self) except -1:
-        """Ends the open batch, if it has records."""
+        """Complete the open batch, if it has records."""
         cdef bytes batch
         cdef int32_t delta = 0
         if not self.fill.count:
@@ -864,7 +869,7 @@ cdef class Batches:
         return PyErr_CheckSignals()
 
     cdef int add(self) except -1:
-        """The rows of the arrays at hand."""
+        """Add the rows of the current arrays."""
         cdef kw_fill_status status = KW_FILL_ROOM
         while status != KW_FILL_OK:
             if self.out is None:
@@ -881,7 +886,7 @@ cdef class Batches:
         return 0
 
     cdef int add_legacy(self) except -1:
-        """The same in magic 0 and 1."""
+        """Add them in magic 0 or 1."""
         cdef kw_row row
         cdef int64_t size
         while self.fill.at < self.rows.c.rows:
@@ -912,16 +917,16 @@ def build_batches(
 ):
     """Record batches of the rows of a table: a list of (bytes of the batch, its first row, rows in it).
 
-    columns: what has __arrow_c_stream__ or __arrow_c_array__ (tables of pyarrow, polars, pandas, DuckDB, what
-    kwire.columns gives). Its columns by name: value (binary or string; null is a tombstone), and as it likes key (the
-    same), timestamp (int64 milliseconds, or a timestamp; where it is null or missing, -1, which is none), headers (a
-    list of structs of key and value, or a map) and offset (int64, ascending; without it offsets go up from base_offset
-    on). Other columns are not looked at, and no Python object is made of a record.
+    columns: anything with __arrow_c_stream__ or __arrow_c_array__ (a table of pyarrow, polars, pandas, DuckDB or
+    kwire.columns). Its columns by name: value (binary or string; null is a tombstone), and optionally key (the same),
+    timestamp (int64 milliseconds, or a timestamp; -1, no timestamp, if it is null or missing), headers (a list of
+    structs of key and value, or a map) and offset (int64, ascending; without it offsets ascend from base_offset).
+    Other columns are ignored, and no Python object is created per record.
 
-    batch_bytes: a batch takes rows until it would be larger, before compression; one row always fits.
-    batch_records: the most rows in a batch. The other keywords are build_batch's; base_sequence is that of the first
-    batch. Batches go into the call's memory: pass a large table piece by piece.
-    Raises EncodeError for what the format cannot carry, TypeError for what has no Arrow interface.
+    batch_bytes: the size of a batch before compression, at which the next one begins; one row always fits.
+    batch_records: the most rows in a batch. The other keywords are those of build_batch; base_sequence is that of the
+    first batch. All batches are held in memory: pass a large table in parts.
+    Raises EncodeError for values that the format cannot represent, TypeError for an object without an Arrow interface.
     Source: Kafka's MemoryRecordsBuilder, DefaultRecordBatch.incrementSequence.
     """
     cdef Batches batches = Batches.__new__(Batches)
@@ -942,7 +947,7 @@ def build_batches(
         if not batches.rows.c.offset.values:
             batches.fill.has_next = True
         elif batches.fill.next and not batches.fill.has_next:
-            raise EncodeError("the rows have offsets: there is no base offset to give", path="base_offset")
+            raise EncodeError("base_offset cannot be given with a column of offsets", path="base_offset")
         if batches.form.magic == 2:
             batches.add()
         else:

@@ -1,4 +1,4 @@
-"""The names of the compression codecs, by the number in a batch's attributes."""
+"""The compression codecs: their names, by their id in a batch's attributes."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def codec_name(number: int) -> str:
-    """The codec's name; the number of an unknown one as text."""
+    """The name of the codec with this id; the id as text if it is unknown."""
     return CODECS[number] if number < len(CODECS) else str(number)

@@ -1,4 +1,4 @@
-# Memory of the pool that columns are made in, for the other extensions.
+# Buffers from the memory pool of columns, for the other extensions.
 from kwire_c.core cimport kw_buffer
 
 

@@ -1,4 +1,4 @@
-"""Records and messages as Arrow columns: chunks of buffers, the readers that fill them, and the tables made of them."""
+"""Records and messages as Arrow columns: the buffers, the readers that fill them, and the tables made from them."""
 
 import sys
 from struct import calcsize
@@ -39,7 +39,7 @@ from kwire_c.message_class cimport Span, fallback, take_uuid
 from kwire_c.plan cimport Message, find
 from kwire_c.record_batch cimport Block, check_heads, checksum_holds, corrupt, partial_batch, pin, read_heads, unpack
 
-# name -> (its number in columns.h, Arrow format, struct format of the buffer protocol)
+# name -> (its bit in columns.h, Arrow format, struct format of the buffer protocol)
 FIELDS = {
     "offset": (KW_COL_OFFSET, b"l", "q"),
     "timestamp": (KW_COL_TIMESTAMP, b"tsm:UTC", "q"),
@@ -74,7 +74,7 @@ cdef Node _codec_names():
 
 
 cdef class PooledBytes:
-    """Bytes in memory of the pool, which goes back there: for those who read files piece by piece."""
+    """Bytes in memory from the pool, to which it returns when freed: for readers of files in chunks."""
 
     def __getbuffer__(self, Py_buffer *view, int flags):
         PyBuffer_FillInfo(view, self, self.buffer.data, self.buffer.size, 1, flags)
@@ -84,7 +84,7 @@ cdef class PooledBytes:
 
 
 cdef PooledBytes pooled_bytes(size_t room):
-    """With room for so many bytes, none of which is there yet."""
+    """An empty PooledBytes with room for this many bytes."""
     cdef PooledBytes made = PooledBytes.__new__(PooledBytes)
     if room and not kw_buffer_grow(&made.buffer, room, room):
         raise MemoryError
@@ -95,7 +95,7 @@ seal(PooledBytes)
 
 
 cdef class Chunk:
-    """Buffers of as many rows as 32-bit offsets can address."""
+    """The buffers of as many rows as 32-bit offsets can address."""
 
     cdef kw_columns c
     cdef list kept          # Blocks that views point into
@@ -113,7 +113,7 @@ cdef class Chunk:
         kw_columns_free(&self.c)
 
     cdef int32_t add_views(self, object block, const uint8_t *data, Py_ssize_t size) except -1:
-        """Make block a buffer of views; its index. Every 2^30 bytes another, as offsets are 32-bit."""
+        """Register block as a buffer of views, split every 2^30 bytes as view offsets are 32-bit; return its index."""
         cdef int32_t index = <int32_t> len(self.view_buffers)
         cdef Py_ssize_t at = 0
         self.kept.append(block)
@@ -236,16 +236,16 @@ cdef dict _STRUCT_FORMATS = {b"c": "b", b"s": "h", b"S": "H", b"i": "i", b"I": "
 cdef class Column:
     """One column of RecordColumns or MessageColumns: an Arrow array in one chunk or more.
 
-    pyarrow.array(column), pyarrow.chunked_array(column) and polars.Series(column) take it as it is; fixed-width
-    columns without nulls in one chunk also have the buffer protocol.
+    pyarrow.array(column), pyarrow.chunked_array(column) and polars.Series(column) accept it; a fixed-width column
+    without nulls in one chunk also supports the buffer protocol.
     """
 
     cdef readonly str name
-    cdef list chunks   # of records; None: the column is of messages
-    cdef list arrays   # its Nodes, one a chunk, once they were needed
+    cdef list chunks   # of records; None for a column of messages
+    cdef list arrays   # its Nodes, one per chunk, from their first use on
     cdef bytes struct_format
     cdef Py_ssize_t width
-    cdef Py_ssize_t shape[2]  # of the buffer protocol: rows, bytes a row
+    cdef Py_ssize_t shape[2]  # of the buffer protocol: rows, bytes per row
 
     cdef list nodes(self):
         cdef Chunk chunk
@@ -267,7 +267,7 @@ cdef class Column:
 
     @property
     def null_count(self):
-        """Rows that are null."""
+        """The number of null rows."""
         cdef Node node
         cdef Py_ssize_t nulls = 0
         for node in self.nodes():
@@ -280,7 +280,7 @@ cdef class Column:
     def __arrow_c_array__(self, requested_schema=None):
         nodes = self.nodes()
         if len(nodes) != 1:
-            raise ValueError(f"column {self.name!r} has {len(nodes)} chunks: take its stream")
+            raise ValueError(f"column {self.name!r} has {len(nodes)} chunks: use __arrow_c_stream__")
         return export_array(nodes[0])
 
     def __arrow_c_stream__(self, requested_schema=None):
@@ -312,7 +312,7 @@ cdef class Column:
             buffer.strides = &self.shape[1]
 
     cdef list values(self):
-        """The Python values of a column that is not a fixed-width one without nulls."""
+        """The Python values of a column that is not fixed-width or has nulls."""
         cdef Chunk chunk
         cdef Node node
         cdef int64_t row
@@ -321,7 +321,7 @@ cdef class Column:
         return [node_value(node, row) for node in self.arrays for row in range(node.length)]
 
     def to_numpy(self):
-        """The column as a numpy array: zero copy (read-only) where it is fixed-width, without nulls and in one chunk.
+        """The column as a numpy array, without a copy (read-only) if it is fixed-width, without nulls and in one chunk.
 
         Of records, timestamp is datetime64[ms] (UTC), is_control bool; key and value are objects (bytes or None),
         headers tuples, codec numbers 0 to 4. Of messages, other columns are objects: str, bytes, int, list, dict, None.
@@ -355,12 +355,12 @@ cdef Column new_column(str name, list chunks, list arrays, str struct_format):
 
 
 cdef Column record_column(str name, list chunks):
-    """A column of one chunk at least, all of which have it."""
+    """A column of records, from at least one chunk."""
     return new_column(name, chunks, None, FIELDS[name][2])
 
 
 def message_column(str name not None, list nodes not None):
-    """A column of one Node at least, all of one type."""
+    """A column of messages, from at least one Node, all of the same type."""
     cdef Node node
     cdef str struct_format = _STRUCT_FORMATS.get((<Node> nodes[0]).format)
     for node in nodes:
@@ -370,7 +370,7 @@ def message_column(str name not None, list nodes not None):
 
 
 cdef object node_value(Node node, int64_t row):
-    """A row of a column of messages as a Python value."""
+    """One row of a column of messages as a Python value."""
     cdef Node child
     cdef const uint8_t *valid = <const uint8_t *> node.buffers[0]
     cdef const uint8_t *data = <const uint8_t *> node.buffers[1] if node.n_buffers > 1 else NULL
@@ -401,10 +401,10 @@ cdef Py_ssize_t _bytes_of(const kw_binary *binary):
 cdef class RecordColumns:
     """Records as Arrow columns, in the order of the fields asked for.
 
-    pyarrow.table(columns) and polars.DataFrame(columns) take it as it is (Arrow PyCapsule interface); len() is the
-    number of rows, columns["value"] one Column. bad: list of BadBatch that gave no rows (errors="keep"); tail:
-    (position, bytes left) of a partial last batch of the last input that has one, else None; stopped: where reading
-    ended because it had decompressed enough, else None.
+    pyarrow.table(columns) and polars.DataFrame(columns) accept it (Arrow PyCapsule interface); len() is the number of
+    rows, columns["value"] one Column. bad: the BadBatches that gave no rows (errors="keep"); tail: (position, bytes
+    left) of the partial last batch of the last input that has one, else None; stopped: where reading ended because
+    the budget of decompressed bytes was used up, else None.
     """
 
     cdef readonly tuple names
@@ -415,12 +415,12 @@ cdef class RecordColumns:
 
     @property
     def tail(self):
-        """(position, bytes left) of a partial last batch of the last input that has one, else None."""
+        """(position, bytes left) of the partial last batch of the last input that has one, else None."""
         return self.known_tail
 
     @tail.setter
-    def tail(self, value):  # a reader of files knows it better
-        _before = self.known_tail  # a finalizer of it must not find it here
+    def tail(self, value):  # set by readers of files, which know the position in the file
+        _before = self.known_tail  # dropped last: its finalizer must not see it here
         self.known_tail = value
 
     def __len__(self):
@@ -443,7 +443,7 @@ cdef class RecordColumns:
 
     @property
     def nbytes(self):
-        """Bytes of the buffers, those that views point into included."""
+        """Bytes of the buffers, including those that views point into."""
         cdef Chunk chunk
         cdef int i
         cdef Py_ssize_t total = 0
@@ -480,7 +480,7 @@ cdef class RecordColumns:
 
 
 cdef object make_columns(tuple names, list chunks, list bad, object tail, object stopped):
-    """RecordColumns of one chunk at least."""
+    """RecordColumns of at least one chunk."""
     cdef RecordColumns made = RecordColumns.__new__(RecordColumns)
     made.names = names
     made.chunks = chunks
@@ -495,7 +495,7 @@ seal(RecordColumns)
 
 
 cdef class Markers:
-    """Which transactions in some inputs, read in order, were aborted, by the markers in them (KIP-98)."""
+    """Which transactions in the inputs were aborted, by the control markers in them, in order (KIP-98)."""
 
     cdef dict of_producer  # producer id -> list of (source, position, aborted), in order
     cdef dict next_of
@@ -534,12 +534,12 @@ cdef class Markers:
                         if kind == 0 or kind == 1:
                             self.of_producer.setdefault(head.producer_id, []).append((source, at, kind == 0))
                 except KwireError:
-                    pass  # the pass over all batches reports it
+                    pass  # reported when the batches are read
             at += size
         return 0
 
     def keep(self, producer_id, base_offset, source, position):
-        """Is this batch's transaction committed, as far as the data says? Call in order of the data."""
+        """Whether this batch is kept: its transaction is not aborted in the data. Call in the order of the data."""
         marks = self.of_producer.get(producer_id, ())
         at = self.next_of.get(producer_id, 0)
         while at < len(marks) and marks[at][:2] < (source, position):
@@ -549,14 +549,14 @@ cdef class Markers:
 
 
 cdef class RecordGatherer:
-    """One reading of inputs into chunks of columns."""
+    """One read of inputs into chunks of columns."""
 
     cdef list chunks, bad, blocks
     cdef object fields, decide, tail
     cdef bint views, verify_crc, keep, strict_tail, control
     cdef Py_ssize_t limit
     cdef int64_t max_bytes, budget, unpacked
-    cdef uint64_t left_bytes  # of the inputs, when the chunk is begun
+    cdef uint64_t left_bytes  # of the inputs, when the chunk begins
     cdef kw_window window
     cdef bint windowed
     cdef kw_run run
@@ -577,7 +577,7 @@ cdef class RecordGatherer:
         return 0
 
     cdef int read_one(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
-        """All batches of one input, whose number an error gives."""
+        """Read all batches of one input. An error has .source, the index of the input."""
         try:
             return self.read(block, source, number, origin)
         except KwireError as error:
@@ -585,7 +585,7 @@ cdef class RecordGatherer:
             raise
 
     cdef int read(self, Block block, int32_t source, int32_t number, int64_t origin) except -1:
-        """All batches of one input."""
+        """Read all batches of one input."""
         cdef kw_run_status status
         cdef kw_run *run = &self.run
         self.block = block
@@ -634,13 +634,13 @@ cdef class RecordGatherer:
 
     cdef int next_chunk(self) except -1:
         if self.chunk.c.rows == 0:
-            raise LimitError("one batch fills more than an Arrow chunk", limit=self.max_bytes,
+            raise LimitError("one batch exceeds the maximum size of an Arrow chunk", limit=self.max_bytes,
                              offset=self.run.origin + self.run.at)
         self.left_bytes -= min(self.left_bytes, self.chunk.c.seen_bytes)
         return self.begin_chunk()
 
     cdef int slow(self) except -1:
-        """A compressed batch, or an entry of magic 0 or 1."""
+        """Read a compressed batch, or an entry of magic 0 or 1."""
         cdef kw_run *run = &self.run
         cdef const uint8_t *data = run.data + run.at
         cdef Block payload = None
@@ -704,13 +704,13 @@ cdef class RecordGatherer:
         return 0
 
     cdef int spoil(self, object error, bint sound_length) except -1:
-        """Raise, or keep the bad bytes and go on after them where their length can be trusted."""
+        """Raise the error, or keep the bad bytes and continue after them if their length can be trusted."""
         cdef kw_run *run = &self.run
         cdef const uint8_t *data = run.data + run.at
         cdef Py_ssize_t left = run.size - run.at, size
         if not self.keep:
             raise error
-        error.__traceback__ = None  # there may be as many as entries of 26 bytes
+        error.__traceback__ = None  # there may be one for every 26 bytes
         size = run.batch.size if sound_length else kw_batch_trusted_size(data, left) or left
         self.bad.append(BadBatch(<Py_ssize_t> (run.origin + run.at),
                                  PyBytes_FromStringAndSize(<const char *> data, size), error, run.source))
@@ -723,18 +723,18 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
            int64_t chunk_bytes=INT32_MAX - 64, int64_t budget=INT64_MAX, total=None):
     """Read inputs (a list of buffers) into RecordColumns; see kwire.columns.
 
-    decide(producer id, base offset, source, position) -> keep?: asked of every batch of a transaction, in order,
-    in place of the markers in the data; offsets, timestamps: (from, to) that records must lie in, the end exclusive,
-    None for open; places: for each input its number (the column source) and the position of its first byte, which
-    batch_position, .bad and errors report. An error has .source, the number of its input. budget: reading ends after
-    the batch with which more bytes than that were decompressed; the .stopped of what is returned is its end. total:
-    inputs is an iterator of (buffer, number, position of its first byte), of about so many bytes in all, each of which
-    goes when it is read; decide is given the number then.
+    decide(producer id, base offset, source, position) -> bool: whether to keep a batch of a transaction; called in
+    order, and replaces the markers in the data. offsets, timestamps: the range (from, to) of records to keep, the end
+    exclusive, None for open. places: for each input its number (the column source) and the position of its first
+    byte, on which batch_position, .bad and errors are based. An error has .source, the number of its input. budget:
+    reading ends after the batch that exceeds this many decompressed bytes in all; .stopped is the end of that batch.
+    total: inputs is an iterator of (buffer, number, position of its first byte), of about this many bytes in all; each
+    buffer is released once it is read, and decide gets its number.
     """
     cdef RecordGatherer gatherer = RecordGatherer.__new__(RecordGatherer)
     cdef Py_ssize_t source
     if errors not in ("raise", "keep"):
-        raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+        raise ValueError(f"expected errors to be 'raise' or 'keep', got {errors!r}")
     gatherer.chunks = []
     gatherer.bad = []
     gatherer.fields = fields
@@ -789,7 +789,7 @@ cdef enum:
 FORMATS = (b"b", b"c", b"s", b"S", b"i", b"I", b"l", b"g", b"w:16", b"u", b"z")  # by kind, up to bytes
 
 
-cdef struct Mark:  # where a sink stood before the message that is being added
+cdef struct Mark:  # the state of a sink before the message that is being added
     kw_sink *sink
     int64_t rows, nulls
     size_t values, offsets, valid
@@ -799,9 +799,9 @@ cdef int check(int status) except -1:
     if status == KW_NO_MEMORY:
         raise MemoryError
     if status == KW_TOO_LARGE:
-        raise LimitError("a column of these messages passes 2 GiB", limit=0x7fffffff)
+        raise LimitError("a column of these messages exceeds 2 GiB", limit=0x7fffffff)
     if status == KW_TOO_WIDE:
-        raise LimitError("outer values beside the rows take more than 50 times the payloads", limit=REPEATED)
+        raise LimitError("outer values repeated in the rows exceed 50 times the size of the payloads", limit=REPEATED)
     return 0
 
 
@@ -814,22 +814,22 @@ cdef void *some_room(size_t count, size_t size) except NULL:
 
 
 cdef class MessageGatherer:
-    """The sinks of one message and version, and the routes that fill them. A node made: nothing can be added.
+    """The sinks of one message and version, and the routes that fill them. Once a node is made, nothing can be added.
 
-    It is one thread's at a time; another is told so.
+    Only one thread may use it at a time; another gets a ValueError.
     """
     cdef Message message
     cdef int version
     cdef kw_sink *top
     cdef kw_route *route
-    cdef int64_t most, room  # room: bytes that repeated outer values may still take
-    cdef Mark *marks       # one a sink
-    cdef void **owned      # memory of sinks and routes
+    cdef int64_t most, room  # room: bytes left for repeated outer values
+    cdef Mark *marks       # one per sink
+    cdef void **owned      # the memory of sinks and routes
     cdef size_t n_marks, n_owned
     cdef bint is_done, is_adding
 
     def __cinit__(self, message, version, wanted, int64_t most=INT32_MAX):
-        """wanted: None for every field, else {name: None or the same below}; most: where a column is full."""
+        """wanted: None for every field, else {name: None or a nested dict}; most: bytes at which a column is full."""
         cdef const kw_plan *plan
         self.message = find(message)
         plan = self.message.at(version)
@@ -849,7 +849,7 @@ cdef class MessageGatherer:
         free(self.marks)
 
     cdef void *own(self, size_t count, size_t size) except NULL:
-        """Cleared memory that goes with this object."""
+        """Cleared memory that is freed with this object."""
         cdef void **grown = <void **>realloc(self.owned, (self.n_owned + 1) * sizeof(void *))
         if grown == NULL:
             raise MemoryError
@@ -870,7 +870,7 @@ cdef class MessageGatherer:
         return sink
 
     cdef kw_route *make_route(self, const kw_plan *plan, kw_sink *owner, object wanted, str path) except NULL:
-        """wanted: None for every field, else {name: None or the same below}; owner: NULL where nobody looks."""
+        """wanted: None for every field, else {name: None or a nested dict}; owner: NULL for an unused column."""
         cdef kw_route *route = <kw_route *>self.own(1, sizeof(kw_route))
         cdef const kw_op *op
         cdef kw_step *step = NULL
@@ -962,9 +962,9 @@ cdef class MessageGatherer:
             sink.offsets.size, sink.valid.size = mark.offsets, mark.valid
 
     def add(self, payload, bint lenient):
-        """Appends the message in a payload. DecodeError, LimitError (a column is full): it appended nothing."""
+        """Append the message in a payload. On DecodeError and LimitError (a column is full) nothing was appended."""
         if self.is_done:
-            raise ValueError("columns were made of these messages: none can be added")
+            raise ValueError("the columns were already made: no message can be added")
         self.refuse_adding()
         self.is_adding = True
         try:
@@ -974,7 +974,7 @@ cdef class MessageGatherer:
 
     cdef int refuse_adding(self) except -1:
         if self.is_adding:
-            raise ValueError("another thread adds a message to these columns")
+            raise ValueError("another thread is adding a message to these columns")
         return 0
 
     cdef int add_alone(self, object payload, bint lenient) except -1:
@@ -983,7 +983,7 @@ cdef class MessageGatherer:
         cdef int status
         self.remember()
         if type(payload) is not bytes:
-            payload = memoryview(payload)  # asked again, an object may give other bytes
+            payload = memoryview(payload)  # taken once: an object may return other bytes the next time
         PyObject_GetBuffer(payload, &buffer, PyBUF_SIMPLE)
         try:
             with nogil:
@@ -1007,7 +1007,7 @@ cdef class MessageGatherer:
 
     @property
     def rows(self):
-        """Messages so far."""
+        """The number of messages so far."""
         return self.top.rows
 
     def node(self):
@@ -1017,31 +1017,31 @@ cdef class MessageGatherer:
         return sink_node("message", self.top, self)
 
     def flat(self, tuple paths, int64_t first, int64_t last):
-        """[(rows, nodes)] of flattened paths, of some of the messages: one row an element of the deepest array.
+        """[(rows, nodes)] of flattened paths, of messages first to last: one row per element of the innermost array.
 
-        In more than one part where a column would be too large else.
+        More than one part if a column would be too large otherwise.
         """
         if not 0 <= first <= last <= self.top.rows:
-            raise ValueError(f"rows {first} to {last} of {self.top.rows}")
+            raise ValueError(f"invalid rows {first} to {last}: there are {self.top.rows}")
         self.refuse_adding()
         self.is_done = True
         chains = [self.chain(path) for path in paths]
         longest = max([chain[0] for chain in chains], key=len)
         for path, (arrays, _) in zip(paths, chains):
             if longest[:len(arrays)] != arrays:
-                raise ValueError(f"{path} is beside, not above, the rows of the other paths")
+                raise ValueError(f"{path} is not inside, or on the way to, the innermost array of the other paths")
         cdef int64_t room = self.room
         try:
             return [flat_part(self, paths, chains, longest, first, last)]
         except LimitError:
             if last - first < 2 or self.room < 0:
                 raise
-            self.room = room  # a column was full: in two parts it is not
+            self.room = room  # a column was full: read the rows in two parts
         middle = (first + last) // 2
         return self.flat(paths, first, middle) + self.flat(paths, middle, last)
 
     cdef object chain(self, str path):
-        """(addresses of the arrays that a path passes, address of its last sink)."""
+        """(addresses of the arrays on a path, address of its last sink)."""
         cdef kw_sink *sink = self.top
         cdef int i
         arrays = []
@@ -1059,7 +1059,7 @@ cdef class MessageGatherer:
 
 
 cdef class Taken:
-    """A column made from another by repeating rows; owns its sink."""
+    """A column made by repeating rows of another; owns its sink."""
     cdef kw_sink *sink
 
     def __dealloc__(self):
@@ -1067,19 +1067,19 @@ cdef class Taken:
 
 
 cdef int same_shape(const kw_sink *like, kw_sink **made, int64_t *room) except -1:
-    """An empty sink like another at *made, which whoever gives the place owns; room: bytes that it may still take."""
+    """Make *made an empty sink of the same type as like; the caller owns it. room: bytes that it may still take."""
     cdef int i
     made[0] = <kw_sink *>some_room(1, sizeof(kw_sink))
     made[0].field, made[0].kind, made[0].most, made[0].room = like.field, like.kind, like.most, room
     made[0].children = <kw_sink **>some_room(like.n_children, sizeof(void *))
-    made[0].n_children = like.n_children  # none of them made yet
+    made[0].n_children = like.n_children  # none of them allocated yet
     for i in range(like.n_children):
         same_shape(like.children[i], &made[0].children[i], room)
     return 0
 
 
 cdef (int64_t, int64_t) below(list arrays, int64_t first, int64_t last) noexcept:
-    """The elements that these rows have in the innermost of some arrays."""
+    """The range of elements of these rows in the innermost of the arrays."""
     cdef const int32_t *ends
     for address in arrays:
         ends = <const int32_t *>(<kw_sink *><size_t>address).offsets.data
@@ -1101,7 +1101,7 @@ cdef tuple flat_part(MessageGatherer self, tuple paths, list chains, list longes
 
 
 cdef Node repeated(MessageGatherer self, str name, kw_sink *sink, list arrays, int64_t outer, int64_t end):
-    """A column of an outer level, each of its values beside all rows below it."""
+    """A column of an outer level, each value repeated for all rows inside it."""
     cdef int64_t first, last
     cdef Taken owner = Taken.__new__(Taken)
     same_shape(sink, &owner.sink, &self.room)
@@ -1113,7 +1113,7 @@ cdef Node repeated(MessageGatherer self, str name, kw_sink *sink, list arrays, i
 
 
 cdef bytes packed(const uint8_t *flags, int64_t rows):
-    """A bit a row from a byte a row."""
+    """A bitmap from one byte per row."""
     cdef bytearray bits = bytearray((rows + 7) // 8)
     cdef uint8_t *to = bits
     cdef int64_t i
@@ -1175,7 +1175,7 @@ cdef Node sink_part(str name, kw_sink *sink, object owner, int64_t first, int64_
 
 
 cdef int add_struct(kw_sink *sink, char *self) except -1:
-    """Appends an instance, the slow way."""
+    """Append an instance by its Python object, the slow path."""
     cdef int i
     for i in range(sink.n_children):
         add_field(sink.children[i], self)
@@ -1223,7 +1223,7 @@ cdef int add_bytes(kw_sink *sink, object value) except -1:
 
 
 def table_node(rows, list nodes):
-    """A struct over columns, which the stream of a table consists of."""
+    """The struct of columns that the stream of a table consists of."""
     cdef const void *buffers[1]
     buffers[0] = NULL
     cdef Node node = make_node("", b"+s", rows, 0, nodes, nodes)

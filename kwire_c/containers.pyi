@@ -1,4 +1,4 @@
-"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams are, for the libraries that unpack them."""
+"""The positions of the blocks in lz4 frames, zstd frames and xerial's snappy streams."""
 
 from typing import Self, final
 

@@ -1,4 +1,4 @@
-"""Where the blocks of lz4 frames, zstd frames and xerial's snappy streams are, for the libraries that unpack them."""
+"""The positions of the blocks in lz4 frames, zstd frames and xerial's snappy streams."""
 
 from kwire_c.errors import CorruptBatchError, LimitError
 
@@ -26,11 +26,11 @@ cdef int refuse(str codec, kw_container_status status) except -1:
 
 @cython.final
 cdef class Lz4Blocks:
-    """Iterates over the blocks of the first lz4 frame: (start, stop, stored).
+    """An iterator over the blocks of the first lz4 frame: (start, stop, stored).
 
-    data: a buffer; magic: the batch's format, 0 takes any checksum of the header. count: how many; max_block: bytes of
-    the largest allowed; most: bytes that can come out of all. What follows the end mark is not looked at. Making one
-    raises CorruptBatchError where Kafka's Lz4BlockInputStream refuses.
+    data: a buffer; magic: the format of the batch, with 0 the header checksum is not checked. count: the number of
+    blocks; max_block: the largest block allowed, in bytes; most: the most bytes of output. Bytes after the end mark
+    are ignored. The constructor raises CorruptBatchError where Kafka's Lz4BlockInputStream throws.
     """
 
     cdef Block held
@@ -70,10 +70,10 @@ cdef class Lz4Blocks:
 
 @cython.final
 cdef class ZstdFrames:
-    """Iterates over zstd frames but skippable ones: (start, stop, least, most, cut), least and most bytes it can give.
+    """An iterator over zstd frames except skippable ones: (start, stop, least, most, cut).
 
-    cut: the last frame lacks bytes, and ZstdInputStream would take that for the end, as another frame ended in the
-    same read of its source. Raises CorruptBatchError where it refuses.
+    least, most: bytes of output. cut: the last frame is truncated, and ZstdInputStream would take that for the end, as
+    another frame ended in the same read of its source. Raises CorruptBatchError where ZstdInputStream throws.
     """
 
     cdef Block held
@@ -113,11 +113,11 @@ cdef object too_large(int64_t limit, int64_t needed):
 
 @cython.final
 cdef class SnappyBlocks:
-    """Iterates over the raw blocks of a snappy stream, in xerial's framing or a single one: (start, stop, size).
+    """An iterator over the blocks of a snappy stream, in xerial's framing or one raw block: (start, stop, size).
 
-    data: a buffer; limit: the most bytes that may come out. count: how many blocks, -1 for a single raw one without
-    framing, which is all of data; total: bytes that come out. Making one raises CorruptBatchError where snappy-java's
-    SnappyInputStream refuses, and for a declared size that so few bytes cannot give; LimitError.
+    data: a buffer; limit: the most bytes of output. count: the number of blocks, -1 for one raw block without framing,
+    which is all of data; total: bytes of output. The constructor raises CorruptBatchError where snappy-java's
+    SnappyInputStream throws and for a declared size that the input cannot produce, LimitError if total exceeds limit.
     """
 
     cdef Block held
@@ -175,9 +175,9 @@ cdef class SnappyBlocks:
 
 @cython.final
 cdef class Room:
-    """Bytes to be filled by a library that decompresses into a buffer: not cleared first, cut to size without a copy.
+    """An output buffer for libraries that decompress into one: not cleared, and shortened without a copy.
 
-    part(start, stop) is a writable view. take(size) gives the first size bytes, once, when no view is left.
+    part(start, stop) is a writable view. take(size) returns the first size bytes, once, when no view is left.
     """
 
     cdef object content
@@ -185,13 +185,13 @@ cdef class Room:
 
     def __cinit__(self, Py_ssize_t size):
         if size < 0:
-            raise ValueError("a negative size")
+            raise ValueError("negative size")
         self.content = PyBytes_FromStringAndSize(NULL, size)
         self.size = size
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         if self.content is None:
-            raise BufferError("the bytes were taken")
+            raise BufferError("the bytes were already taken")
         PyBuffer_FillInfo(buffer, self, PyBytes_AS_STRING(self.content), self.size, 0, flags)
         self.views += 1
 
@@ -200,16 +200,16 @@ cdef class Room:
 
     def part(self, Py_ssize_t start, Py_ssize_t stop):
         if self.content is None or start < 0 or stop < start or stop > self.size:
-            raise ValueError("outside of the room")
+            raise ValueError("outside the buffer")
         return memoryview(self)[start:stop]
 
     def take(self, Py_ssize_t size):
         if self.content is None or self.views or size < 0 or size > self.size:
-            raise ValueError("outside of the room")
+            raise ValueError("outside the buffer")
         cdef PyObject *content = <PyObject *> self.content
         if size < self.size:
             Py_INCREF(self.content)
-            self.content = None  # _PyBytes_Resize wants the only reference
+            self.content = None  # _PyBytes_Resize needs the only reference
             _PyBytes_Resize(&content, size)
             whole = <object> content
             Py_DECREF(whole)

@@ -1,4 +1,4 @@
-"""Everything of C that kwire_c calls: its own core/*.h, and what CPython has beyond Cython's cpython.*."""
+"""The C functions that kwire_c calls: its own core/*.h, and those of CPython that Cython's cpython.* lacks."""
 
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -558,7 +558,7 @@ cdef extern from "extension.h":
 
 
 cdef extern from "Python.h":
-    # With references that are counted by hand: none of these raises. NULL or -1 says that an exception is set.
+    # With references counted by hand: Cython does not check for exceptions; NULL or -1 means that one is set.
     PyObject *raw_none "Py_None"
     PyTypeObject *raw_type "Py_TYPE"(void *item)
     void raw_incref "Py_INCREF"(PyObject *item)
@@ -595,12 +595,12 @@ cdef extern from "Python.h":
     Py_ssize_t raw_str_length "PyUnicode_GET_LENGTH"(PyObject *text)
     const char *raw_str_utf8 "PyUnicode_AsUTF8AndSize"(PyObject *text, Py_ssize_t *size)
 
-    # The garbage collector.
+    # Garbage collection.
     void PyObject_GC_Track(void *item)
     void PyObject_GC_UnTrack(void *item)
     int PyObject_GC_IsTracked(PyObject *item)
 
-    # Types that are made at run time.
+    # Types created at run time.
     ctypedef struct PyGetSetDef:
         const char *name
         void *get

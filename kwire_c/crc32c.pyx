@@ -6,7 +6,7 @@ from libc.stdint cimport uint32_t, uint8_t
 
 from kwire_c.core cimport kw_crc32c, kw_crc32c_usable, kw_crc32c_variant
 
-# From this size on the lock is given up: below, giving it up costs more than the checksum.
+# From this size on the GIL is released: below, releasing it costs more than the checksum.
 cdef enum:
     UNLOCK_FROM = 32768
 
@@ -18,8 +18,8 @@ cdef uint32_t crc32c_update(uint32_t value, const uint8_t *data, size_t size) no
 def crc32c(data, value=0):
     """CRC-32C of data, continued from value.
 
-    data: any C-contiguous buffer, whatever its format, read-only or not. value: the checksum of what came before
-    (0 to begin). Returns an int of 0 to 2**32 - 1. Raises TypeError if data is not a buffer (a str) or value no int,
+    data: any C-contiguous buffer of any format. value: the checksum of the preceding bytes (0 to begin). Returns an
+    int from 0 to 2**32 - 1. Raises TypeError if data is not a buffer (a str) or value is not an int,
     OverflowError if value is not in 0 to 2**32 - 1, BufferError or ValueError if the buffer is not contiguous.
     """
     cdef uint32_t result = value
@@ -37,7 +37,7 @@ def crc32c(data, value=0):
 
 
 def variants():
-    """Names of the ways to compute it that this processor has, best first; the first is the one in use."""
+    """The names of the variants that this processor supports, best first; the first is in use."""
     names = []
     while kw_crc32c_usable(len(names)) is not NULL:
         names.append(kw_crc32c_usable(len(names)).name.decode())
@@ -45,7 +45,7 @@ def variants():
 
 
 def crc32c_with(str variant not None, data, value=0):
-    """crc32c by the variant of that name; KeyError if this processor lacks it. For tests and benchmarks."""
+    """crc32c by the named variant. KeyError if this processor lacks it. For tests and benchmarks."""
     cdef uint32_t state = value
     cdef Py_buffer view
     cdef const kw_crc32c_variant *found = NULL

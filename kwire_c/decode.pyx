@@ -25,25 +25,25 @@ from kwire_c.message_class cimport Span, make_uuid, new_span, slot_equal
 from kwire_c.plan cimport Message, find
 from kwire_c.utf8 cimport java_text
 
-# Arrays of int32 that were read last: replicas repeat from partition to partition, so their tuples are shared.
+# The arrays of int32 read last: replicas repeat from partition to partition, so their tuples are shared.
 cdef enum:
     ARRAYS = 16
-    LONG = 4096  # bytes of a field that is copied only when looked at
+    LONG = 4096  # from this many bytes on, a field is copied only when it is read
 
 
 cdef struct Known:
     const uint8_t *data
     int64_t count
-    PyObject *made  # borrowed from the message that is being made
+    PyObject *made  # borrowed from the message being decoded
 
 
 cdef struct Walk:
     kw_cursor c
     kw_failure f
     int lenient
-    PyObject *owner  # what keeps the bytes alive that are not copied; NULL: all are
-    bint views       # whether none are, or only long ones, until somebody looks at them
-    PyObject *raised  # with KW_PYTHON: the exception, or NULL where it is the one that is set
+    PyObject *owner  # keeps the bytes alive that are not copied; NULL: all are copied
+    bint views       # no field is copied; else long ones are, when they are read
+    PyObject *raised  # with KW_PYTHON: the exception, or NULL if it is set in the thread
     int known        # whether the arrays below are set up
     Known[ARRAYS] arrays
 
@@ -53,7 +53,7 @@ cdef PyObject *empty_tuple = <PyObject *>()
 
 
 cdef int keep(Walk *w, object error) noexcept:
-    """Python code raised this; it comes out of the call as it is."""
+    """Record an exception that Python code raised; the call raises it unchanged."""
     if w.raised == NULL:
         raw_incref(<PyObject *>error)
         w.raised = <PyObject *>error
@@ -65,7 +65,7 @@ cdef inline void store(char *self, uint32_t at, PyObject *value) noexcept:
 
 
 cdef int read_run(Walk *w, const kw_op *op, char *self) noexcept:
-    """Fixed-width fields that follow each other, under one bounds check."""
+    """Read consecutive fixed-width fields under one bounds check."""
     cdef const uint8_t *p = w.c.at
     cdef const kw_op *end = op + op.count
     cdef int need = 0, code
@@ -96,7 +96,7 @@ cdef int read_run(Walk *w, const kw_op *op, char *self) noexcept:
 
 
 cdef inline int null_or_fail(Walk *w, const kw_op *op, char *self, const uint8_t *start) noexcept:
-    """A null was read: None, or an error where the version allows none."""
+    """None for a null, or a failure if the version does not allow null."""
     if not op.flags & KW_NULLABLE:
         w.c.at = start
         return kw_fail(&w.f, &w.c, KW_NULL, 0)
@@ -106,7 +106,7 @@ cdef inline int null_or_fail(Walk *w, const kw_op *op, char *self, const uint8_t
 
 
 cdef PyObject *make_text(Walk *w, int64_t size) noexcept:
-    """The string in the next bytes, which are there. NULL: a failure is set."""
+    """The string in the next bytes, whose presence is checked. NULL: a failure is set."""
     cdef const uint8_t *p = w.c.at
     cdef PyObject *text
     if size == 0:
@@ -119,7 +119,7 @@ cdef PyObject *make_text(Walk *w, int64_t size) noexcept:
             kw_fail(&w.f, &w.c, KW_PYTHON, 0)
             return NULL
         memcpy(raw_str_data(text), p, size)
-        if not kw_is_ascii(<const uint8_t *>raw_str_data(text), size):  # looked at in the copy: p may be mutable
+        if not kw_is_ascii(<const uint8_t *>raw_str_data(text), size):  # checked in the copy: p may be mutable
             raw_decref(text)
             text = NULL
     if text == NULL:
@@ -200,7 +200,7 @@ _nothing.owner, _nothing.data, _nothing.viewed = b"", <const uint8_t *>b"", True
 
 cdef PyObject *make_span(Walk *w, int64_t size) noexcept:
     cdef Span span
-    if size == 0:  # one byte on the wire must not cost an object of its own
+    if size == 0:  # an empty field is one byte on the wire: it must not cost an object
         raw_incref(<PyObject *>_nothing)
         return <PyObject *>_nothing
     try:
@@ -240,7 +240,7 @@ cdef int read_struct_field(Walk *w, const kw_op *op, char *self) noexcept:
     made = fresh(w, op.sub)
     if made == NULL:
         return -1
-    store(self, op.at, made)  # whole or not, it goes with its owner
+    store(self, op.at, made)  # complete or not, its owner frees it
     return read_struct(w, op.sub, <char *>made)
 
 
@@ -252,7 +252,7 @@ cdef inline PyObject *fresh(Walk *w, const kw_plan *plan) noexcept:
 
 
 cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
-    """Arrays of any kind. The count is checked against what its elements need at least, before anything is made."""
+    """Read an array of any kind. Its count is checked against the minimum size of its elements before allocating."""
     cdef int64_t count = 0
     cdef const uint8_t *start = w.c.at
     cdef PyObject *items
@@ -264,14 +264,14 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
         raw_incref(empty_tuple)
         store(self, op.at, empty_tuple)
         return 0
-    if count * op.need > w.c.end - w.c.at:  # of 31 and 32 bits: no overflow
+    if count * op.need > w.c.end - w.c.at:  # 31 and 32 bits: no overflow
         return kw_fail(&w.f, &w.c, KW_COUNT, count)
     if op.code == KW_ARRAY_INT and op.elem == KW_INT32 and count <= 8:
         return read_few(w, op, self, count)
     items = raw_tuple_new(count) if op.code == KW_ARRAY_INT else raw_list_new(count)
     if items == NULL:
         return kw_fail(&w.f, &w.c, KW_PYTHON, 0)
-    PyObject_GC_UnTrack(items)  # nobody can reach it yet; a list is tracked when it is first looked at
+    PyObject_GC_UnTrack(items)  # not reachable yet; a list is tracked when it is first read
     store(self, op.at, items)
     if op.code == KW_ARRAY_STRUCT:
         return read_structs(w, op, items, count)
@@ -283,7 +283,7 @@ cdef int read_array(Walk *w, const kw_op *op, char *self) noexcept:
 
 
 cdef int read_few(Walk *w, const kw_op *op, char *self, int64_t count) noexcept:
-    """A short array of int32: a tuple made before, where the same bytes came before."""
+    """A short array of int32; a tuple made before, if the same bytes were read before."""
     cdef const uint8_t *p = w.c.at
     cdef uint32_t first = kw_load32(p), last = kw_load32(p + 4 * (count - 1))
     cdef uint32_t mixed = first * <uint32_t>0x9e3779b1 + last * <uint32_t>0x85ebca6b + <uint32_t>count
@@ -338,7 +338,7 @@ cdef int read_strings(Walk *w, const kw_op *op, PyObject *items, int64_t count) 
 
 
 cdef int read_ints(Walk *w, int kind, PyObject *items, int64_t count) noexcept:
-    """Whole numbers; the bytes are there."""
+    """A tuple of integers; the presence of the bytes is checked."""
     cdef const uint8_t *p = w.c.at
     cdef int64_t i, width = kw_width[kind]
     cdef PyObject *number
@@ -377,7 +377,7 @@ cdef int read_uuids(Walk *w, PyObject *items, int64_t count) noexcept:
 
 
 cdef inline int read_field(Walk *w, const kw_op *op, char *self) noexcept:
-    """Any field but a fixed-width one."""
+    """Read any field except a fixed-width one."""
     if op.code == KW_STRING:
         return read_string(w, op, self)
     if op.code == KW_BYTES or op.code == KW_RECORDS:
@@ -388,7 +388,7 @@ cdef inline int read_field(Walk *w, const kw_op *op, char *self) noexcept:
 
 
 cdef int read_struct(Walk *w, const kw_plan *plan, char *self) noexcept:
-    """Fills a fresh instance. -1: w.f says why, and the path so far."""
+    """Fill a new instance. -1: w.f has the failure and the path so far."""
     cdef const kw_op *op = plan.ops
     cdef const kw_op *end = op + plan.n_ops
     while op < end:
@@ -414,7 +414,7 @@ cdef struct Tail:
 
 
 cdef int read_tags(Walk *w, const kw_plan *plan, char *self) noexcept:
-    """The tagged fields after a struct. Unknown ones are kept as they are."""
+    """Read the tagged fields after a struct. Unknown ones are kept as bytes."""
     cdef Tail tail
     cdef int status
     tail.raw, tail.used = NULL, 0
@@ -468,7 +468,7 @@ cdef int read_each_tag(Walk *w, const kw_plan *plan, char *self, Tail *tail) noe
 
 
 cdef int add_unknown(Tail *tail, const uint8_t *entry, Py_ssize_t size) noexcept:
-    """Appends one unknown tag as it is. Room doubles, so that millions of them take linear time."""
+    """Append one unknown tag. The buffer doubles, so that millions of tags take linear time."""
     cdef Py_ssize_t room = 0 if tail.raw == NULL else PyBytes_GET_SIZE(<object>tail.raw)
     if tail.used + size > room:
         room = tail.used + size + tail.used
@@ -484,7 +484,7 @@ cdef int add_unknown(Tail *tail, const uint8_t *entry, Py_ssize_t size) noexcept
 
 
 cdef int read_tag(Walk *w, const kw_op *op, char *self, uint32_t size) noexcept:
-    """A known tag. Strict: of the declared size, and not its default."""
+    """Read a known tag. Strict: it must have the declared size and not hold its default."""
     cdef const uint8_t *start = w.c.at
     cdef PyObject *old
     if op.code < KW_STRING:
@@ -495,7 +495,7 @@ cdef int read_tag(Walk *w, const kw_op *op, char *self, uint32_t size) noexcept:
         w.c.at += kw_width[op.code]
     else:
         old = KW_SLOT(self, op.at)
-        if old != NULL:  # lenient: the tag comes twice, the last wins
+        if old != NULL:  # lenient: of a duplicate tag the last one wins
             store(self, op.at, NULL)
             w.known = 0
             raw_decref(old)
@@ -514,7 +514,7 @@ cdef int read_tag(Walk *w, const kw_op *op, char *self, uint32_t size) noexcept:
 
 
 cdef int is_default(Walk *w, const kw_op *op, char *self) noexcept:
-    """Whether a tagged field holds its default; -1: an exception came."""
+    """Whether a tagged field holds its default; -1: an exception is set."""
     cdef const kw_field *field = op.field
     cdef const uint8_t *place = KW_PLACE(self, op.at)
     cdef const uint8_t *model = field.owner.model + op.at
@@ -528,7 +528,7 @@ cdef int is_default(Walk *w, const kw_op *op, char *self) noexcept:
 
 cdef object walk(Message message, const kw_plan *plan, const uint8_t *data, Py_ssize_t size, Py_ssize_t position,
                  bint lenient, bint views, object owner, Py_ssize_t *end):
-    """The message at a position; end: where it stops. NULL: it must stop at the end of the data (unless lenient)."""
+    """The message at a position; *end: where it ends. end NULL: it must end with the data (unless lenient)."""
     cdef Walk w
     kw_cursor_set(&w.c, data, size)
     w.c.at += position
@@ -550,7 +550,7 @@ cdef object walk(Message message, const kw_plan *plan, const uint8_t *data, Py_s
 
 
 cdef object failed(Walk *w, Message message, const kw_plan *plan):
-    """The error of a failed walk, with its path."""
+    """The error of a failed decode, with its path."""
     cdef int i
     if w.f.why == KW_PYTHON:
         if w.raised == NULL:
@@ -568,12 +568,12 @@ cdef object failed(Walk *w, Message message, const kw_plan *plan):
 
 
 def decode(message, version, data, *, bint lenient=False, bint views=False):
-    """Decodes one message; it must fill the data.
+    """Decode one message, which must fill the data.
 
     message: its name ("FetchRequest") or class; version: int; data: bytes or any other contiguous buffer.
-    lenient: accepts whatever Kafka 4.4's own classes accept (trailing bytes, overlong varints, bad UTF-8, ...), where
-    strict decoding accepts only what is written back byte for byte.
-    views: bytes and records fields are memoryviews over data, which they keep alive.
+    lenient: accept whatever Kafka 4.4's own classes accept (trailing bytes, overlong varints, bad UTF-8, ...); strict
+    decoding accepts only what encodes to the same bytes again.
+    views: bytes and records fields are memoryviews into data, which they keep alive.
     Raises DecodeError (offset, path, reason) and UnsupportedVersionError.
     """
     cdef Message found = find(message)
@@ -581,7 +581,7 @@ def decode(message, version, data, *, bint lenient=False, bint views=False):
 
 
 def decode_from(message, version, data, position=0, *, bint lenient=False, bint views=False):
-    """Decodes the message that starts at a position: (message, position after it). Else as decode."""
+    """Decode the message that starts at a position: (message, position after it). Otherwise as decode."""
     cdef Message found = find(message)
     cdef Py_ssize_t end = 0
     made = over(found, found.at(version), data, position, lenient, views, &end)
@@ -597,7 +597,7 @@ cdef object over(Message found, const kw_plan *plan, object data, object positio
         check_position(at, PyBytes_GET_SIZE(data))
         return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
                     views, owner, end)
-    # views count from the bytes that their owner has: asked again, an object may give others
+    # taken once, as the base of views: an object may return another buffer the next time
     PyObject_GetBuffer(owner if views else data, &buffer, PyBUF_SIMPLE)
     try:
         check_position(at, buffer.len)

@@ -28,15 +28,15 @@ from kwire_c.plan cimport Message, find
 cdef object FIRST = itemgetter(0)
 
 cdef enum:
-    LONG = 2048   # bytes of a field that go straight into the result
+    LONG = 2048   # from this many bytes on, a field is copied straight into the result
     PIECES = 128
 
 
 cdef struct Piece:
-    size_t at     # where it belongs among the bytes written so far
+    size_t at     # its position among the bytes written
     const void *data
     size_t size
-    PyObject *owner  # of the data: held until it is copied
+    PyObject *owner  # of the data, held until it is copied
 
 
 cdef struct Out:
@@ -45,15 +45,15 @@ cdef struct Out:
     uint8_t *end
     size_t long_bytes
     int n_pieces
-    int inside_tag  # a tag's size counts all bytes written: no pieces then
+    int inside_tag  # all bytes are written in place, as a tag is prefixed with its size
     Piece[PIECES] pieces
     kw_failure f
-    PyObject *reason  # why it failed: a str, or NULL
-    PyObject *raised  # the exception that came instead; NULL for the one that is set
+    PyObject *reason  # of the failure: a str, or NULL
+    PyObject *raised  # an exception instead; NULL if it is set in the thread
 
 
 cdef int grow(Out *o, size_t need) noexcept:
-    """Room for this many more bytes."""
+    """Make room for this many more bytes."""
     cdef size_t used = o.at - o.start, size = o.end - o.start
     cdef uint8_t *made
     if size == 0:
@@ -81,14 +81,14 @@ cdef int refuse(Out *o, object reason) noexcept:
 
 
 cdef int keep(Out *o, object error) noexcept:
-    """Python code raised this; it comes out of the call as it is."""
+    """Record an exception that Python code raised; the call raises it unchanged."""
     raw_incref(<PyObject *>error)
     o.raised = <PyObject *>error
     return -1
 
 
 cdef void let_go(Out *o) noexcept:
-    """Drops what the pieces held."""
+    """Release the owners of the pieces."""
     cdef int i
     for i in range(o.n_pieces):
         raw_decref(o.pieces[i].owner)
@@ -96,7 +96,7 @@ cdef void let_go(Out *o) noexcept:
 
 
 cdef int refuse_number(Out *o, str text, int64_t number) noexcept:
-    """text: with one %d."""
+    """Fail with a text that has one %d."""
     try:
         return refuse(o, text % number)
     except BaseException as error:
@@ -111,7 +111,7 @@ cdef int refuse_type(Out *o, object wanted, PyObject *item) noexcept:
 
 
 cdef inline void put_length(Out *o, const kw_op *op, int64_t size, int width) noexcept:
-    """A length, -1 for null; the room is there."""
+    """Write a length, -1 for null; room is reserved."""
     if op.flags & KW_COMPACT:
         if 0 <= size < 0x7f:
             o.at[0] = <uint8_t>(size + 1)
@@ -134,7 +134,7 @@ cdef int put_null(Out *o, const kw_op *op, int width) noexcept:
 
 
 cdef const char *other_text(Out *o, PyObject *text, Py_ssize_t *size) noexcept:
-    """The UTF-8 of a string that is not plain ASCII; NULL where there is none."""
+    """The UTF-8 of a string that is not ASCII; NULL: a failure is set."""
     cdef const char *data
     if not raw_str_check(text):
         refuse_type(o, "str", text)
@@ -142,12 +142,12 @@ cdef const char *other_text(Out *o, PyObject *text, Py_ssize_t *size) noexcept:
     data = raw_str_utf8(text, size)
     if data == NULL and PyErr_ExceptionMatches(UnicodeEncodeError):
         PyErr_Clear()
-        refuse(o, "a lone surrogate has no UTF-8")
+        refuse(o, "a lone surrogate cannot be encoded as UTF-8")
     return data
 
 
 cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept:
-    """A string and its length; room stays free after it."""
+    """Write a string and its length; `room` bytes stay reserved after it."""
     cdef Py_ssize_t size = 0
     cdef const char *data
     if raw_str_check_exact(text) and raw_str_is_ascii(text):
@@ -167,7 +167,7 @@ cdef int put_text(Out *o, const kw_op *op, PyObject *text, size_t room) noexcept
 
 
 cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, size_t room, PyObject *owner) noexcept:
-    """Bytes and their length. owner: keeps them where they are; NULL: they stay there no longer than this call."""
+    """Write bytes and their length. owner: keeps them alive; NULL: they are valid only during this call."""
     cdef Piece *piece
     if size > 0x7ffffffe:
         return refuse_number(o, "%d bytes exceed what a field can hold", size)
@@ -182,7 +182,7 @@ cdef int put_data(Out *o, const kw_op *op, const void *data, Py_ssize_t size, si
     if ensure(o, size + 5 + room) < 0:
         return -1
     put_length(o, op, size, 4)
-    if size:  # a view of nothing may have no address
+    if size:  # the address of an empty view may be NULL
         memcpy(o.at, data, size)
     o.at += size
     return 0
@@ -206,7 +206,7 @@ cdef int put_bytes(Out *o, const kw_op *op, PyObject *data, size_t room) noexcep
 
 
 cdef int put_ints(Out *o, const kw_op *op, PyObject *items, size_t room) noexcept:
-    """The setter made a tuple of numbers in range."""
+    """Write an array of numbers, which the setter stored as a tuple of ints in range."""
     cdef Py_ssize_t i, count = raw_tuple_size(items)
     cdef int kind = op.elem, width = kw_width[kind]
     cdef PyObject *item
@@ -240,7 +240,7 @@ cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexce
         return put_ints(o, op, items, room)
     if ensure(o, 5 + room) < 0:
         return -1
-    if not raw_list_check(items):  # an empty one that nobody looked at yet
+    if not raw_list_check(items):  # an empty list that was never read
         put_length(o, op, 0, 4)
         return 0
     count = raw_list_size(items)
@@ -251,7 +251,7 @@ cdef int put_array(Out *o, const kw_op *op, PyObject *items, size_t room) noexce
         if i >= raw_list_size(items):
             return refuse(o, "the list changed while it was written")
         item = raw_list_item(items, i)
-        raw_incref(item)  # finalizers and other threads may take it out of the list
+        raw_incref(item)  # finalizers and other threads may remove it from the list
         status = put_element(o, op, item)
         raw_decref(item)
         if status < 0:
@@ -307,7 +307,7 @@ cdef PyObject *default_of(Out *o, const kw_field *field) noexcept:
 
 
 cdef int put_field(Out *o, const kw_op *op, char *self, size_t room) noexcept:
-    """Any field but a fixed-width one; room bytes stay free after it."""
+    """Write any field except a fixed-width one; `room` bytes stay reserved after it."""
     cdef PyObject *item = KW_SLOT(self, op.at)
     cdef int status
     if item == NULL:
@@ -316,7 +316,7 @@ cdef int put_field(Out *o, const kw_op *op, char *self, size_t room) noexcept:
             item = default_of(o, op.field)
             if item == NULL:
                 return -1
-    raw_incref(item)  # while it is written other code may run, and set the field
+    raw_incref(item)  # other code may run while it is written, and set the field
     if op.code == KW_STRUCT:
         status = put_struct_field(o, op, item, room)
     elif item == <PyObject *>None:
@@ -381,7 +381,7 @@ cdef int refuse_tags(Out *o, const kw_plan *plan, PyObject *slot) noexcept:
 
 
 cdef inline int is_default(Out *o, const kw_field *field, char *self) noexcept:
-    """1: the field holds its default; 0: it does not; -1: an exception came."""
+    """1: the field holds its default; 0: it does not; -1: an exception is set."""
     cdef PyObject *item
     if field.kind < KW_STRING:
         return memcmp(KW_PLACE(self, field.at), field.owner.model + field.at, kw_width[field.kind]) == 0
@@ -397,7 +397,7 @@ cdef int equals_default(Out *o, const kw_field *field, PyObject *item) noexcept:
 
 
 cdef int check_absent(Out *o, const kw_plan *plan, char *self) noexcept:
-    """Fields that the version lacks must hold their default."""
+    """Check that the fields that the version lacks hold their default."""
     cdef int i, same
     for i in range(plan.n_absent):
         same = is_default(o, plan.absent[i], self)
@@ -418,9 +418,9 @@ cdef int refuse_absent(Out *o, const kw_plan *plan, const kw_field *field) noexc
 
 
 cdef int put_tags(Out *o, const kw_plan *plan, char *self) noexcept:
-    """Known and unknown tags in ascending order."""
+    """Write known and unknown tags in ascending order."""
     cdef int i, n = 0, same
-    cdef uint64_t there = 0  # which known ones do not hold their default
+    cdef uint64_t there = 0  # the known tags that do not hold their default, a bit each
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
         try:
             return put_all_tags(o, plan, self)
@@ -444,10 +444,10 @@ cdef int put_tags(Out *o, const kw_plan *plan, char *self) noexcept:
 
 
 cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
-    """With unknown ones among them, none of which may repeat or be known. -1 without an exception: o says why."""
+    """Write tags with unknown ones among them, which must be unique and not known. -1: o has the failure."""
     cdef int i, same
     cdef PyObject *slot = KW_SLOT(self, KW_UNKNOWN_AT)
-    cdef bint ordered = isinstance(<object>slot, dict)  # as it was read, the order counts: as Kafka
+    cdef bint ordered = isinstance(<object>slot, dict)  # else as decoded: they must be in order, as in Kafka
     cdef list entries = tags_list(slot)
     cdef set seen = set()
     if not ordered:
@@ -498,7 +498,7 @@ cdef int put_unknown(Out *o, uint32_t tag, bytes data) noexcept:
 
 
 cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
-    """A known tag: its body is written after one byte for its size, and moved where that is too small."""
+    """Write a known tag: its body after one byte for its size, moved if the size needs more bytes."""
     cdef size_t start, size
     cdef uint8_t[5] length
     cdef int width
@@ -526,7 +526,7 @@ cdef int put_tag(Out *o, const kw_op *op, char *self) noexcept:
     return 0
 
 
-# One buffer is kept between calls. Who encodes takes it, so a call within a call, or another thread, makes its own.
+# One buffer is kept between calls. A call takes it while it runs, so a nested call or another thread makes its own.
 cdef uint8_t *_spare = NULL
 cdef size_t _spare_size = 0
 cdef size_t KEEP = 1 << 20
@@ -564,7 +564,7 @@ cdef object written(Message message, const kw_plan *plan, PyObject *self, bytes 
 
 
 cdef object gathered(Out *o):
-    """The result, with the long pieces where they belong."""
+    """The result: the bytes written, with the long pieces inserted."""
     cdef size_t used = o.at - o.start, at = 0
     cdef int i
     result = PyBytes_FromStringAndSize(NULL, used + o.long_bytes)
@@ -599,8 +599,8 @@ cdef object failed(Out *o, Message message, const kw_plan *plan):
 def encode(message, version):
     """The bytes of a message at a version.
 
-    A field that the version lacks is dropped where it holds its default or may be ignored.
-    Raises EncodeError (path, reason) for what the version cannot carry, UnsupportedVersionError.
+    A field that the version lacks is dropped if it holds its default or is ignorable.
+    Raises EncodeError (path, reason) for values that the version cannot represent, UnsupportedVersionError.
     """
     cdef Message found = find(message)
     if isinstance(message, (str, type)):

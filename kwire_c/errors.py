@@ -1,4 +1,4 @@
-"""The one family of errors that kwire raises for bad input."""
+"""The errors that kwire raises for invalid input: KwireError and its subclasses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class made by Python code
 
 
 class KwireError(ValueError):
-    """Base of every error that kwire raises for bad data, bad values or refused limits.
+    """Base class of the errors that kwire raises for invalid data, invalid values and exceeded limits.
 
-    Its text may be shown anywhere: what others wrote into it (names, hosts, a broker's words) cannot move a terminal.
+    The text is safe to show on a terminal: control characters in names, hosts or a broker's messages are escaped.
     """
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class KwireError(ValueError):
 
 def _rebuild(kind: type[KwireError], args: tuple[Any, ...], state: dict[str, Any]) -> KwireError:
     made: type = kind
-    while made.__flags__ & _HEAP_TYPE:  # down to Python's own, whose layout it has: ValueError or OSError
+    while made.__flags__ & _HEAP_TYPE:  # up to Python's own class with the same layout: ValueError or OSError
         made = made.__base__ or object
     error: KwireError = made.__new__(kind, *args)
     error.args = args
@@ -33,9 +33,9 @@ def _rebuild(kind: type[KwireError], args: tuple[Any, ...], state: dict[str, Any
 
 
 class DecodeError(KwireError):
-    """Bytes that are not what the message and version say.
+    """Bytes that are not a valid message of that version.
 
-    offset: byte position in the input (int); path: the field, as ".responses[3].records"; reason: what is wrong.
+    offset: byte position in the input (int); path: the field, like ".responses[3].records"; reason: what is wrong.
     """
 
     def __init__(self, reason: str, *, offset: int = 0, path: str = "", what: str = "") -> None:
@@ -45,7 +45,7 @@ class DecodeError(KwireError):
 
 
 class EncodeError(KwireError):
-    """A value that the message and version cannot carry. path: the field; reason: what is wrong."""
+    """A value that cannot be encoded in that version. path: the field; reason: what is wrong."""
 
     def __init__(self, reason: str, *, path: str = "", what: str = "") -> None:
         self.reason, self.path = reason, path
@@ -54,7 +54,7 @@ class EncodeError(KwireError):
 
 
 class CorruptBatchError(KwireError):
-    """A record batch that is damaged or contradicts itself.
+    """A record batch that is corrupt.
 
     position: byte of the batch in the input; offset: its base offset (-1 if unreadable); reason: what is wrong.
     """
@@ -65,9 +65,9 @@ class CorruptBatchError(KwireError):
 
 
 class LimitError(KwireError):
-    """Input that asks for more than a limit allows.
+    """Input that exceeds a limit.
 
-    limit: the limit; needed: what was asked for as far as known (None if unknown); offset: byte position in the input.
+    limit: the limit; needed: the amount needed, None if unknown; offset: byte position in the input.
     """
 
     def __init__(self, reason: str, *, limit: int, needed: int | None = None, offset: int = 0) -> None:
@@ -76,10 +76,10 @@ class LimitError(KwireError):
 
 
 class UnsupportedVersionError(KwireError):
-    """A message, version or release that the schema, or the broker, lacks.
+    """A message, version or release that is unknown to the schema or not supported by the broker.
 
-    api: its name or key; needed: (min, max) or version asked for; offered: (min, max) there is, or None;
-    header: what could be read of a frame's header, or None. KIP-97 calls it ObsoleteBrokerVersion.
+    api: its name or key; needed: the version or (min, max) asked for; offered: the (min, max) supported, or None;
+    header: the part of a frame's header that could be read, or None. KIP-97 calls it ObsoleteBrokerVersion.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ ObsoleteBrokerVersion = UnsupportedVersionError
 
 
 class MissingCodecError(KwireError, ImportError):
-    """A compression codec whose library is not installed; the text names the extra to install."""
+    """A compression codec whose library is not installed; the text names the package or extra to install."""
 
 
-# The family is kwire's, wherever its code stands: this is the name users see and pickles carry.
+# Users and pickles see these classes as kwire.KwireError and so on, not as kwire_c.errors.
 def _name_as_kwire(*kinds: type[KwireError]) -> None:
     for kind in kinds:
         kind.__module__ = "kwire"

@@ -23,13 +23,13 @@ UNKNOWN = "_unknownTags"
 
 
 class Refusal(Exception):
-    """What is wrong, with the path from the inside out."""
+    """An error while converting, which collects its path from the inside out."""
 
     def __init__(self, reason, *path):
         self.reason, self.path = reason, list(path)
 
     def error(self, what):
-        """The error that a user sees."""
+        """The EncodeError with the whole path."""
         return EncodeError(self.reason, path="".join(reversed(self.path)), what=what)
 
 
@@ -47,7 +47,7 @@ cdef str element_text(object value):
 cdef str data_text(object value):
     try:
         return b64encode((<Span>value).view() if isinstance(value, Span) else value).decode()
-    except ValueError:  # a memoryview that its user released
+    except ValueError:  # the user released the memoryview
         raise Refusal("the memoryview was released") from None
 
 
@@ -139,8 +139,8 @@ cdef int add_value(dict found, const kw_op *op, char *self) except -1:
 def to_json(message, version):
     """The message as Kafka's JsonConverter writes it at a version, as Python values (dict, list, str, int, ...).
 
-    Keys in camelCase, bytes and records as base64, uuids as their 22 characters; a tagged field that holds its default
-    is left out; unknown tags are under "_unknownTags" in the struct that holds them.
+    Keys in camelCase, bytes and records as base64, uuids as 22 characters of base64; a tagged field that holds its
+    default is left out; unknown tags are under "_unknownTags" in the struct that holds them.
     Raises EncodeError, UnsupportedVersionError.
     """
     cdef Message found = find(message)
@@ -163,7 +163,7 @@ cdef object decoded(object value, object decoder, str kind):
 
 
 def strict_base64(text):
-    """The bytes of base64 text; padding may be left out."""
+    """The bytes of base64 text, with or without padding."""
     return b64decode(text + "=" * (-len(text) % 4), validate=True)
 
 
@@ -171,7 +171,7 @@ def uuid_bytes(text):
     """The 16 bytes of a uuid as Kafka writes it."""
     data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if len(data) != 16:
-        raise ValueError("a uuid has 16 bytes")
+        raise ValueError("expected a uuid of 16 bytes")
     return data
 
 
@@ -182,7 +182,7 @@ cdef int whole(object value) except -1:
 
 
 cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
-    """Sets one field from its JSON value."""
+    """Set one field from its JSON value."""
     if value is None:
         if not op.flags & KW_NULLABLE:
             raise Refusal("null in a field that is not nullable in this version")
@@ -196,7 +196,7 @@ cdef int from_value(const kw_op *op, PyObject *self, object value) except -1:
         if op.code == KW_FLOAT64 and isinstance(value, str):
             value = decoded(value, float, "number")
         elif op.code == KW_INT8 and type(value) is int and 128 <= value <= 256:
-            value -= 256  # as Kafka: bytes may be written unsigned
+            value -= 256  # as in Kafka: int8 may be written unsigned
         elif op.code != KW_BOOL and op.code != KW_FLOAT64:
             whole(value)
         return place_number(op.field, op.code, value, KW_PLACE(self, op.at))
@@ -275,7 +275,7 @@ cdef dict unknown_tags(object tags):
 
 
 cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict value, bint mandatory) except -1:
-    """Sets the field whose key is in the object, under its newest name or one that the version once had."""
+    """Set a field from its key in the object: its newest name, or an older one that the version had."""
     name = <object>op.field.json
     if name not in value:
         message = <Message>plan.cls.message
@@ -298,10 +298,10 @@ cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict val
 
 
 def from_json(message, version, value):
-    """The message that Kafka's JsonConverter reads from a value of JSON at a version: the reverse of to_json.
+    """The message that Kafka's JsonConverter reads from a JSON value at a version: the reverse of to_json.
 
     message: its name or class. Fields that the version lacks are ignored, tagged ones may be left out.
-    A key is the newest release's name, or one that the field had at that version in 3.9 or later.
+    A key is the field's name in the newest release, or one that it had at that version in 3.9 or later.
     Raises EncodeError (path, reason) for values that do not fit, UnsupportedVersionError.
     """
     cdef Message found = find(message)

@@ -1,4 +1,4 @@
-"""Hops over the headers of record batches in a buffer, for readers of whole log segments."""
+"""Scans of the batch headers in a buffer, without reading the records, for readers of whole log segments."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
@@ -13,9 +13,9 @@ from kwire_c.integers cimport clipped
 
 
 def read_piece(int file, int64_t start, int64_t end, before=b""):
-    """The bytes of before, then bytes [start, end) of the file with that descriptor, fewer where it ends; OSError.
+    """The bytes of before, then bytes [start, end) of the file descriptor, fewer at the end of the file.
 
-    They are a copy: what happens to the file afterwards does not matter.
+    They are a copy, which later changes of the file do not affect. Raises OSError.
     """
     cdef PooledBytes piece
     cdef Py_buffer front
@@ -35,7 +35,7 @@ def read_piece(int file, int64_t start, int64_t end, before=b""):
         with nogil:
             got = pread(file, piece.buffer.data + piece.buffer.size, min(size - piece.buffer.size, <size_t> (1 << 30)),
                         start + <int64_t> piece.buffer.size)
-        if got >= 0:  # 0: the end
+        if got >= 0:  # 0: end of file
             piece.buffer.size += got
         elif errno == EINTR:
             PyErr_CheckSignals()
@@ -45,10 +45,9 @@ def read_piece(int file, int64_t start, int64_t end, before=b""):
 
 
 def hop(data, stop, rows=0):
-    """(bytes of whole batches from the start of data on, first byte of the last of them).
+    """(size of the whole batches at the start of data, first byte of the last one).
 
-    Ends before a batch that is not all there or whose header is invalid, at or after stop, or when about `rows` rows
-    are reached (0: no limit).
+    Ends before a partial batch or an invalid header, at or after stop, or after about `rows` rows (0: no limit).
     """
     cdef Py_buffer view
     cdef size_t end = 0, last = 0
@@ -63,9 +62,9 @@ def hop(data, stop, rows=0):
 
 
 def find_header(data, start, stop, left):
-    """The first byte in [start, stop) at which a valid header may begin, -1 where there is none.
+    """The first byte in [start, stop) at which a valid batch header may begin, -1 if there is none.
 
-    left: bytes from the start of data to the end of the file, which no batch may pass.
+    left: bytes from the start of data to the end of the file, at or before which a batch must end.
     """
     cdef Py_buffer view
     cdef size_t found
@@ -88,7 +87,7 @@ def find_header(data, start, stop, left):
 
 
 def next_marked(data, at, uint16_t bits):
-    """From the batch at byte `at` on, the first of magic 2 with one of the attribute bits; -1 where there is none."""
+    """The first batch of magic 2 with one of the attribute bits, from the batch at byte `at` on; -1 if none."""
     cdef Py_buffer view
     cdef size_t found
     cdef int64_t start = clipped(at)

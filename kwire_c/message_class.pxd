@@ -1,4 +1,4 @@
-"""Declarations of the instances of message classes, and of the checks that a value passes on its way into a field."""
+"""Instances of message classes, and the checks of a value that is stored in a field."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
@@ -7,15 +7,15 @@ from kwire_c.core cimport kw_class, kw_field
 
 
 cdef class Struct:
-    """What all message classes have in common."""
+    """Base class of all message classes."""
 
 
 cdef class Span:
-    """A part of a buffer that stays alive, not yet looked at: what views=True leaves in bytes fields."""
+    """A part of a buffer, which it keeps alive: the content of a bytes field until it is read, with views=True."""
     cdef object owner
     cdef const uint8_t *data
     cdef Py_ssize_t size, position
-    cdef bint viewed  # whether its user sees a memoryview, or bytes
+    cdef bint viewed  # whether the field reads as a memoryview, else as bytes
 
 
 cdef Span new_span()  # to be filled

@@ -1,6 +1,6 @@
 """Message classes: heap types whose instances hold their fields at fixed offsets as native C types.
 
-An object slot that is NULL holds the field's default; an empty list is () until somebody looks at it.
+A NULL object slot means the field's default; an empty list is stored as () until it is read.
 """
 
 from kwire_c.errors import EncodeError
@@ -40,7 +40,7 @@ cdef int refuse(const kw_field *field, str reason) except -1:
 
 
 cdef int64_t integer(const kw_field *field, int kind, object value) except? -1:
-    """A whole number within the range of its kind."""
+    """An integer within the range of its kind. Raises TypeError, EncodeError."""
     cdef int overflow = 0
     cdef long long number
     if not isinstance(value, int):
@@ -54,7 +54,7 @@ cdef int64_t integer(const kw_field *field, int kind, object value) except? -1:
 
 
 cdef int place_number(const kw_field *field, int kind, object value, uint8_t *place) except -1:
-    """Stores a number, bool or uuid in its native form."""
+    """Store a number, bool or uuid in its native form."""
     cdef int64_t number
     cdef unsigned long long bits
     cdef int width = kw_width[kind]
@@ -88,7 +88,7 @@ cdef bint LITTLE = __import__("sys").byteorder == "little"
 
 
 cdef object take_bytes(const kw_field *field, object value):
-    """bytes as they are, memoryviews of bytes too, any other buffer copied."""
+    """bytes and memoryviews of bytes unchanged, a copy of any other buffer."""
     if type(value) is bytes:
         return value
     if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
@@ -102,7 +102,7 @@ cdef object take_bytes(const kw_field *field, object value):
 
 
 cdef object take_ints(const kw_field *field, object value):
-    """A tuple of whole numbers in range, which the garbage collector need not know."""
+    """A tuple of integers in range, untracked by the garbage collector."""
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
         wrong(field, "a sequence of int", value)
     cdef tuple numbers = tuple([integer(field, field.elem, item) for item in value])
@@ -112,7 +112,7 @@ cdef object take_ints(const kw_field *field, object value):
 
 
 cdef object take_list(const kw_field *field, object value):
-    """The list itself (other sequences become one), each element of the right class."""
+    """The list itself, or a list of another sequence; each element is checked to be of the right class."""
     cdef list items
     if type(value) is list:
         items = value
@@ -151,13 +151,13 @@ cdef dict take_tags(str label, object value):
 
 
 cdef list tags_list(PyObject *item):
-    """The unknown tags of a slot: none yet, the bytes that were read (tag, size, data, ...), or a dict."""
+    """The unknown tags of a slot, which holds NULL, the bytes that were read (tag, size, data, ...) or a dict."""
     cdef kw_cursor c
     cdef kw_failure f
     cdef uint32_t tag = 0, size = 0
     if item == NULL:
         return []
-    held = <object>item  # making the list may collect garbage, and a finalizer may set the field
+    held = <object>item  # making the list may run the garbage collector, and a finalizer may set the field
     if isinstance(held, dict):
         return list((<dict>held).items())
     cdef bytes raw = <bytes>held
@@ -165,14 +165,14 @@ cdef list tags_list(PyObject *item):
     kw_cursor_set(&c, <const uint8_t *><const char *>raw, len(raw))
     while kw_has(&c, 1):
         if kw_take_uvarint(&c, 1, &f, &tag) < 0 or kw_take_uvarint(&c, 1, &f, &size) < 0 or not kw_has(&c, size):
-            break  # cannot be: decoding checked it
+            break  # impossible: decoding checked it
         found.append((tag, (<const char *>c.at)[:size]))
         c.at += size
     return found
 
 
 cdef dict tags_dict(PyObject *item):
-    """The same as a dict: the slot's own, or a new one."""
+    """The unknown tags of a slot as a dict: its own or a new one."""
     return <dict>item if item != NULL and isinstance(<object>item, dict) else dict(tags_list(item))
 
 
@@ -185,7 +185,7 @@ cdef int unknown_equal(PyObject *a, PyObject *b) except -1:
     return tags_dict(a) == tags_dict(b)
 
 
-# uuid.UUID and its slots, by which objects are read and made without any code of Python's or of a subclass
+# uuid.UUID and its slots, through which objects are read and made without running Python code
 cdef object _uuid_type = None
 cdef object _uuid_set_int, _uuid_get_int, _uuid_set_safe, _uuid_unknown
 cdef object _to_bytes = int.to_bytes
@@ -196,12 +196,12 @@ cdef int know_uuid() except -1:
     import uuid
     _uuid_set_int, _uuid_get_int = uuid.UUID.int.__set__, uuid.UUID.int.__get__
     _uuid_set_safe, _uuid_unknown = uuid.UUID.is_safe.__set__, uuid.SafeUUID.unknown
-    _uuid_type = uuid.UUID  # last: it says that the others are there
+    _uuid_type = uuid.UUID  # set last: it marks the others as set
     return 0
 
 
 cdef object make_uuid(const uint8_t *data):
-    """A uuid.UUID of 16 bytes; half the time that its constructor takes."""
+    """A uuid.UUID from 16 bytes, in half the time of its constructor."""
     if _uuid_type is None:
         know_uuid()
     value = _uuid_type.__new__(_uuid_type)
@@ -211,14 +211,14 @@ cdef object make_uuid(const uint8_t *data):
 
 
 cdef bint is_uuid(object value) except? True:
-    """Whether a value is a uuid.UUID, or of a subclass; what it says of its class does not count."""
+    """Whether a value is a uuid.UUID or of a subclass, by its type (not __class__)."""
     if _uuid_type is None:
         know_uuid()
     return type(value) is _uuid_type or PyObject_TypeCheck(value, <PyTypeObject *>_uuid_type)
 
 
 cdef int take_uuid(object value, uint8_t *to) except -1:
-    """The 16 bytes of a uuid.UUID; 0 where the value is none, or one that nobody filled."""
+    """Copy the 16 bytes of a uuid.UUID; 0 if the value is not a UUID or is uninitialised."""
     if not is_uuid(value):
         return 0
     try:
@@ -244,33 +244,33 @@ cdef PyObject *made_instance(const kw_class *cls) except NULL:
 
 
 cdef PyObject *blank(const kw_class *cls) except NULL:
-    """The instance with every default that is only ever compared with and written; borrowed."""
+    """The instance with every default, used only to compare with and to encode; borrowed."""
     if cls.blank == NULL:
         (<kw_class *>cls).blank = made_instance(cls)
     return <PyObject *>cls.blank
 
 
 cdef PyObject *fallback(const kw_field *field) except NULL:
-    """What an empty slot means; borrowed."""
+    """The default that an empty slot means; borrowed."""
     if field.fallback != NULL:
         return <PyObject *>field.fallback
     return blank(field.cls)
 
 
 cdef class Span:
-    """A part of a buffer that stays alive, not yet looked at: what views=True leaves in bytes fields."""
+    """A part of a buffer, which it keeps alive: the content of a bytes field until it is read, with views=True."""
 
     def seen(self):
-        """What its user sees: a memoryview, or bytes."""
+        """The value of the field: a memoryview or bytes."""
         return self.view() if self.viewed else (<const char *>self.data)[:self.size]
 
     def view(self):
-        """A memoryview of it."""
+        """A memoryview of the part."""
         return memoryview(self.owner).cast("B")[self.position:self.position + self.size]
 
 
 cdef void track(PyObject *self) noexcept:
-    """A container that somebody gets a hold of may become part of a cycle from now on."""
+    """Track a container that is handed out: it may become part of a cycle from now on."""
     if not PyObject_GC_IsTracked(self):
         PyObject_GC_Track(self)
 
@@ -297,7 +297,7 @@ cdef int traverse(PyObject *self, visitproc visit, void *arg) noexcept:
             status = visit(item, arg)
             if status:
                 return status
-    return visit(<PyObject *>raw_type(self), arg)  # only collected classes come here, and those count their type
+    return visit(<PyObject *>raw_type(self), arg)  # GC classes only, whose instances own their type
 
 
 cdef int clear(PyObject *self) noexcept:
@@ -312,7 +312,7 @@ cdef int clear(PyObject *self) noexcept:
 
 
 cdef void put(PyObject *self, size_t at, object value) noexcept:
-    """Stores a new reference and drops the old one last."""
+    """Store a new reference, then drop the old one."""
     cdef PyObject *old = KW_SLOT(self, at)
     Py_INCREF(value)
     (<PyObject **>KW_PLACE(self, at))[0] = <PyObject *>value
@@ -320,7 +320,7 @@ cdef void put(PyObject *self, size_t at, object value) noexcept:
 
 
 cdef PyObject *get_field(PyObject *self, void *closure) except NULL:
-    """The value of a field, as its user sees it."""
+    """The value of a field as a Python object."""
     value = read_field(self, <const kw_field *>closure)
     Py_INCREF(value)
     return <PyObject *>value
@@ -359,7 +359,7 @@ cdef object read_field(PyObject *self, const kw_field *field):
             if field.fallback != NULL:
                 return <object>field.fallback
             made = <object>made_instance(field.cls)
-            Py_DECREF(made)  # the variable's own is left
+            Py_DECREF(made)  # the reference of the variable remains
             settle(self, place, NULL, made)
             item = (<PyObject **>place)[0]
         if field.owner.collected:
@@ -383,9 +383,9 @@ cdef object read_field(PyObject *self, const kw_field *field):
 
 
 cdef void settle(PyObject *self, uint8_t *place, PyObject *before, object made) noexcept:
-    """Stores what was made for a slot, unless it no longer holds what it held before: then another thread was first.
+    """Store the object made for a slot, unless another thread has changed the slot meanwhile.
 
-    (Making an object may run finalizers, and those let other threads go on.)
+    (Making an object may run finalizers, during which other threads may run.)
     """
     cdef PyObject *held = (<PyObject **>place)[0]
     if held != before:
@@ -396,7 +396,7 @@ cdef void settle(PyObject *self, uint8_t *place, PyObject *before, object made) 
 
 
 cdef int set_field(PyObject *self, PyObject *value, void *closure) except -1:
-    """Checks a value and stores it."""
+    """Check a value and store it."""
     cdef const kw_field *field = <const kw_field *>closure
     if value == NULL:
         raise TypeError(f"{<object>field.owner.label} {<object>field.name} cannot be deleted")
@@ -436,7 +436,7 @@ cdef int write_field(PyObject *self, const kw_field *field, object value) except
 
 
 cdef PyObject *get_unknown(PyObject *self, void *closure) except NULL:
-    """The dict of unknown tags, made when first looked at."""
+    """The dict of unknown tags, made when first read."""
     cdef PyObject *item = KW_SLOT(self, KW_UNKNOWN_AT)
     if item == NULL or not isinstance(<object>item, dict):
         _held = None if item == NULL else <object>item
@@ -457,7 +457,7 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
     """Whether two slots of one field hold the same content."""
     if a == b:
         return 1
-    _held = <object>(b if a == NULL else a)  # a default is made once, which may run anybody's finalizers
+    _held = <object>(b if a == NULL else a)  # making a default, once, may run finalizers
     if a == NULL:
         a = fallback(field)
     if b == NULL:
@@ -466,7 +466,7 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
         return 1
     if a == <PyObject *>None or b == <PyObject *>None:
         return 0
-    one, other = <object>a, <object>b  # held: comparing may run other code, and that may set the fields
+    one, other = <object>a, <object>b  # held: comparing may run other code, which may set the fields
     if field.kind == KW_STRUCT:
         return is_equal(a, b, field.cls)
     if field.kind == KW_ARRAY and type(one) is not type(other):
@@ -516,7 +516,7 @@ cdef PyObject *compare(PyObject *a, PyObject *b, int op) except NULL:
 
 
 cdef list contents(PyObject *self):
-    """(name, value) of every field that is not its default, unknown tags last."""
+    """(name, value) of every field that does not hold its default, unknown tags last."""
     cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
     cdef kw_field *field
     cdef PyObject *item
@@ -535,8 +535,15 @@ cdef list contents(PyObject *self):
     return found
 
 
+cdef object snapshot(object value):
+    """A value that other threads do not change while it is copied or pickled item by item."""
+    if isinstance(value, memoryview):
+        return copied(value)
+    return dict(value) if type(value) is dict else list(value) if type(value) is list else value
+
+
 cdef bytes copied(object view):
-    """The bytes of a memoryview. Raises EncodeError where its user released it."""
+    """The bytes of a memoryview. Raises EncodeError if it was released."""
     try:
         return bytes(view)
     except ValueError:
@@ -550,7 +557,7 @@ cdef PyObject *represent(PyObject *self) except NULL:
         if isinstance(value, memoryview):
             try:
                 value = bytes(value)
-            except ValueError:  # its user released it
+            except ValueError:  # the user released it
                 parts.append(f"{name}=<released memoryview>")
                 continue
         elif isinstance(value, float) and value - value != 0:
@@ -586,19 +593,19 @@ cdef int initialise(PyObject *self, PyObject *args, PyObject *named) except -1:
 
 
 def restore(cls, fields):
-    """An instance of a message class with these fields: what pickles call."""
+    """An instance of a message class with these fields, for pickle."""
     return cls(**fields)
 
 
 cdef class Struct:
-    """What all message classes have in common."""
+    """Base class of all message classes."""
 
     def __cinit__(self):
         raise TypeError("messages are made from the classes in kwire.messages")
 
     def __reduce__(self):
         return restore, (type(self), {
-            name: copied(value) if isinstance(value, memoryview) else value
+            name: snapshot(value)
             for name, value in contents(<PyObject *>self)
         })
 
@@ -610,30 +617,29 @@ cdef class Struct:
         made = type(self)()
         memo[id(self)] = made
         for name, value in contents(<PyObject *>self):
-            value = copied(value) if isinstance(value, memoryview) else deepcopy(value, memo)
-            assign(<PyObject *>made, class_of(made), name, value)
+            assign(<PyObject *>made, class_of(made), name, deepcopy(snapshot(value), memo))
         return made
 
     def __replace__(self, /, **changes):
-        """A copy with some fields changed (copy.replace)."""
+        """A copy with these fields changed (copy.replace)."""
         made = self.__copy__()
         for name, value in changes.items():
             assign(<PyObject *>made, class_of(made), name, value)
         return made
 
 
-cdef list _kept = []  # what the types point to lives as long as the process
+cdef list _kept = []  # objects that the types point to, kept as long as the process
 
 
 cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs):
-    """The heap type of a class whose fields are laid out."""
+    """The heap type of a class with its field layout."""
     cdef PyGetSetDef *members = <PyGetSetDef *>PyMem_Calloc(cls.n_fields + 2, sizeof(PyGetSetDef))
     cdef PyType_Slot[12] slots
     cdef PyType_Spec spec
     cdef int i, n = 0
     if members == NULL:
         raise MemoryError
-    texts = [b"Tags that no release knows: dict of tag to bytes."]
+    texts = [b"Unknown tagged fields: dict of tag to bytes."]
     texts.extend(text.encode() for text in docs)
     encoded = [name.encode() for name in names]
     heading, path = doc.encode(), ("kwire.messages." + label).encode()
@@ -667,7 +673,7 @@ cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
 
 
 cdef Span new_span():
-    """One to be filled before it is seen."""
+    """An empty Span, to be filled before it is used."""
     return Span.__new__(Span)
 
 

@@ -4,7 +4,7 @@ from kwire_c.core cimport kw_class, kw_plan
 
 
 cdef class Message:
-    """One message: its schema, its classes, and a plan for each version as it is first used."""
+    """One message: its schema, its classes, and a plan for each version, made at the first use of the version."""
     cdef readonly str name
     cdef readonly object schema
     cdef readonly object root

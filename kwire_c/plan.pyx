@@ -1,4 +1,4 @@
-"""Compiles the schema of a message into classes (one for all versions) and plans (one a version), at first use."""
+"""Compiles the schema of a message into classes (for all versions) and a plan per version, each at its first use."""
 
 from kwire_c.errors import UnsupportedVersionError
 from kwire_c.hooks import handed
@@ -22,9 +22,9 @@ KINDS = {
     "int64": KW_INT64, "float64": KW_FLOAT64, "uuid": KW_UUID, "string": KW_STRING, "bytes": KW_BYTES,
     "records": KW_RECORDS,
 }
-cdef dict _messages = {}  # name, old names too -> Message
-cdef object _schema = None  # kwire's, once it was needed
-cdef list _kept = []      # objects that the C structures point to; they live as long as the process
+cdef dict _messages = {}  # name (also an old one) -> Message
+cdef object _schema = None  # kwire.schema.message, from its first use on
+cdef list _kept = []      # objects that the C structures point to, kept as long as the process
 
 
 cdef void *keep(object value):
@@ -54,7 +54,7 @@ cdef Message find(object message):
                 found = _messages.setdefault(schema.name, made_message(schema))
             _messages[message] = found
         return <Message>found
-    if isinstance(message, str):  # of a subclass, such as a member of a StrEnum
+    if isinstance(message, str):  # an instance of a subclass, such as a member of a StrEnum
         return find(str.__str__(message))
     if isinstance(message, Struct):
         cls = <kw_class *>kw_closure(raw_type(<PyObject *>message))
@@ -62,11 +62,11 @@ cdef Message find(object message):
         cls = <kw_class *>kw_closure(<PyTypeObject *>message)
     else:
         cls = NULL
-    if cls == NULL:  # a class that somebody derived from Struct has none either
+    if cls == NULL:  # also for a class that a user derived from Struct
         raise TypeError(f"expected the name or the class of a message, got {brief(message)}")
     found = <Message>cls.message
     if (<Message>found).top != cls:
-        raise TypeError(f"{<object>cls.label} is a part of {(<Message>found).name}, not a message")
+        raise TypeError(f"{<object>cls.label} is a struct of {(<Message>found).name}, not a message")
     return <Message>found
 
 
@@ -76,7 +76,7 @@ def message_of(message):
 
 
 cdef class Message:
-    """One message: its schema, its classes, and a plan for each version as it is first used."""
+    """One message: its schema, its classes, and a plan for each version, made at the first use of the version."""
 
     cdef int make(self, schema) except -1:
         self.schema, self.name, self.classes, self.renamed = schema, schema.name, {}, {}
@@ -90,7 +90,7 @@ cdef class Message:
         for name, fields in structs.items():
             self.lay_out(<kw_class *><size_t>made[name], fields)
         again = True
-        while again:  # who holds a list, or a struct that holds one, may be part of a cycle
+        while again:  # a class with a list, or with a struct that has one, may be part of a cycle
             again = False
             for name in structs:
                 again |= self.spread(<kw_class *><size_t>made[name])
@@ -112,7 +112,7 @@ cdef class Message:
         return cls
 
     cdef int lay_out(self, kw_class *cls, tuple fields) except -1:
-        """Gives every field its kind, default and place: objects first, then numbers, the widest first."""
+        """Set the kind, default and place of every field: objects first, then numbers, the widest first."""
         cdef kw_field *field
         cdef uint32_t at = KW_UNKNOWN_AT + sizeof(void *)
         cdef int i, width
@@ -136,7 +136,7 @@ cdef class Message:
                 at += sizeof(void *)
                 cls.n_slots += 1
             elif field.kind == KW_FLOAT64:
-                field.number = 0  # no schema has another default
+                field.number = 0  # no schema has another default for it
             elif field.kind != KW_UUID:
                 field.number = default or 0
         for width in (16, 8, 4, 2, 1):
@@ -145,11 +145,11 @@ cdef class Message:
                 if field.kind < KW_STRING and kw_width[field.kind] == width:
                     field.at = at
                     at += width
-        cls.size = (at + 15) & ~15  # as the allocator rounds
+        cls.size = (at + 15) & ~15  # rounded as the allocator does
         cls.model = <uint8_t *>room_for(1, cls.size)
         for i in range(cls.n_fields):
             field = &cls.fields[i]
-            if field.kind < KW_UUID:  # the number's bytes in the machine's order
+            if field.kind < KW_UUID:  # in native byte order
                 place_model(field, cls.model + field.at)
         return 0
 
@@ -179,15 +179,16 @@ cdef class Message:
         return made
 
     cdef const kw_plan *at(self, object version) except NULL:
-        """The plan of a version; UnsupportedVersionError where the schema lacks it."""
+        """The plan of a version. Raises UnsupportedVersionError if the schema lacks it."""
         cdef int overflow = 0
         cdef long long number
         if not isinstance(version, int):
-            raise TypeError(f"a version is an int, not {type(version).__name__}")
+            raise TypeError(f"expected a version of type int, got {type(version).__name__}")
         number = PyLong_AsLongLongAndOverflow(version, &overflow)
         if overflow or number < self.first or number > self.last:
             self.schema.check(version)
-            raise UnsupportedVersionError(f"{self.name} has no version {brief(version)}", api=self.name)
+            raise UnsupportedVersionError(
+                f"{self.name} supports versions {self.schema.valid_versions}, not {brief(version)}", api=self.name)
         if self.plans[number - self.first] == NULL:
             flexible = number in self.schema.flexible_versions
             self.plans[number - self.first] = compile_struct(
@@ -195,16 +196,16 @@ cdef class Message:
         return self.plans[number - self.first]
 
     def flexible(self, version):
-        """Whether a version has tags and compact lengths."""
+        """Whether a version is flexible: with tagged fields and compact lengths (KIP-482)."""
         return self.at(version).flexible == 1
 
     def least(self, version):
-        """(fewest bytes an instance takes on the wire, bytes of its object, its name) of each struct in a version."""
+        """(minimum size on the wire, size of the object, name) of each struct in a version, in bytes."""
         return sizes(self.at(version))
 
 
 cdef Message made_message(object schema):
-    """The Message of this schema."""
+    """The Message for a schema."""
     cdef Message made = Message.__new__(Message)
     made.make(schema)
     return made
@@ -235,7 +236,7 @@ cdef bint LITTLE = __import__("sys").byteorder == "little"
 
 
 cdef str shown(object schema):
-    """A default as a signature shows it."""
+    """A default as shown in a signature."""
     if schema.is_array and schema.default != "null":
         return "()" if schema.struct is None else "[]"
     if schema.type == "uuid":
@@ -255,7 +256,7 @@ cdef str described(object schema):
 
 
 cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, int version, bint flexible) except NULL:
-    """The plan of one struct at one path. Fixed-width fields that follow each other become one run."""
+    """The plan of one struct at one path. Consecutive fixed-width fields become one run."""
     cdef kw_plan *plan = <kw_plan *>room_for(1, sizeof(kw_plan))
     cdef kw_op *ops = <kw_op *>room_for(2 * len(fields), sizeof(kw_op))
     cdef kw_op *tags = <kw_op *>room_for(len(fields), sizeof(kw_op))
@@ -297,7 +298,7 @@ cdef const kw_plan *compile_struct(Message owner, kw_class *cls, tuple fields, i
         compile_field(owner, op, field, schema, version, flexible, False)
         add_sizes(plan, op)
     if len(tagged) > 64:
-        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # encode.pyx: a bit each
+        raise NotImplementedError(f"{owner.name}: more than 64 tagged fields in one struct")  # a bit each in encode.pyx
     for schema in sorted(tagged, key=lambda item: item.tag):
         op = &tags[plan.n_tags]
         plan.n_tags += 1
@@ -337,7 +338,7 @@ cdef int compile_field(Message owner, kw_op *op, kw_field *field, object schema,
 
 
 cdef int add_sizes(kw_plan *plan, const kw_op *op) except -1:
-    """Counts a field in: the fewest bytes it takes, and the room for its fixed part when it is written."""
+    """Add a field's minimum size, and the room that its fixed part needs when it is written."""
     cdef uint32_t least, room
     if op.code < KW_STRING:
         least = room = kw_width[op.code]

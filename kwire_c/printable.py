@@ -1,12 +1,12 @@
-"""Text of others that is safe to show: terminals obey control characters, and hide or turn round what is there."""
+"""Untrusted text made safe to show: control characters drive a terminal, format characters hide or reorder text."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""The text with what is not a printable character written as \x1b, \u202e or \U000e0001.
+    r"""The text with characters that are not printable escaped as \x1b, \u202e or \U000e0001.
 
-    Printable is what str.isprintable says: neither control nor format characters, nor line ends, nor lone surrogates.
+    Not printable (str.isprintable) are control and format characters, line ends and lone surrogates.
     """
     if text.isprintable():
         return text
@@ -14,7 +14,7 @@ def printable(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    r"""The text as UTF-8 has it: what Python holds as \udcff, a byte of a file name that is none, is written so."""
+    r"""The text without lone surrogates, which UTF-8 cannot encode: \udcff, from a file name, is escaped."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -23,11 +23,11 @@ def _escaped(code: int) -> str:
 
 
 def brief(value: object) -> str:
-    """A value for an error's text: at most 80 characters, and never a number whose digits Python refuses to write."""
+    """The repr of a value for an error text, at most 80 characters, also for integers that Python cannot convert."""
     if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
         return "a number past 64 bits"
     try:
         text = repr(value)
-    except ValueError:  # such a number inside of it
+    except ValueError:  # a container of such an integer
         return f"<{type(value).__name__}>"
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -14,7 +14,7 @@ cdef class RecordBatch
 
 
 cdef class Record:
-    cdef RecordBatch batch  # in which it is
+    cdef RecordBatch batch  # that contains it
     cdef kw_record head
 
 
@@ -25,7 +25,7 @@ cdef class RecordBatch:
     cdef Py_ssize_t at
     cdef Py_ssize_t limit
     cdef Block payload
-    cdef kw_heads heads  # once it is loaded, before the first record
+    cdef kw_heads heads  # valid once is_loaded, at the first record
     cdef bint is_loaded
 
     cdef int load(self, kw_record *first=*, uint32_t room=*) except -1

@@ -1,4 +1,4 @@
-"""Record batches of magic 0, 1 and 2: their headers, their records as objects, and bytes that are no batch."""
+"""Record batches of magic 0, 1 and 2: their headers, their records as objects, and bytes that are not a batch."""
 
 import sys
 import zlib
@@ -34,13 +34,13 @@ from kwire_c.utf8 cimport java_text
 
 COMPILER = KWIRE_COMPILER.decode()
 
-# The layout of a batch, for those who read headers in Python: see core/batch_layout.h.
+# The layout of a batch, for Python code that reads headers: see core/batch_layout.h.
 LOG_OVERHEAD, MAGIC_OFFSET, HEADER_UP_TO_MAGIC = KW_LOG_OVERHEAD, KW_MAGIC_OFFSET, KW_HEADER_UP_TO_MAGIC
 CRC_OFFSET, ATTRIBUTES_OFFSET, RECORD_BATCH_OVERHEAD = KW_CRC_OFFSET, KW_ATTRIBUTES_OFFSET, KW_RECORD_BATCH_OVERHEAD
 LEGACY_CRC_OFFSET, LEGACY_ATTRIBUTES_OFFSET = KW_LEGACY_CRC_OFFSET, KW_LEGACY_ATTRIBUTES_OFFSET
 MIN_LENGTH, MAX_LENGTH = KW_MIN_LENGTH, KW_MAX_LENGTH
 SMALLEST_BATCHES = (kw_smallest_batch(0), kw_smallest_batch(1), kw_smallest_batch(2))  # by magic
-BATCH_FORMAT, LEGACY_FORMAT = KW_BATCH_FORMAT.decode(), KW_LEGACY_FORMAT.decode()  # of struct
+BATCH_FORMAT, LEGACY_FORMAT = KW_BATCH_FORMAT.decode(), KW_LEGACY_FORMAT.decode()  # of the struct module
 CODEC_MASK, LOG_APPEND_FLAG = KW_ATTR_CODEC, KW_ATTR_LOG_APPEND
 TRANSACTIONAL_FLAG, CONTROL_FLAG = KW_ATTR_TRANSACTIONAL, KW_ATTR_CONTROL
 
@@ -49,7 +49,7 @@ TRANSACTIONAL_FLAG, CONTROL_FLAG = KW_ATTR_TRANSACTIONAL, KW_ATTR_CONTROL
 @cython.freelist(64)
 @cython.no_gc
 cdef class Block:
-    """Keeps one contiguous buffer exported for as long as records or columns point into it."""
+    """A contiguous buffer, kept exported as long as records or columns point into it."""
 
     def __cinit__(self, data):
         PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
@@ -64,11 +64,11 @@ cdef class Block:
 
 
 cdef Block pin(object data):
-    """A Block over any buffer; TypeError (BufferError where it is not contiguous) for anything else."""
+    """A Block over a buffer. Raises TypeError for another object, BufferError if it is not contiguous."""
     return Block.__new__(Block, data)
 
 
-cdef object _decompress = None  # kwire's, once it was needed
+cdef object _decompress = None  # kwire.compression.decompress, from its first use on
 
 
 cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=None):
@@ -79,7 +79,7 @@ cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch 
 
 
 cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position):
-    """The error of an input that ends inside its last batch, of which left bytes are there."""
+    """The error of an input that ends inside its last batch, of which it has `left` bytes."""
     cdef kw_batch head
     head.size = 0
     head.base_offset = -1
@@ -90,7 +90,7 @@ cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t posit
 
 
 cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
-    """Is the stored checksum that of the bytes? CRC-32C from the attributes on, CRC-32 from the magic on before v2."""
+    """Does the stored checksum match? Magic 2: CRC-32C from the attributes on; magic 0, 1: CRC-32 from the magic on."""
     if head.magic == 2:
         return crc32c_update(0, data + KW_ATTRIBUTES_OFFSET, head.size - KW_ATTRIBUTES_OFFSET) == head.crc
     return zlib.crc32(PyMemoryView_FromMemory(
@@ -98,13 +98,13 @@ cdef bint checksum_holds(const uint8_t *data, const kw_batch *head):
 
 
 cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position):
-    """The decompressed payload of the compressed batch at data, which is in block: at most limit bytes."""
+    """The decompressed payload, at most limit bytes, of the compressed batch at data in block."""
     global _decompress
     cdef kw_record wrapper
     cdef kw_batch_status status
     cdef const uint8_t *start = data + head.payload
     cdef Py_ssize_t at, size = <Py_ssize_t> head.size - head.payload
-    limit = min(limit, INT32_MAX)  # positions in a block are of 32 bits, as in Kafka
+    limit = min(limit, INT32_MAX)  # positions in a block are int32, as in Kafka
     if head.codec > 4:
         raise corrupt(KW_BATCH_CODEC, position, head)
     if head.magic < 2:
@@ -130,9 +130,9 @@ cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssi
 
 cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head, Block payload, kw_record *first,
                      uint32_t room, Py_ssize_t position) except -1:
-    """Check every record of a batch. heads: then at the first of them; the first room heads are in first.
+    """Check every record of a batch. heads is then at the first one; the first `room` heads are in first.
 
-    data: the batch; payload: what a compressed one unpacked to; position: of the batch, for errors.
+    data: the batch; payload: the decompressed records, if it is compressed; position: of the batch, for errors.
     """
     cdef kw_batch_status status
     heads.batch = head
@@ -157,7 +157,7 @@ cdef int check_heads(kw_heads *heads, const uint8_t *data, const kw_batch *head,
 
 cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payload, kw_record **records,
                            Py_ssize_t *room, Py_ssize_t position) except -1:
-    """The heads of all records at once into records (grown as needed); returns how many."""
+    """Read the heads of all records into records (grown as needed); return their number."""
     cdef kw_heads heads
     cdef kw_batch_status status
     cdef uint32_t count = 0
@@ -180,11 +180,11 @@ TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
 cdef object _OFFSET = sys.intern("offset"), _TIMESTAMP = sys.intern("timestamp")
 cdef object _KEY = sys.intern("key"), _VALUE = sys.intern("value")
-cdef object _decode_control = None  # kwire's, once it was needed
+cdef object _decode_control = None  # kwire.codec.control.decode_control, from its first use on
 
 
 cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
-    """The headers of a record: (str, bytes or None) pairs. Checked again: the input may be mutable."""
+    """The headers of a record: (str, bytes or None) pairs. Bounds are checked again: the input may be mutable."""
     cdef uint32_t at = head.headers_at, key_at = 0, value_at = 0
     cdef int32_t key_size = 0, value_size = 0
     cdef kw_batch_status status
@@ -207,18 +207,18 @@ cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
 
 
 cdef inline object _part(Record record, uint32_t at, int32_t size):
-    """A key or value: bytes or None."""
+    """A key or value as bytes, or None."""
     if size < 0:
         return None
     return PyBytes_FromStringAndSize(<const char *> record.batch.heads.block + at, size)
 
 
 cdef int64_t _last_stamp = -1
-cdef object _last_timestamp = -1  # the same as an object: records that follow each other often share it
+cdef object _last_timestamp = -1  # as an object, which consecutive records often share
 
 
 cdef inline object _timestamp(Record record):
-    """The timestamp reported."""
+    """The timestamp as an int."""
     global _last_stamp, _last_timestamp
     cdef int64_t stamp = kw_timestamp(&record.batch.head, &record.head)
     if stamp != _last_stamp:
@@ -228,7 +228,7 @@ cdef inline object _timestamp(Record record):
 
 
 cdef object _control(Record record):
-    """(control type, message or None)"""
+    """(control type, message or None) of a control record."""
     global _decode_control
     if _decode_control is None:
         _decode_control = handed("decode_control")
@@ -243,11 +243,11 @@ cdef tuple _content(Record record):
 @cython.freelist(512)
 @cython.no_gc
 cdef class Record:
-    """One record. Key, value and headers are made when they are read; the input stays alive until then.
+    """One record. Key, value and headers are created when they are read; until then the record keeps the input alive.
 
     offset: int; timestamp: int, milliseconds since 1970 (-1: none); timestamp_type: "none", "create" or "log_append";
     key, value: bytes or None; headers: tuple of (str, bytes or None); sequence: int (-1: none); attributes: int.
-    Raises EncodeError for a number that no record can carry. Source: Kafka's DefaultRecord and LegacyRecord.
+    Raises EncodeError for a number out of range. Source: Kafka's DefaultRecord and LegacyRecord.
     """
 
     def __cinit__(self):
@@ -282,8 +282,8 @@ cdef class Record:
                 packed += write_varint(len(content)) + content
             head.headers += 1
         if len(packed) > INT32_MAX:
-            raise EncodeError("key, value and headers are over 2 GiB", path="value")
-        # a batch of its own, taken with its head at once: what raises above leaves the record as it was
+            raise EncodeError("key, value and headers exceed 2 GiB", path="value")
+        # set together with its head: an error above leaves the record unchanged
         batch.head.magic = 2
         batch.head.base_offset = head.offset
         batch.head.base_sequence = <int32_t> bounded(sequence, "sequence", -INT32_MAX - 1, INT32_MAX)
@@ -292,18 +292,18 @@ cdef class Record:
         batch.heads.block = batch.block.data
         batch.heads.size = <uint32_t> len(packed)
         batch.is_loaded = True
-        _before = self.batch  # freeing it may run Python code, which must not see it: the new one comes first
+        _before = self.batch  # dropped last: freeing it may run Python code, which must see the new one
         self.head = head
         self.batch = batch
 
     @property
     def offset(self):
-        """Absolute offset in the partition."""
+        """The absolute offset in the partition."""
         return self.head.offset
 
     @property
     def timestamp(self):
-        """Milliseconds since 1970; the batch's where the broker set it; -1 where there is none."""
+        """Milliseconds since 1970; the append time if timestamp_type is "log_append"; -1 if there is none."""
         return _timestamp(self)
 
     @property
@@ -323,14 +323,14 @@ cdef class Record:
 
     @property
     def headers(self):
-        """Tuple of (str, bytes or None); bad UTF-8 in a key reads as U+FFFD, as in Kafka."""
+        """Tuple of (str, bytes or None); invalid UTF-8 in a header key becomes U+FFFD, as in Kafka."""
         if self.head.headers == 0:
             return ()
         return _headers(self.batch.heads.block, self.batch.heads.size, &self.head)
 
     @property
     def sequence(self):
-        """Sequence number of an idempotent producer, -1 without one."""
+        """The sequence number of an idempotent producer, -1 if there is none."""
         return kw_sequence(&self.batch.head, self.head.offset)
 
     @property
@@ -340,21 +340,21 @@ cdef class Record:
 
     @property
     def own_timestamp(self):
-        """The timestamp in the record, also where the broker's append time is reported instead."""
+        """The create time stored in the record, even if timestamp_type is "log_append"."""
         return self.head.stamp
 
     @property
     def control_type(self):
-        """Type of a control record: "COMMIT", "ABORT", ... or the number of an unknown one; None for data."""
+        """The type of a control record: "COMMIT", "ABORT", ... or the number if unknown; None for a data record."""
         return _control(self)[0] if self.batch.is_control else None
 
     @property
     def control(self):
-        """The message in a control record, None if its type is unknown, and for data."""
+        """The message in a control record; None if its type is unknown, and for a data record."""
         return _control(self)[1] if self.batch.is_control else None
 
     def __getattribute__(self, name):
-        # what loops read, by the interned name: going by the properties takes twice as long
+        # the common attributes, by interned name: twice as fast as the property lookup
         if name is _VALUE:
             return _part(self, self.head.value_at, self.head.value_size)
         if name is _KEY:
@@ -399,7 +399,7 @@ def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequ
 
 
 cdef bytes _bytes_of(object data, str what):
-    """The bytes of a buffer, of which no part is over 2 GiB."""
+    """The bytes of a buffer. Raises TypeError, EncodeError above 2 GiB."""
     cdef bytes content
     if type(data) is bytes:
         content = data
@@ -407,20 +407,20 @@ cdef bytes _bytes_of(object data, str what):
         try:
             content = memoryview(data).tobytes()
         except TypeError:
-            raise TypeError(f"{what} must be bytes, not {type(data).__name__}") from None
+            raise TypeError(f"expected {what} to be bytes, got {type(data).__name__}") from None
     if len(content) > INT32_MAX:
-        raise EncodeError(f"{what} is over 2 GiB", path=what)
+        raise EncodeError(f"{what} exceeds 2 GiB", path=what)
     return content
 
 
 cdef bytes _encoded(object name):
-    """A header key as UTF-8."""
+    """A header key as UTF-8. Raises TypeError, EncodeError."""
     if not isinstance(name, str):
-        raise TypeError(f"a header key must be str, not {type(name).__name__}")
+        raise TypeError(f"expected a header key to be a str, got {type(name).__name__}")
     try:
         return str.encode(name)
     except UnicodeEncodeError:
-        raise EncodeError("a lone surrogate has no UTF-8", path="headers") from None
+        raise EncodeError("a lone surrogate cannot be encoded as UTF-8", path="headers") from None
 
 
 cdef int _timestamp_type(object name) except -2:
@@ -430,7 +430,7 @@ cdef int _timestamp_type(object name) except -2:
         return 1
     if name == "none":
         return -1
-    raise ValueError(f"timestamp_type is 'none', 'create' or 'log_append', not {name!r}")
+    raise ValueError(f"expected timestamp_type 'none', 'create' or 'log_append', got {name!r}")
 
 
 @cython.final
@@ -439,13 +439,13 @@ cdef int _timestamp_type(object name) except -2:
 cdef class RecordBatch:
     """One record batch (magic 2), or one entry, plain or a compressed wrapper (magic 0 and 1).
 
-    Iteration gives Records; len() their number. A damaged record raises CorruptBatchError when records are first
-    read. position: byte of the input; size: bytes, the 12 in front included; times in milliseconds.
+    Iteration gives its Records, len() their number. A corrupt record raises CorruptBatchError when the records are
+    first read. position: byte of the input; size: in bytes, with base offset and length; timestamps in milliseconds.
     Source: Kafka's DefaultRecordBatch and AbstractLegacyRecordBatch.
     """
 
     cdef int load(self, kw_record *first=NULL, uint32_t room=0) except -1:
-        """Decompress and check all records, once. 1: the first room heads are in first; 0: it was done before."""
+        """Decompress and check all records, once. 1: the first `room` heads are in first; 0: already done."""
         cdef Block payload = None
         cdef kw_heads heads
         if self.is_loaded:
@@ -453,7 +453,7 @@ cdef class RecordBatch:
         if self.head.codec and self.head.count != 0:
             payload = unpack(self.block, self.data, &self.head, self.limit, self.at)
         check_heads(&heads, self.data, &self.head, payload, first, room, self.at)
-        if self.is_loaded:  # another thread was first, as the check runs without the lock: its payload counts
+        if self.is_loaded:  # another thread was first, as the check runs without the GIL: its payload is used
             return 0
         self.heads, self.payload, self.is_loaded = heads, payload, True
         return 1
@@ -471,9 +471,9 @@ cdef class RecordBatch:
         return iterator
 
     def extent(self):
-        """(smallest timestamp, largest, first misplaced record), over the records; -1 where there is none.
+        """(minimum timestamp, maximum timestamp, index of the first misplaced record), each -1 if there is none.
 
-        Misplaced: its offset is not above the one before, or lies outside of the batch's base and last offset.
+        Misplaced: its offset is not above the previous one, or is outside the batch's base and last offset.
         """
         cdef Py_ssize_t i = 0, misplaced = -1
         cdef int64_t stamp, smallest = -1, largest = -1, before = 0
@@ -495,34 +495,34 @@ cdef class RecordBatch:
 
     @property
     def plain_size(self):
-        """Bytes that the batch would have without compression; decompresses it."""
+        """The size in bytes of the batch without compression; decompresses it."""
         self.load()
         if self.payload is None:
             return self.head.size
         return self.payload.size + (KW_RECORD_BATCH_OVERHEAD if self.head.magic == 2 else 0)
 
     def is_valid(self):
-        """Does the checksum hold? (RecordBatch.isValid)"""
+        """Whether the checksum matches (RecordBatch.isValid)."""
         return checksum_holds(self.data, &self.head)
 
     @property
     def raw(self):
-        """The batch's bytes, a copy."""
+        """The bytes of the batch, a copy."""
         return PyBytes_FromStringAndSize(<const char *> self.data, self.head.size)
 
     @property
     def position(self):
-        """Byte of the input at which the batch begins."""
+        """The byte of the input at which the batch begins."""
         return self.at
 
     @property
     def size(self):
-        """Bytes of the batch, base offset and length included."""
+        """The size in bytes, with base offset and length."""
         return self.head.size
 
     @property
     def magic(self):
-        """Format: 0, 1 or 2."""
+        """The format version: 0, 1 or 2."""
         return self.head.magic
 
     @property
@@ -532,7 +532,7 @@ cdef class RecordBatch:
 
     @property
     def base_offset(self):
-        """Offset of the first record, whether or not compaction left it (magic 0, 1: of the first entry)."""
+        """The offset of the first record, even if compaction removed it (magic 0, 1: of the first entry)."""
         if self.head.count >= 0:
             return self.head.base_offset
         cdef RecordIterator iterator = iter(self)
@@ -540,22 +540,22 @@ cdef class RecordBatch:
 
     @property
     def last_offset(self):
-        """Offset of the last record, whether or not compaction left it."""
+        """The offset of the last record, even if compaction removed it."""
         return self.head.last_offset
 
     @property
     def partition_leader_epoch(self):
-        """Epoch of the leader that appended the batch, -1 before magic 2."""
+        """The epoch of the leader that appended the batch, -1 in magic 0 and 1."""
         return self.head.partition_leader_epoch
 
     @property
     def crc(self):
-        """The stored checksum, unsigned: CRC-32C in magic 2, CRC-32 before."""
+        """The stored checksum, unsigned: CRC-32C in magic 2, CRC-32 in magic 0 and 1."""
         return self.head.crc
 
     @property
     def attributes(self):
-        """The attributes as they are in the batch, unsigned."""
+        """The stored attributes, unsigned."""
         return self.head.attributes
 
     @property
@@ -565,49 +565,49 @@ cdef class RecordBatch:
 
     @property
     def base_timestamp(self):
-        """Milliseconds, as it is in the batch: the delete horizon where there is one."""
+        """The stored base timestamp in milliseconds; the delete horizon if there is one."""
         return self.head.base_timestamp
 
     @property
     def max_timestamp(self):
-        """Milliseconds: the largest timestamp, or the append time."""
+        """The largest timestamp, or the append time, in milliseconds."""
         return self.head.max_timestamp
 
     @property
     def is_transactional(self):
-        """Does the batch belong to a transaction?"""
+        """Whether the batch is part of a transaction."""
         return self.head.magic == 2 and (self.head.attributes & KW_ATTR_TRANSACTIONAL) != 0
 
     @property
     def is_control(self):
-        """Does the batch hold control records?"""
+        """Whether the batch holds control records."""
         return self.head.magic == 2 and (self.head.attributes & KW_ATTR_CONTROL) != 0
 
     @property
     def delete_horizon(self):
-        """Milliseconds at which tombstones of a compacted batch may go (KIP-534), None without one."""
+        """The time in milliseconds from which compaction may remove tombstones and markers (KIP-534), or None."""
         if self.head.magic == 2 and self.head.attributes & KW_ATTR_DELETE_HORIZON:
             return self.head.base_timestamp
         return None
 
     @property
     def producer_id(self):
-        """Producer id, -1 without one."""
+        """The producer id, -1 if there is none."""
         return self.head.producer_id
 
     @property
     def producer_epoch(self):
-        """Producer epoch, -1 without one."""
+        """The producer epoch, -1 if there is none."""
         return self.head.producer_epoch
 
     @property
     def base_sequence(self):
-        """Sequence number of the first record, -1 without one."""
+        """The sequence number of the first record, -1 if there is none."""
         return self.head.base_sequence
 
     @property
     def count(self):
-        """Number of records."""
+        """The number of records."""
         return len(self)
 
     def __repr__(self):
@@ -620,10 +620,10 @@ cdef class RecordBatch:
 @cython.freelist(16)
 @cython.no_gc
 cdef class RecordIterator:
-    """The records of one batch in order; the heads of a portion of them are held at a time."""
+    """An iterator over the records of one batch, which holds the heads of one portion of them at a time."""
 
     cdef RecordBatch batch
-    cdef kw_heads heads       # of what comes after the portion
+    cdef kw_heads heads       # of the records after the portion
     cdef kw_record *portion
     cdef uint32_t room, next, end
 
@@ -631,7 +631,7 @@ cdef class RecordIterator:
         free(self.portion)
 
     cdef int begin(self) except -1:
-        """Stand before the first record of the batch."""
+        """Go to the first record of the batch."""
         cdef RecordBatch batch = self.batch
         cdef bint filled
         self.room = KW_PORTION if batch.head.count < 0 else min(batch.head.count, KW_PORTION)
@@ -640,7 +640,7 @@ cdef class RecordIterator:
             raise MemoryError
         filled = batch.load(self.portion, self.room)
         self.heads = batch.heads
-        if filled and self.heads.left <= self.room:  # the check left all heads there
+        if filled and self.heads.left <= self.room:  # the check has left all heads in the portion
             self.end = self.heads.left
             self.heads.left = 0
         return 0
@@ -675,11 +675,11 @@ cdef class RecordIterator:
 
 
 cdef RecordBatch new_batch():
-    """One to be filled before it is seen."""
+    """An empty RecordBatch, to be filled before it is used."""
     return RecordBatch.__new__(RecordBatch)
 
 
-cdef RecordBatch NOWHERE = new_batch()  # of a Record that nobody filled
+cdef RecordBatch NOWHERE = new_batch()  # of a Record that was not initialised
 
 seal(RecordBatch)
 seal(RecordIterator)
@@ -687,10 +687,10 @@ seal(RecordIterator)
 
 @cython.final
 cdef class BadBatch:
-    """Bytes that are not a valid batch, found with errors="keep".
+    """Bytes that are not a valid batch, with errors="keep".
 
-    position: byte of the input; raw: the bytes; error: the KwireError that says what is wrong; source: number of the
-    input, where there are several.
+    position: byte of the input; raw: the bytes; error: the KwireError; source: the index of the input, if there are
+    several.
     """
 
     cdef readonly Py_ssize_t position
@@ -713,10 +713,10 @@ cdef class BadBatch:
 
 @cython.final
 cdef class BatchIterator:
-    """The batches of one input in order. After its end, tail is (position, bytes left) of a partial last batch.
+    """An iterator over the batches of one input. At its end, tail is (position, bytes left) of a partial last batch.
 
-    Threads may share it: each batch is given once. Checksums and decompression run without the interpreter's lock, so a
-    batch is looked at first and counts as given only if no other thread was first.
+    Threads may share it: each batch is returned once. Checksums and decompression run without the GIL, so a batch is
+    checked first and returned only if no other thread has returned it meanwhile.
     """
 
     cdef Block block
@@ -726,7 +726,7 @@ cdef class BatchIterator:
 
     def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
         if errors not in ("raise", "keep"):
-            raise ValueError(f"errors is 'raise' or 'keep', not {errors!r}")
+            raise ValueError(f"expected errors to be 'raise' or 'keep', got {errors!r}")
         self.block = pin(data)
         self.verify_crc = verify_crc
         self.keep = errors == "keep"
@@ -747,16 +747,16 @@ cdef class BatchIterator:
                 raise StopIteration
             found = self.look(at, &end)
             if self.ended or self.at != at:
-                continue  # meanwhile another thread took what begins here
+                continue  # another thread has returned this batch meanwhile
             if type(found) is RecordBatch:
                 self.at = end
                 return found
             return self.strange(at, end, found)
 
     cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
-        """What begins at byte at, and where it ends: a RecordBatch, an error for a bad one, None for a partial one.
+        """(the batch at byte `at`, its end): a RecordBatch, an error for a bad batch, None for a partial one.
 
-        The iterator itself stays as it is.
+        The iterator itself does not move.
         """
         cdef const uint8_t *data = self.block.data + at
         cdef Py_ssize_t left = self.block.size - at, position = self.origin + at, trusted
@@ -781,15 +781,15 @@ cdef class BatchIterator:
             except MissingCodecError:
                 raise
             except KwireError as error:
-                if self.verify_crc:  # the checksum is of the length too
+                if self.verify_crc:  # the checksum covers the length too
                     end[0] = at + batch.head.size
-                error.__traceback__ = None  # there may be as many as entries of 26 bytes
+                error.__traceback__ = None  # there may be one for every 26 bytes
                 return error
         end[0] = at + batch.head.size
         return batch
 
     cdef object strange(self, Py_ssize_t at, Py_ssize_t end, object error):
-        """The bytes from at to end as a BadBatch, or their error raised; None: they are a partial last batch."""
+        """Return the bytes from at to end as a BadBatch, or raise their error; None for a partial last batch."""
         cdef Py_ssize_t position = self.origin + at
         self.at = end
         if error is None:

@@ -13,8 +13,8 @@ from kwire_c.core cimport (
 from kwire_c.integers cimport clipped
 
 cdef dict REASONS = {
-    KW_SHORT: "the input ends inside a varint",
-    KW_VARINT_LONG: "varint with too many bytes",
+    KW_SHORT: "the input ends inside the varint",
+    KW_VARINT_LONG: "varint longer than 5 bytes (varlong: 10)",
     KW_OVERLONG: "overlong varint",
 }
 
@@ -39,7 +39,7 @@ cdef read(data, position, kind what, bint strict):
     try:
         kw_cursor_set(&cursor, <const uint8_t *>view.buf, view.len)
         if not kw_has(&cursor, at):
-            raise DecodeError(f"the position is outside of the {view.len} bytes of input", offset=at)
+            raise DecodeError(f"position is outside the {view.len} bytes", offset=at)
         cursor.at += at
         if what == UNSIGNED32:
             status = kw_read_uvarint32_strict(&cursor, &u32) if strict else kw_read_uvarint32(&cursor, &u32)
@@ -72,7 +72,7 @@ cdef bytes write(uint64_t value):
 def read_unsigned_varint(data, position=0, *, bint strict=False):
     """An unsigned 32-bit varint at position: (value, end). Raises DecodeError.
 
-    As Kafka reads it: overlong forms are accepted, bits above the 32nd dropped; with strict both are refused.
+    As in Kafka, overlong forms are accepted and bits above the 32nd dropped; strict refuses both.
     """
     return read(data, position, UNSIGNED32, strict)
 
@@ -113,20 +113,20 @@ def write_varlong(int64_t value):
 
 
 def size_of_unsigned_varint(uint32_t value):
-    """Bytes that write_unsigned_varint gives: 1 to 5."""
+    """The size of write_unsigned_varint's output in bytes: 1 to 5."""
     return kw_uvarint_size(value)
 
 
 def size_of_varint(int32_t value):
-    """Bytes that write_varint gives: 1 to 5."""
+    """The size of write_varint's output in bytes: 1 to 5."""
     return kw_uvarint_size(kw_zigzag32(value))
 
 
 def size_of_unsigned_varlong(uint64_t value):
-    """Bytes that write_unsigned_varlong gives: 1 to 10."""
+    """The size of write_unsigned_varlong's output in bytes: 1 to 10."""
     return kw_uvarint_size(value)
 
 
 def size_of_varlong(int64_t value):
-    """Bytes that write_varlong gives: 1 to 10."""
+    """The size of write_varlong's output in bytes: 1 to 10."""
     return kw_uvarint_size(kw_zigzag64(value))

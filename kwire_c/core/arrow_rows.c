@@ -1,10 +1,10 @@
 #include "arrow_rows.h"
 
-#define MOST (INT32_MAX - 64) /* bytes of a batch */
+#define MOST (INT32_MAX - 64) /* the largest batch, in bytes */
 
 static inline int is_set(const uint8_t *bits, int64_t at) { return !bits || bits[at >> 3] >> (at & 7) & 1; }
 
-/* Where row at has its bytes; a size of -1 is null. */
+/* The address and size of the bytes of row at; a size of -1 is null. */
 static inline kw_fill_status find(const kw_arrow_bytes *column, int64_t at, const uint8_t **data, int32_t *size) {
     int64_t from, to;
     *size = -1;
@@ -66,12 +66,12 @@ static kw_fill_status measure_headers(const kw_arrow_headers *headers, int64_t a
         size += value > 0 ? value : 0;
         if (size > INT32_MAX) return KW_FILL_LONG;
     }
-    row->headers = (int32_t)(*to - *from); /* fits: each has two bytes at least */
+    row->headers = (int32_t)(*to - *from); /* fits: each takes at least two bytes */
     row->headers_size = (int32_t)size;
     return KW_FILL_OK;
 }
 
-/* The measured headers to p; NULL: others changed them meanwhile. */
+/* Writes the measured headers to p; NULL: they were changed meanwhile. */
 static uint8_t *write_headers(const kw_arrow_headers *headers, int64_t from, int64_t to, uint8_t *p, int32_t size) {
     uint8_t *const end = p + size;
     for (int64_t i = from; i < to; i++) {

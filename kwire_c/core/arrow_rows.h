@@ -4,7 +4,7 @@
 
 #include "rows.h"
 
-/* How an array of bytes or text says where a row's bytes are. */
+/* How an array of bytes or text gives the position of a row's bytes. */
 typedef enum {
     KW_LAYOUT_NULL = 0, /* every row is null */
     KW_LAYOUT_32,       /* 32-bit offsets */
@@ -15,18 +15,18 @@ typedef enum {
 
 typedef struct {
     kw_layout layout;
-    const uint8_t *valid; /* a bit a row, or NULL */
+    const uint8_t *valid; /* a bit per row, or NULL */
     const void *spans;    /* offsets or views */
     const uint8_t *data;
     const uint8_t *const *buffers; /* of views */
-    const int64_t *sizes;          /* of these buffers, in bytes; NULL: there are none */
+    const int64_t *sizes;          /* of these buffers, in bytes; NULL if there are none */
     int64_t n_buffers, width;
-    int64_t first; /* where in the array row 0 is */
+    int64_t first; /* the index of row 0 in the array */
 } kw_arrow_bytes;
 
 typedef struct {
     const uint8_t *valid;
-    const int64_t *values; /* NULL: there is no such column */
+    const int64_t *values; /* NULL if there is no such column */
     int64_t multiply, divide, first;
 } kw_arrow_numbers;
 
@@ -34,7 +34,7 @@ typedef struct {
     kw_layout layout; /* KW_LAYOUT_NULL: no row has headers */
     const uint8_t *valid;
     const void *spans;
-    int64_t first, items; /* items: pairs that there are */
+    int64_t first, items; /* items: number of pairs */
     const uint8_t *pair_valid;
     int64_t pair_first;
     kw_arrow_bytes key, value;
@@ -49,10 +49,10 @@ typedef struct {
     kw_arrow_headers headers;
 } kw_arrow_rows;
 
-/* How filling a batch ended: which column an error is of ("": the whole row), and why. */
+/* Why filling a batch stopped: for an error the column ("": the whole row) and the reason. */
 #define KW_FILL_ERRORS(X)                                                                      \
     X(KW_FILL_NULL_ROW, "", "the row is null")                                                 \
-    X(KW_FILL_BAD_SPAN, "", "the Arrow array's offsets decrease or point outside of it")       \
+    X(KW_FILL_BAD_SPAN, "", "the Arrow array's offsets decrease or point outside it")       \
     X(KW_FILL_LONG, "", "key, value or headers exceed 2 GiB")                                  \
     X(KW_FILL_LONG_BATCH, "", "the record exceeds 2 GiB")                                      \
     X(KW_FILL_TIME, "timestamp", "the timestamp in milliseconds does not fit 64 bits")         \
@@ -81,25 +81,25 @@ static inline const char *kw_fill_reason(kw_fill_status status, const char **of)
     }
 }
 
-/* A batch in the making. at: the next row; next: the offset that it gets, or that it must not be below. */
+/* The open batch. at: the next row; next: the offset that it gets, or its minimum. */
 typedef struct {
     int64_t at, next;
     int64_t most_bytes, most_rows;
     int64_t count, base, base_stamp, max_stamp;
-    int64_t head;      /* bytes of the batch that are not in the output */
-    int64_t need;      /* with KW_FILL_ROOM: bytes */
-    int takes_stamp;   /* the first record's timestamp becomes the base */
-    int has_next;      /* next counts: a row came before, or there is no column of offsets */
+    int64_t head;      /* bytes of the batch that are not written to the output */
+    int64_t need;      /* with KW_FILL_ROOM: the bytes needed */
+    int takes_stamp;   /* the timestamp of the first record becomes the base timestamp */
+    int has_next;      /* next is set: there was a row before, or there is no column of offsets */
     uint8_t *start, *out, *end;
 } kw_fill;
 
-/* Row at of the arrays; *from to *to: its pairs in the arrays of headers. */
+/* Reads row at of the arrays; *from to *to: its pairs in the arrays of headers. */
 kw_fill_status kw_arrow_row(const kw_arrow_rows *rows, int64_t at, kw_row *row, int64_t *from, int64_t *to);
 
-/* The offset of a row: of its column, or the next one. */
+/* The offset of a row: from its column, or the next one. */
 kw_fill_status kw_arrow_offset(const kw_arrow_rows *rows, kw_fill *fill, int64_t *offset);
 
-/* Rows on from fill->at into the open batch. */
+/* Writes the rows from fill->at on into the open batch. */
 kw_fill_status kw_fill_batch(const kw_arrow_rows *rows, kw_fill *fill);
 
 #endif

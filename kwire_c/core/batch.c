@@ -10,7 +10,7 @@ kw_batch_status kw_batch_read(const uint8_t *data, size_t left, kw_batch *batch)
     int32_t length = (int32_t)kw_load32(data + KW_LENGTH_OFFSET);
     if (length < KW_MIN_LENGTH) return KW_BATCH_LENGTH;
     if (left < KW_HEADER_UP_TO_MAGIC) return KW_BATCH_TAIL;
-    if (length > KW_MAX_LENGTH) return KW_BATCH_LENGTH; /* in Kafka the sum with the overhead overflows here */
+    if (length > KW_MAX_LENGTH) return KW_BATCH_LENGTH; /* in Kafka the sum with the overhead overflows */
     batch->size = (uint32_t)length + KW_LOG_OVERHEAD;
     batch->magic = (int8_t)data[KW_MAGIC_OFFSET];
     if (batch->magic < 0 || batch->magic > 2) return KW_BATCH_MAGIC;
@@ -74,7 +74,7 @@ static kw_batch_status walk_headers(const uint8_t *block, uint32_t at, uint32_t 
     if (count < 0 || (uint32_t)count > end - at) return KW_BATCH_HEADERS;
     const uint8_t *p = block + at, *stop = block + end;
     while (count) {
-        /* one-byte lengths, the usual case, without the general reader; each read once, as the input may change */
+        /* fast path for one-byte lengths; each is read once, as the input may change */
         const uint32_t key = p < stop ? *(const volatile uint8_t *)p : 1;
         if (KW_LIKELY(key < 0x80 && !(key & 1))) {
             if (KW_LIKELY((int64_t)(key >> 1) + 2 <= stop - p)) {
@@ -97,7 +97,7 @@ static kw_batch_status walk_headers(const uint8_t *block, uint32_t at, uint32_t 
     return p == stop ? KW_BATCH_OK : KW_BATCH_RECORD;
 }
 
-/* One record by the checked readers. */
+/* Reads one record with bounds checks. */
 static kw_batch_status read_record(kw_cursor *c, const kw_batch *batch, kw_record *record) {
     int32_t size, delta, headers;
     int64_t stamp_delta;
@@ -132,7 +132,7 @@ static kw_batch_status read_record(kw_cursor *c, const kw_batch *batch, kw_recor
     return walk_headers(r.base, record->headers_at, (uint32_t)(r.end - r.base), headers);
 }
 
-/* A varint of one or two bytes at p into v (zigzag still on); `otherwise` where it is longer. */
+/* Reads a varint of one or two bytes at p into v (still zigzag encoded); `otherwise` if it is longer. */
 #define SHORT_VARINT(p, v, otherwise)                    \
     do {                                                 \
         v = *p++;                                        \
@@ -148,7 +148,7 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t siz
     kw_cursor c = {block, block + *at, block + size};
     const int8_t type = batch->timestamp_type;
     const uint64_t base_stamp = (uint64_t)batch->base_timestamp, base_offset = (uint64_t)batch->base_offset;
-    if (count == 0) return KW_BATCH_OK; /* there may be no array then */
+    if (count == 0) return KW_BATCH_OK; /* the array may be NULL */
     /* While 64 bytes are left after a record, its head's varints (under 40 bytes) are read without a check: each part
        is checked against the record's end, and no varint reaches 64 bytes past it. */
     const int64_t last_safe = (int64_t)size - 64;
@@ -181,7 +181,7 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t siz
         record->value_at = (uint32_t)(p - block);
         if (KW_LIKELY(!(v & 1))) {
             v >>= 1;
-            if (KW_UNLIKELY((int64_t)v >= record_end - p)) goto checked; /* a byte must be left for the headers */
+            if (KW_UNLIKELY((int64_t)v >= record_end - p)) goto checked; /* a byte must remain for the headers */
             record->value_size = (int32_t)v;
             p += v;
         } else {
@@ -206,7 +206,7 @@ kw_batch_status kw_records_read(const uint8_t *block, uint32_t *at, uint32_t siz
         continue;
 
     wide_stamp: {
-            /* three bytes and more: still within the 64 */
+            /* three bytes or more: still within the 64 */
             uint64_t wide = 0;
             p -= 2;
             for (int shift = 0;; shift += 7) {
@@ -279,8 +279,8 @@ kw_batch_status kw_legacy_entry(const uint8_t *block, uint32_t size, kw_record *
     return KW_BATCH_OK;
 }
 
-/* The entry of a wrapper at block[*at..size), *at moved after it; KW_BATCH_TAIL at the end, and where the last entry is
-   torn: as Kafka, that is not an error. */
+/* The entry of a wrapper at block[*at..size), *at moved after it; KW_BATCH_TAIL at the end, and if the last entry is
+   truncated: as in Kafka, that is not an error. */
 static kw_batch_status inner_entry(const uint8_t *block, uint32_t *at, uint32_t size, const kw_batch *wrapper,
                                    kw_record *record) {
     const uint8_t *entry = block + *at;
@@ -296,7 +296,7 @@ static kw_batch_status inner_entry(const uint8_t *block, uint32_t *at, uint32_t 
     record->key_at += *at;
     record->value_at += *at;
     record->headers_at = size;
-    /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer gives it */
+    /* a magic 0 entry in a magic 1 wrapper: the batch's type, as a consumer reports it */
     if (magic == 1 || wrapper->timestamp_type == KW_TIME_CREATE) record->timestamp_type = wrapper->timestamp_type;
     *at += (uint32_t)length + KW_LOG_OVERHEAD;
     return KW_BATCH_OK;
@@ -319,7 +319,7 @@ static kw_batch_status check_inner(kw_heads *heads, kw_record *first, uint32_t r
     }
     if (heads->left == 0) return KW_BATCH_WRAPPER_EMPTY;
     if (nested) return KW_BATCH_NESTED;
-    /* librdkafka once wrote wrappers with offset 0: then the inner offsets are absolute */
+    /* old librdkafka wrote wrappers with offset 0: then the inner offsets are absolute */
     if (wrapper->magic == 1 && wrapper->last_offset != 0) {
         if (wrapper->last_offset < last) return KW_BATCH_WRAPPER_OFFSET;
         heads->shift = (uint64_t)wrapper->last_offset - (uint64_t)last;

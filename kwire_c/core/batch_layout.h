@@ -1,5 +1,5 @@
-/* Where the fields of a record batch are: the one place that knows. Offsets count from the first byte of the batch;
-   names are those of Kafka's DefaultRecordBatch, LegacyRecord and Records. */
+/* The layout of record batches. Offsets are relative to the first byte of the batch; names are those of Kafka's
+   DefaultRecordBatch, LegacyRecord and Records. */
 #ifndef KWIRE_BATCH_LAYOUT_H
 #define KWIRE_BATCH_LAYOUT_H
 
@@ -7,14 +7,14 @@
 
 /* every magic */
 #define KW_LENGTH_OFFSET 8
-#define KW_LOG_OVERHEAD 12              /* base offset and length, which the length does not count */
+#define KW_LOG_OVERHEAD 12              /* base offset and length, not counted by the length */
 #define KW_MAGIC_OFFSET 16
-#define KW_HEADER_UP_TO_MAGIC 17        /* bytes up to the magic and with it */
+#define KW_HEADER_UP_TO_MAGIC 17        /* bytes up to and including the magic */
 
 /* magic 2 */
 #define KW_PARTITION_LEADER_EPOCH_OFFSET 12
 #define KW_CRC_OFFSET 17
-#define KW_ATTRIBUTES_OFFSET 21         /* the checksum is of the bytes from here on */
+#define KW_ATTRIBUTES_OFFSET 21         /* the checksum covers the bytes from here on */
 #define KW_LAST_OFFSET_DELTA_OFFSET 23
 #define KW_BASE_TIMESTAMP_OFFSET 27
 #define KW_MAX_TIMESTAMP_OFFSET 35
@@ -23,7 +23,7 @@
 #define KW_BASE_SEQUENCE_OFFSET 53
 #define KW_RECORDS_COUNT_OFFSET 57
 #define KW_RECORD_BATCH_OVERHEAD 61     /* the whole header */
-#define KW_BATCH_FORMAT ">qiibIhiqqqhii" /* the header in the letters of Python's struct */
+#define KW_BATCH_FORMAT ">qiibIhiqqqhii" /* the header in the format of Python's struct */
 
 /* magic 0 and 1: entries, one record or a compressed wrapper each */
 #define KW_LEGACY_CRC_OFFSET 12
@@ -32,10 +32,10 @@
 #define KW_LEGACY_KEY_OFFSET(magic) ((magic) ? 26 : 18) /* the size of the key */
 #define KW_RECORD_OVERHEAD_V0 14        /* length of an entry with neither key nor value */
 #define KW_RECORD_OVERHEAD_V1 22
-#define KW_LEGACY_FORMAT ">qiIbBq"      /* base offset to timestamp, in the letters of Python's struct */
+#define KW_LEGACY_FORMAT ">qiIbBq"      /* base offset to timestamp, in the format of Python's struct */
 
 #define KW_MIN_LENGTH KW_RECORD_OVERHEAD_V0 /* a smaller length is corrupt in every magic */
-#define KW_MAX_LENGTH (INT32_MAX - KW_LOG_OVERHEAD) /* beyond it the whole batch passes 2 GiB */
+#define KW_MAX_LENGTH (INT32_MAX - KW_LOG_OVERHEAD) /* above it the whole batch exceeds 2 GiB */
 
 /* The size of the smallest batch of a magic. */
 static inline uint32_t kw_smallest_batch(int magic) {

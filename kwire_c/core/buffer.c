@@ -9,11 +9,11 @@
 
 #include "cursor.h"
 
-/* Large buffers are mapped apart, in huge pages where the system has them: a page fault for 2 MiB instead of 4 KiB, and
-   to grow one moves its pages, not its bytes. */
+/* Large buffers have their own mapping, in huge pages if the system has them: a page fault per 2 MiB instead of
+   4 KiB, and growing one moves its pages, not its bytes. */
 #define LARGE ((size_t)4 << 20)
 #ifdef __linux__
-#ifndef MADV_HUGEPAGE /* older headers than kernels */
+#ifndef MADV_HUGEPAGE /* C library headers older than the kernel */
 #define MADV_HUGEPAGE 14
 #endif
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -24,7 +24,7 @@ static uint8_t *map_pages(size_t room) {
     size_t before = (0 - (uintptr_t)all) & (HUGE_PAGE - 1);
     if (before) munmap(all, before);
     munmap(all + before + room, HUGE_PAGE - before);
-    madvise(all + before, room, MADV_HUGEPAGE); /* advice: failing does no harm */
+    madvise(all + before, room, MADV_HUGEPAGE); /* only advice: failure is harmless */
     return all + before;
 }
 
@@ -32,7 +32,7 @@ static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) {
     if (mremap(data, from, room, 0) != MAP_FAILED) return data;
     uint8_t *to = map_pages(room);
     if (!to) return NULL;
-    /* where it fails the place may be another thread's already: it is not unmapped here */
+    /* if it fails, another thread may have mapped this address: it is not unmapped here */
     return mremap(data, from, room, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED ? NULL : to;
 }
 
@@ -45,8 +45,7 @@ static uint8_t *remap_pages(uint8_t *data, size_t from, size_t room) { return (v
 static void unmap_pages(uint8_t *data, size_t room) { (void)room, free(data); }
 #endif
 
-/* Memory of *room bytes, rounded up there, that begins with the size bytes of data, which is freed; NULL when it is
-   short. */
+/* Memory of *room bytes (rounded up) that starts with the size bytes of data, which is freed; NULL if out of memory. */
 static uint8_t *resize(uint8_t *data, size_t size, size_t from, size_t *room) {
     if (*room < LARGE) return realloc(data, *room);
     *room = (*room + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
@@ -65,7 +64,7 @@ static void drop(uint8_t *data, size_t room) {
         unmap_pages(data, room);
 }
 
-/* Freed buffers are kept for the next table, as fresh pages cost more than what is written into them: KW_POOL_SLOTS
+/* Freed buffers are kept for the next table, as new pages cost more than writing them: at most KW_POOL_SLOTS buffers
    of KW_POOL_BYTES in all, which stay resident. */
 #define POOL_SMALLEST ((size_t)64 << 10)
 static struct kept {
@@ -80,10 +79,10 @@ static void lock_pool(void) { pthread_mutex_lock(&pool_lock); }
 
 static void unlock_pool(void) { pthread_mutex_unlock(&pool_lock); }
 
-/* A child of fork has only the thread that forked: the lock must not be another's then. */
+/* A forked child has only the thread that forked: no other thread may hold the lock at fork. */
 __attribute__((constructor)) static void survive_fork(void) { pthread_atfork(lock_pool, unlock_pool, unlock_pool); }
 
-/* The smallest kept buffer of room bytes or more, and not of twice as many; NULL where there is none. */
+/* The smallest kept buffer of at least room bytes and less than twice as many; NULL if there is none. */
 static uint8_t *pool_take(size_t room, size_t *got) {
     int best = -1;
     if (room < POOL_SMALLEST) return NULL;
@@ -114,7 +113,7 @@ static void pool_give(uint8_t *data, size_t room) {
     int slot = -1;
     for (int i = 0; i < KW_POOL_SLOTS && slot < 0; i++)
         if (!pool[i].data) slot = i;
-    while (slot < 0 || pool_bytes + room > KW_POOL_BYTES) { /* the oldest go */
+    while (slot < 0 || pool_bytes + room > KW_POOL_BYTES) { /* free the oldest */
         unsigned i = pool_next++ % KW_POOL_SLOTS;
         if (!pool[i].data) continue;
         dropped[drops++] = pool[i];
@@ -129,7 +128,7 @@ static void pool_give(uint8_t *data, size_t room) {
     while (drops--) drop(dropped[drops].data, dropped[drops].room);
 }
 
-#define MOST (SIZE_MAX / 4) /* bytes of a buffer: sums of two sizes do not overflow */
+#define MOST (SIZE_MAX / 4) /* the largest buffer: the sum of two sizes does not overflow */
 
 int kw_buffer_grow(kw_buffer *buffer, size_t need, size_t wish) {
     if (need > MOST) return 0;

@@ -4,27 +4,27 @@
 #include "cursor.h"
 #include "utf8.h"
 
-/* A batch is read in portions of about so many bytes, and at most so many records: read, copied and added to the
-   checksum by turns, so that fetching what comes next and writing back what is done go on after the work. */
+/* A batch is read in portions of about this many bytes and at most this many records. Each portion is read, copied and
+   added to the checksum in turn, so that prefetching and write-back overlap with the work. */
 #define PORTION_BYTES 3072
 #define PORTION 256
 #define PORTION_LEAST 16
 
 static const uint8_t widths[KW_COL_FIXED] = {8, 8, 1, 4, 8, 2, 4, 8, 4, 1, 1};
 
-/* What all the input may come to in a buffer that has size bytes when `done` bytes of the input are done. */
+/* The expected size of a buffer for all the input, if it has size bytes after `done` bytes of the input. */
 static size_t foreseen(const kw_columns *columns, size_t size, double done) {
     double all = (double)columns->input_bytes, wish = all > done ? 1.02 * (double)size * all / done : (double)size;
     return (size_t)(wish > 2 * all ? 2 * all : wish);
 }
 
-/* Room for more bytes; where it must grow, for what all the input will need at the rate so far. */
+/* Makes room for more bytes; a buffer that must grow gets the expected size for all the input. */
 static int reserve(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
     return kw_buffer_grow(buffer, buffer->size + more, foreseen(columns, buffer->size + more, columns->done));
 }
 
-/* The same where more is a generous guess: what is in the buffer gives the rate. */
+/* The same if `more` is an upper bound: the rate is that of the bytes in the buffer. */
 static int reserve_at_rate(const kw_columns *columns, kw_buffer *buffer, size_t more) {
     if (KW_LIKELY(more <= buffer->room - buffer->size)) return 1;
     size_t wish = buffer->size ? foreseen(columns, buffer->size, columns->done_before) : 0;
@@ -47,9 +47,9 @@ void kw_columns_free(kw_columns *columns) {
 }
 
 #define WIDEST 32
-#define AHEAD 512 /* bytes between what is written and what the cache is asked for */
+#define AHEAD 512 /* prefetch distance in bytes */
 
-/* Copies size bytes in blocks of width (a constant): both sides must have width bytes to spare after. */
+/* Copies size bytes in blocks of width (a constant): both sides must have width spare bytes after them. */
 static inline __attribute__((always_inline)) void copy_wide(uint8_t *to, const uint8_t *from, int64_t size,
                                                             int64_t width) {
     do {
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) void copy_wide(uint8_t *to, const u
     } while (size > 0);
 }
 
-/* A bitmap of rows + count bits, the first rows of them set to 1 when it is new. */
+/* Extends a bitmap to rows + count bits; in a new one the first `rows` bits are set to 1. */
 static int validity_reserve(kw_binary *binary, int64_t rows, int64_t count) {
     size_t need = (size_t)(rows + count + 7) / 8;
     if (need > binary->validity.size) {
@@ -72,7 +72,7 @@ static int validity_reserve(kw_binary *binary, int64_t rows, int64_t count) {
     return 1;
 }
 
-/* Marks a row null; the bitmap is made at the first of them. */
+/* Marks a row null; the bitmap is made at the first null. */
 static __attribute__((noinline)) int set_null(kw_binary *binary, int64_t row) {
     if (!validity_reserve(binary, row, 1)) return 0;
     binary->validity.data[row >> 3] &= (uint8_t)~(1u << (row & 7));
@@ -136,8 +136,8 @@ static copy_function *best_copy(void) { return copy_parts_16; }
 
 static kw_append_status append_copies(const kw_columns *columns, kw_binary *binary, const kw_record *records,
                                       uint32_t count, int value, const kw_place *place) {
-    int64_t rows = columns->rows, bytes = place->block_size - records->key_at; /* no more are left in it */
-    /* rows are added only when all columns have room: what is after rows is written over */
+    int64_t rows = columns->rows, bytes = place->block_size - records->key_at; /* at most this many are left */
+    /* rows are counted only once all columns have room: anything after them is overwritten */
     int64_t used = rows ? ((const int32_t *)binary->spans.data)[rows] : 0;
     if (bytes > columns->max_bytes - used) return KW_APPEND_FULL;
     binary->data.size = (size_t)used;
@@ -178,7 +178,7 @@ static kw_append_status append_views(const kw_columns *columns, kw_binary *binar
             size = 0;
         }
         if (KW_LIKELY(safe - (block + part) >= 16)) {
-            /* twelve bytes, then those past the value cut off */
+            /* copies twelve bytes, then clears those after the value */
             static const uint8_t mask[24] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
             uint64_t low, low_mask;
             uint32_t high, high_mask;
@@ -202,7 +202,7 @@ static kw_append_status append_views(const kw_columns *columns, kw_binary *binar
     return KW_APPEND_OK;
 }
 
-/* Room for one more span in a header column, and the span itself. */
+/* Adds one span to a header column. */
 static int append_header_part(kw_binary *binary, int64_t rows, const uint8_t *from, int32_t size, int text) {
     size_t bytes = size > 0 ? (size_t)size : 0;
     if (!kw_buffer_reserve(&binary->data, text ? bytes * 3 : bytes) || !kw_buffer_reserve(&binary->spans, 8)) return 0;
@@ -225,7 +225,7 @@ static int append_header_part(kw_binary *binary, int64_t rows, const uint8_t *fr
 static kw_append_status append_headers(kw_columns *columns, const kw_record *records, uint32_t count,
                                        const kw_place *place) {
     int64_t rows = columns->header_rows;
-    /* a batch that failed after its headers left them here: they go */
+    /* drops the headers of a batch that failed after them */
     if (!kw_buffer_reserve(&columns->header_lists, ((size_t)count + 2) * 4)) return KW_APPEND_MEMORY;
     columns->header_key.data.size = rows ? (size_t)((int32_t *)columns->header_key.spans.data)[rows] : 0;
     columns->header_value.data.size = rows ? (size_t)((int32_t *)columns->header_value.spans.data)[rows] : 0;
@@ -239,7 +239,7 @@ static kw_append_status append_headers(kw_columns *columns, const kw_record *rec
             uint32_t key_at, value_at;
             int32_t key_size, value_size;
             if (kw_header_read(place->block, place->block_size, &at, &key_at, &key_size, &value_at, &value_size))
-                return KW_APPEND_BAD; /* changed under us: the input is mutable */
+                return KW_APPEND_BAD; /* the input was changed meanwhile */
             if ((int64_t)key_size * 3 > columns->max_bytes - (int64_t)columns->header_key.data.size ||
                 value_size > columns->max_bytes - (int64_t)columns->header_value.data.size || rows >= INT32_MAX - 1)
                 return KW_APPEND_FULL;
@@ -261,7 +261,7 @@ static kw_append_status append_headers(kw_columns *columns, const kw_record *rec
         for (uint32_t i = 0; i < count; i++) column[i] = (type)(expression);                \
     }
 
-/* Takes back what a failed append left in a validity bitmap. */
+/* Reverts the validity bitmap after a failed append. */
 static void restore_validity(kw_binary *binary, int64_t rows, int64_t nulls) {
     binary->nulls = nulls;
     if (!binary->validity.size) return;
@@ -269,7 +269,7 @@ static void restore_validity(kw_binary *binary, int64_t rows, int64_t nulls) {
     if (rows & 7) binary->validity.data[rows >> 3] |= (uint8_t)(0xff << (rows & 7));
 }
 
-/* What a failed append goes back to; the sizes of all buffers follow from the rows. */
+/* The state to which a failed append reverts; the sizes of all buffers follow from the rows. */
 typedef struct {
     int64_t rows, header_rows, keys, values, headers;
 } mark;
@@ -290,7 +290,7 @@ static void restore_rows(kw_columns *columns, const mark *to) {
 static kw_append_status append_all(kw_columns *columns, const kw_batch *batch, const kw_record *records,
                                    uint32_t count, const kw_place *place) {
     kw_append_status status;
-    if (count == 0) return KW_APPEND_OK; /* there may be no buffers yet */
+    if (count == 0) return KW_APPEND_OK; /* the buffers may be NULL */
     if (columns->rows + count > INT32_MAX - 1) return KW_APPEND_FULL;
     for (int i = 0; i < KW_COL_FIXED; i++) {
         if (!(columns->fields & 1u << i)) continue;
@@ -357,7 +357,7 @@ uint32_t kw_window_apply(const kw_window *window, const kw_batch *batch, kw_reco
     return kept;
 }
 
-/* How many records of a batch make a portion. */
+/* The number of records per portion of a batch. */
 static uint32_t portion_of(uint32_t bytes, uint32_t count) {
     uint64_t portion = (uint64_t)count * PORTION_BYTES / (bytes ? bytes : 1);
     return portion < PORTION_LEAST ? PORTION_LEAST : portion > PORTION ? PORTION : (uint32_t)portion;
@@ -391,13 +391,13 @@ kw_append_status kw_columns_append_batch(kw_columns *columns, const kw_batch *ba
             summed = at;
         }
     }
-    if (*status == KW_BATCH_OK && appended == KW_APPEND_BAD) *status = KW_BATCH_HEADERS; /* the input is mutable */
+    if (*status == KW_BATCH_OK && appended == KW_APPEND_BAD) *status = KW_BATCH_HEADERS; /* the input changed */
     if (*status == KW_BATCH_OK && appended == KW_APPEND_OK && batch->count && at != place->block_size)
         *status = KW_BATCH_TRAILING;
     *where = at;
     if (crc32c && appended != KW_APPEND_MEMORY &&
         crc32c(sum, place->block + summed, place->block_size - summed) != batch->crc) {
-        *status = KW_BATCH_CRC; /* whatever else is wrong comes of it */
+        *status = KW_BATCH_CRC; /* reported first, as it causes the other errors */
         *where = 0;
     }
     if (KW_LIKELY(*status == KW_BATCH_OK && appended == KW_APPEND_OK)) {
@@ -425,7 +425,7 @@ kw_run_status kw_columns_run(kw_columns *columns, kw_run *run) {
         const int is_control = (batch->attributes & KW_ATTR_CONTROL) != 0;
         kw_checksum *crc32c = run->verify_crc && run->keep_at != run->at ? run->crc32c : NULL;
         if (crc32c && (batch->codec || is_control || run->window || run->ask)) {
-            /* what the header decides below, a valid one decides; of other batches it is checked as they are read */
+            /* check the CRC before using the header below; for other batches it is checked while reading */
             if (crc32c(0, data + KW_ATTRIBUTES_OFFSET, batch->size - KW_ATTRIBUTES_OFFSET) != batch->crc) {
                 run->status = KW_BATCH_CRC;
                 return KW_RUN_BAD;

@@ -47,12 +47,12 @@ kw_container_status kw_lz4_open(kw_cursor *c, int any_checksum, kw_lz4_frame *fr
     const uint8_t *p = c->at;
     if (little32(p) != 0x184D2204u) return KW_CONTAINER_MAGIC;
     int flags = p[4], size = p[5];
-    if (flags & 3) return KW_CONTAINER_RESERVED; /* bit 0: a dictionary, which Kafka takes as reserved */
+    if (flags & 3) return KW_CONTAINER_RESERVED; /* bit 0: a dictionary, which Kafka treats as reserved */
     if (flags >> 6 != 1) return KW_CONTAINER_VERSION;
     if (!(flags & 0x20)) return KW_CONTAINER_DEPENDENT;
     if (size & 0x8f) return KW_CONTAINER_RESERVED;
     if (size < 0x40) return KW_CONTAINER_BLOCK_SIZE;
-    int descriptor = flags & 8 ? 10 : 2; /* with the content's size, which nobody looks at */
+    int descriptor = flags & 8 ? 10 : 2; /* with the content size, which is ignored */
     if (!kw_has(c, 4 + descriptor + 1)) return KW_CONTAINER_SHORT;
     if (!any_checksum && p[4 + descriptor] != (kw_xxh32(p + 4, (size_t)descriptor) >> 8 & 0xff))
         return KW_CONTAINER_HEADER_CHECKSUM;
@@ -79,16 +79,16 @@ kw_container_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_
         if (little32(c->at) != kw_xxh32(block->start, size)) return KW_CONTAINER_BLOCK_CHECKSUM;
         c->at += 4;
     }
-    if (size == 1 && !block->stored && *block->start == 0) return KW_CONTAINER_END; /* no bytes: Kafka stops */
+    if (size == 1 && !block->stored && *block->start == 0) return KW_CONTAINER_END; /* an empty block: Kafka stops */
     return KW_CONTAINER_OK;
 }
 
 /* ---- zstd ---- */
 
-#define ZSTD_EMPTY 0x51d8e999u /* the checksum of no bytes: the low half of their XXH64 */
+#define ZSTD_EMPTY 0x51d8e999u /* the checksum of empty content: the low half of its XXH64 */
 
 #define ZSTD_BLOCK (128u * 1024)
-#define ZSTD_WINDOW ((1ull << 27) + 1) /* ZSTD_d_windowLogMax's default, which Kafka's streams keep */
+#define ZSTD_WINDOW ((1ull << 27) + 1) /* ZSTD_d_windowLogMax's default, which Kafka does not change */
 
 kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame) {
     static const uint8_t normal[4] = {0x28, 0xb5, 0x2f, 0xfd}, skipped[4] = {0x50, 0x2a, 0x4d, 0x18};
@@ -140,7 +140,7 @@ kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame) {
         if (content < frame->least || content > frame->most) return KW_CONTAINER_CONTENT_SIZE;
         frame->least = frame->most = content;
     }
-    /* the library would take microseconds for each of the hundred thousand in a megabyte */
+    /* skipped here: the library takes microseconds for each of 100,000 per MB */
     frame->skippable = plain && !dictionary && frame->most == 0;
     return KW_CONTAINER_OK;
 }
@@ -153,33 +153,33 @@ kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_
     kw_cursor c;
     kw_cursor_set(&c, data, size);
     *declared = 0;
-    /* the best copy makes 64 bytes of 3; Java keeps the size in an int */
+    /* a copy makes at most 64 bytes of 3; in Java the size is an int */
     if (kw_read_uvarint32(&c, declared) != KW_OK || *declared > 0x7fffffffu || *declared / 22 > size)
         return KW_CONTAINER_DECLARED;
     return KW_CONTAINER_OK;
 }
 
 int kw_xerial_is(const uint8_t *data, size_t size) {
-    return size >= 16 && memcmp(data, xerial, 8) == 0; /* the first header's versions are not looked at */
+    return size >= 16 && memcmp(data, xerial, 8) == 0; /* the versions in the first header are ignored */
 }
 
 kw_container_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size,
                                    uint32_t *declared) {
     for (;;) {
-        if (!kw_has(c, 4)) return KW_CONTAINER_END; /* fewer bytes end the stream without a word, as in Java */
+        if (!kw_has(c, 4)) return KW_CONTAINER_END; /* fewer bytes end the stream silently, as in Java */
         if (memcmp(c->at, xerial, 4) != 0) break;
         if (!kw_has(c, 16)) return KW_CONTAINER_SHORT;
         if (memcmp(c->at, xerial, 8) == 0) { /* concatenated streams */
             if ((int32_t)kw_load32(c->at + 8) < 1) return KW_CONTAINER_VERSION;
         } else if (given == 0) {
-            /* what only begins like a header ends SnappyInputStream's read: the end where it gave nothing yet, else the
-               next read goes on after it */
+            /* a block that only begins like a header ends SnappyInputStream's read: the end of the stream if there was
+               no output yet, else the next read continues after it */
             return KW_CONTAINER_END;
         }
         c->at += 16;
     }
     *size = kw_load32(c->at);
-    if (*size > 512u * 1024 * 1024) return KW_CONTAINER_BLOCK_SIZE; /* negative ones too */
+    if (*size > 512u * 1024 * 1024) return KW_CONTAINER_BLOCK_SIZE; /* also negative ones */
     if (!kw_has(c, 4 + (int64_t)*size)) return KW_CONTAINER_SHORT;
     *block = c->at + 4;
     c->at += 4 + *size;

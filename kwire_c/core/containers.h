@@ -1,12 +1,12 @@
-/* Where the blocks of lz4 frames, zstd frames and xerial's snappy streams are, and how much they can give:
-   the containers as Kafka's stream classes take and refuse them, without decompressing anything.
+/* The positions and maximum output of the blocks in lz4 frames, zstd frames and xerial's snappy streams.
+   Accepts and refuses what Kafka's stream classes do, without decompressing anything.
    Pure C without Python, so that the fuzzers can link it alone. */
 #ifndef KWIRE_CONTAINERS_H
 #define KWIRE_CONTAINERS_H
 
 #include "cursor.h"
 
-/* What came of reading a container, and the words for it. */
+/* The result of reading a container, and its text. */
 #define KW_CONTAINER_STATUSES(X)                                                                                     \
     X(KW_CONTAINER_OK, "valid")                                                                                      \
     X(KW_CONTAINER_END, "at its end") /* nothing more to read */                                                     \
@@ -14,13 +14,13 @@
     X(KW_CONTAINER_MAGIC, "wrong magic bytes")                                                                       \
     X(KW_CONTAINER_VERSION, "unsupported version")                                                                   \
     X(KW_CONTAINER_RESERVED, "reserved bits are set")                                                                \
-    X(KW_CONTAINER_DEPENDENT, "dependent blocks are unsupported") /* lz4: blocks that need the ones before */        \
+    X(KW_CONTAINER_DEPENDENT, "dependent blocks are unsupported") /* lz4: blocks that need earlier ones */        \
     X(KW_CONTAINER_BLOCK_SIZE, "block size out of range")                                                            \
     X(KW_CONTAINER_HEADER_CHECKSUM, "header checksum does not match")                                                \
     X(KW_CONTAINER_BLOCK_CHECKSUM, "block checksum does not match")                                                  \
     X(KW_CONTAINER_WINDOW, "window exceeds 128 MiB") /* zstd */                                                      \
-    X(KW_CONTAINER_CONTENT_SIZE, "declared content size exceeds what the blocks can give") /* zstd */                \
-    X(KW_CONTAINER_DECLARED, "declared size is unreadable or exceeds what the bytes can give") /* snappy */
+    X(KW_CONTAINER_CONTENT_SIZE, "declared content size exceeds what the blocks can hold") /* zstd */                \
+    X(KW_CONTAINER_DECLARED, "declared size is unreadable or exceeds what the bytes can hold") /* snappy */
 
 typedef enum {
 #define KW_CODE(code, reason) code,
@@ -49,25 +49,25 @@ typedef struct {
     int stored;  /* not compressed */
 } kw_lz4_block;
 
-/* Kafka's Lz4BlockInputStream.readHeader; any_checksum: magic 0, whose writers hashed the wrong bytes. */
+/* Kafka's Lz4BlockInputStream.readHeader; any_checksum: for magic 0, whose checksum is of other bytes. */
 kw_container_status kw_lz4_open(kw_cursor *c, int any_checksum, kw_lz4_frame *frame);
-/* Its readBlock: the next block, its checksum looked at; KW_CONTAINER_END after the end mark. */
+/* Its readBlock: the next block, with its checksum verified; KW_CONTAINER_END after the end mark. */
 kw_container_status kw_lz4_next(kw_cursor *c, const kw_lz4_frame *frame, kw_lz4_block *block);
 
 typedef struct {
-    int skippable;   /* nothing of it is looked at, or it gives nothing and its checksum is that of nothing */
-    uint64_t least;  /* bytes that whole blocks give for certain */
-    uint64_t most;   /* and at most */
+    int skippable;   /* a skippable frame, or an empty one with a valid checksum */
+    uint64_t least;  /* minimum output of the whole blocks, in bytes */
+    uint64_t most;   /* maximum output */
 } kw_zstd_frame;
 
-/* One frame; on KW_CONTAINER_SHORT `most` is what the whole blocks before the cut can give. */
+/* One frame; on KW_CONTAINER_SHORT `most` is the maximum output of the whole blocks before it. */
 kw_container_status kw_zstd_next(kw_cursor *c, kw_zstd_frame *frame);
 
-/* The size that a raw snappy block declares; refused (but given, 0 if unreadable) where size bytes cannot give it. */
+/* The output size that a raw snappy block declares (0 if unreadable); refused if size bytes cannot produce it. */
 kw_container_status kw_snappy_declared(const uint8_t *data, size_t size, uint32_t *declared);
-/* Is this xerial's framing? Anything else is one raw block. */
+/* Whether data is in xerial's framing; else it is one raw block. */
 int kw_xerial_is(const uint8_t *data, size_t size);
-/* The next block; the cursor starts after the stream's first 16 bytes; given: bytes that the blocks before it give. */
+/* The next block; the cursor starts after the first 16 bytes of the stream; given: output size of earlier blocks. */
 kw_container_status kw_xerial_next(kw_cursor *c, int64_t given, const uint8_t **block, uint32_t *size,
                                    uint32_t *declared);
 

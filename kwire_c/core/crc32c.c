@@ -1,4 +1,4 @@
-/* CRC-32C: the table, and the choice of a variant when the first checksum is asked for. */
+/* CRC-32C: the table variant, and the choice of a variant at the first checksum. */
 #include "crc32c.h"
 
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ static const kw_crc32c_variant *built(void) {
 #endif
 }
 
-/* One bit a variant, asked for once: asking the processor is slow on a virtual machine. */
+/* One bit per variant, set once: CPUID is slow on a virtual machine. */
 static unsigned usable(void) {
     static _Atomic unsigned known;
     unsigned bits = atomic_load_explicit(&known, memory_order_relaxed);
@@ -57,7 +57,7 @@ typedef uint32_t (*runner)(uint32_t, const uint8_t *, size_t);
 
 static uint32_t choose(uint32_t state, const uint8_t *data, size_t size);
 
-/* Threads that meet here at the start all store the same pointer. */
+/* Threads that run this at the same time all store the same pointer. */
 static _Atomic(runner) chosen = choose;
 
 static uint32_t choose(uint32_t state, const uint8_t *data, size_t size) {

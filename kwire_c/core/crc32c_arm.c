@@ -21,7 +21,7 @@ INLINE uint64_t load(const uint8_t *p) {
     return v;
 }
 
-/* Instructions by name: compilers disagree on how a function asks for them, assemblers do not. */
+/* Instructions in assembly: compilers differ in how a function enables them, assemblers do not. */
 INLINE uint32_t step(uint32_t state, uint64_t v) {
     __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(state) : "r"(v));
     return state;
@@ -79,7 +79,7 @@ static uint32_t by_pmull(uint32_t state, const uint8_t *data, size_t size) {
     return by_crc(state, data, size);
 }
 
-/* Bits of AT_HWCAP as the kernel names them; old C libraries lack the names. */
+/* Bits of AT_HWCAP, with the kernel's names; old C libraries lack them. */
 static int has_crc(void) { return getauxval(AT_HWCAP) >> 7 & 1; }
 static int has_pmull(void) { return has_crc() && getauxval(AT_HWCAP) >> 4 & 1; }
 

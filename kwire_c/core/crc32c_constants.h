@@ -1,10 +1,10 @@
-/* Written by crc32c_constants.py, which says what they mean: do not edit. */
+/* Written by crc32c_constants.py, which explains them: do not edit. */
 #ifndef KWIRE_CRC32C_CONSTANTS_H
 #define KWIRE_CRC32C_CONSTANTS_H
 
 #include <stdint.h>
 
-/* Folding a 16-byte lane forward by so many bytes: multipliers of its low and high half. */
+/* Folding a 16-byte lane forward by this many bytes: multipliers of its low and high half. */
 #define KW_FOLD_16 0xf20c0dfeu, 0x493c7d27u
 #define KW_FOLD_32 0x3da6d0cbu, 0xba4fc28eu
 #define KW_FOLD_48 0x1c291d04u, 0xddc0152bu

@@ -1,10 +1,10 @@
-"""Prints crc32c_constants.h: the folding constants and tables of CRC-32C, computed from the polynomial alone.
+"""Print crc32c_constants.h: the folding constants and tables of CRC-32C, computed from the polynomial alone.
 
 Run: python kwire_c/core/crc32c_constants.py > kwire_c/core/crc32c_constants.h
 """
 
 POLYNOMIAL = 0x1EDC6F41  # x^32 is implied; bit i is x^i
-REFLECTED = 0x82F63B78  # the same with bit i as x^(31-i), which is how the checksum is kept
+REFLECTED = 0x82F63B78  # the same with bit i as x^(31-i), the order of the bits in the checksum
 
 # The joined kernels: a block is N rounds of three streams for the crc32 instruction, 24 bytes a round each,
 # and for pclmul a vector part of 64 bytes a round before them. Longest first: a long input takes the largest that fits.
@@ -12,7 +12,7 @@ ROUNDS = {"pclmul": (120, 28, 7), "pmull": (170, 40, 10)}
 
 
 def reflect(value: int, width: int = 32) -> int:
-    """The value with its bits in the other order."""
+    """The value with its bits in reverse order."""
     return int(f"{value:0{width}b}"[::-1], 2)
 
 
@@ -41,7 +41,7 @@ def _multiply(a: int, b: int) -> int:
 def fold(size: int) -> tuple[int, int]:
     """Two multipliers, for the low and the high eight bytes of a 16-byte lane moved size bytes forward.
 
-    A reflected product of two words whose 32-bit values stand in their low halves is x^33 too high.
+    A reflected product of two words whose 32-bit values are in their low halves is x^33 too high.
     """
     return power_of_x(8 * size + 64 - 33), power_of_x(8 * size - 33)
 
@@ -68,13 +68,13 @@ def tables() -> list[list[int]]:
 def header() -> str:
     """The text of crc32c_constants.h."""
     lines = [
-        "/* Written by crc32c_constants.py, which says what they mean: do not edit. */",
+        "/* Written by crc32c_constants.py, which explains them: do not edit. */",
         "#ifndef KWIRE_CRC32C_CONSTANTS_H",
         "#define KWIRE_CRC32C_CONSTANTS_H",
         "",
         "#include <stdint.h>",
         "",
-        "/* Folding a 16-byte lane forward by so many bytes: multipliers of its low and high half. */",
+        "/* Folding a 16-byte lane forward by this many bytes: multipliers of its low and high half. */",
     ]
     for size in (16, 32, 48, 64, 128, 256):
         low, high = fold(size)

@@ -9,7 +9,7 @@
 
 #include "crc32c_constants.h"
 
-#ifdef __clang__ /* to clang the instruction is a feature of its own, to gcc it comes with SSE 4.2 */
+#ifdef __clang__ /* for clang the instruction is a feature of its own, for gcc it is part of SSE 4.2 */
 #define CRC "sse4.2,crc32"
 #else
 #define CRC "sse4.2"
@@ -56,7 +56,7 @@ SSE42 INLINE uint32_t serial(uint32_t state, const uint8_t *data, size_t size) {
 
 SSE42 static uint32_t by_sse42(uint32_t state, const uint8_t *data, size_t size) { return serial(state, data, size); }
 
-/* ---- 128-bit lanes: fold by multiplication, and three streams of the instruction beside them ---- */
+/* ---- 128-bit lanes: fold by multiplication, interleaved with three streams of the instruction ---- */
 
 CLMUL INLINE __m128i pair(uint32_t low, uint32_t high) { return _mm_set_epi64x(high, low); }
 
@@ -120,7 +120,7 @@ CLMUL INLINE uint32_t block128(uint32_t state, const uint8_t *data, const join *
     return joined(reduce4(x0, x1, x2, x3), a, b, c, j);
 }
 
-/* 128 bytes and more, but few; the last 63 go to the plain instruction. */
+/* From 128 bytes on, for short input; up to 63 bytes at the end use the plain instruction. */
 CLMUL INLINE uint32_t short128(uint32_t state, const uint8_t *data, size_t size) {
     if (size >= 128) {
         const __m128i by64 = pair(KW_FOLD_64);
@@ -177,7 +177,7 @@ WIDE INLINE __m512i join512(__m512i x0, __m512i x1, __m512i x2, __m512i x3) {
 
 WIDE static uint32_t by_avx512(uint32_t state, const uint8_t *data, size_t size) {
     if (size < 256) return short128(state, data, size);
-    if (size >= ALIGN_FROM) { /* out of the first cache, loads across lines cost */
+    if (size >= ALIGN_FROM) { /* beyond the L1 cache, loads across cache lines are slow */
         const size_t head = (0 - (uintptr_t)data) & 63;
         state = serial(state, data, head);
         data += head;
@@ -197,7 +197,7 @@ WIDE static uint32_t by_avx512(uint32_t state, const uint8_t *data, size_t size)
     return serial(reduce512(x0), data, size);
 }
 
-/* ---- what the processor has; __builtin_cpu_supports needs a run-time library that not every compiler brings ---- */
+/* ---- CPU detection; __builtin_cpu_supports needs a run-time library that not every compiler has ---- */
 
 static uint64_t enabled_by_system(void) {
     uint32_t low, high;

@@ -28,9 +28,9 @@ static inline void kw_cursor_set(kw_cursor *c, const uint8_t *data, size_t size)
     c->end = data + size;
 }
 
-/* The one bounds check: are there n more bytes? Safe for any n, negative too. */
+/* The bounds check: are there n more bytes? Safe for any n, also negative. */
 static inline int kw_has(const kw_cursor *c, int64_t n) {
-#ifdef KWIRE_PLANT /* looks at the byte after the end, for nothing: tests build this, only the sanitisers see it */
+#ifdef KWIRE_PLANT /* reads the byte after the end: a planted bug that the sanitizer tests must find */
     if (n > 0 && n == c->end - c->at) (void)*(const volatile uint8_t *)c->end;
 #endif
     return !(n < 0 || n > c->end - c->at);
@@ -51,7 +51,7 @@ static inline uint64_t kw_zigzag64(int64_t v) { return ((uint64_t)v << 1) ^ (0ul
 /* Bytes of a varint: 1..5 (1..10). */
 static inline int kw_uvarint_size(uint64_t v) {
     if (KW_LIKELY(v < 0x80)) return 1;
-    if (KW_LIKELY(v < 0x4000)) return 2; /* the count of bits is slow on many processors */
+    if (KW_LIKELY(v < 0x4000)) return 2; /* counting leading zeros is slow on many processors */
     return (9 * (64 - __builtin_clzll(v)) + 64) / 64;
 }
 
@@ -73,7 +73,7 @@ static inline kw_status kw_read_uvarint32(kw_cursor *c, uint32_t *out) {
     return KW_VARINT_LONG;
 }
 
-/* The same for 64 bits: up to ten bytes, the 10th carries one bit. */
+/* The same for 64 bits: up to ten bytes, of which the 10th has one bit. */
 static inline kw_status kw_read_uvarint64(kw_cursor *c, uint64_t *out) {
     const uint8_t *p = c->at;
     uint64_t v = 0;
@@ -116,7 +116,7 @@ static inline kw_status kw_read_varint64(kw_cursor *c, int64_t *out) {
     return status;
 }
 
-/* Writes without a check: the caller reserved the room. Returns one past the last byte written. */
+/* Writes without a bounds check: the caller has reserved the room. Returns one past the last byte written. */
 static inline uint8_t *kw_write_uvarint(uint8_t *p, uint64_t v) {
     while (v >= 0x80) {
         *p++ = (uint8_t)(v | 0x80);
@@ -126,7 +126,7 @@ static inline uint8_t *kw_write_uvarint(uint8_t *p, uint64_t v) {
     return p;
 }
 
-/* memcpy without a call where keys, headers and small values are short. */
+/* memcpy, inlined for short keys, headers and values. */
 static inline void kw_copy(uint8_t *to, const uint8_t *from, size_t size) {
     if (size > 128) {
         memcpy(to, from, size);

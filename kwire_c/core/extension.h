@@ -1,4 +1,4 @@
-/* Needs Python.h first. What every extension may need of CPython. */
+/* Include Python.h first. Helpers of all extensions for CPython's C API. */
 #ifndef KWIRE_EXTENSION_H
 #define KWIRE_EXTENSION_H
 
@@ -8,15 +8,15 @@
 #define KWIRE_COMPILER "GCC " __VERSION__
 #endif
 
-/* The exception that is set comes out of the caller; where there is none, memory was short. */
+/* Raises the exception that is set, or MemoryError if there is none. */
 static inline int kw_raise_set(void) {
     if (!PyErr_Occurred()) PyErr_NoMemory();
     return -1;
 }
 
-/* Makes a type whose objects only kwire makes: T(), T.__new__(T) and pickles of Python code raise TypeError. */
+/* Lets only kwire create objects of a type: T(), T.__new__(T) and unpickling raise TypeError. */
 static inline int kw_seal(PyTypeObject *type) {
-    type->tp_new = NULL; /* what Cython compiles T.__new__ to in T's own module does not go by these */
+    type->tp_new = NULL; /* T.__new__ as compiled by Cython in T's own module does not use these */
     type->tp_vectorcall = NULL;
     type->tp_flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION;
 #if PY_VERSION_HEX >= 0x030C0000

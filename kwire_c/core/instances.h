@@ -1,4 +1,4 @@
-/* Needs Python.h first. Instances of message classes: made, freed, and their fields by offset. */
+/* Include Python.h first. Instances of message classes: creating, freeing, and fields by offset. */
 #ifndef KWIRE_INSTANCES_H
 #define KWIRE_INSTANCES_H
 
@@ -7,7 +7,7 @@
 #define KW_SLOT(self, at) (*(PyObject **)((char *)(self) + (at)))
 #define KW_PLACE(self, at) ((uint8_t *)(self) + (at))
 #define KW_UNKNOWN_AT ((uint32_t)sizeof(PyObject))
-#define KW_SPARE_BYTES (8 << 20) /* of freed instances kept a class: fresh pages cost more than reading */
+#define KW_SPARE_BYTES (8 << 20) /* of freed instances kept per class: new pages cost more than decoding */
 
 #if defined(Py_GIL_DISABLED) || defined(Py_TRACE_REFS) || defined(__SANITIZE_ADDRESS__)
 #define KW_PLAIN_OBJECTS 1
@@ -17,10 +17,10 @@ static inline void *kw_closure(PyTypeObject *type) {
     return type->tp_getset == NULL ? NULL : type->tp_getset[0].closure;
 }
 
-/* A fresh instance with every default; NULL with MemoryError set. Instances that the garbage collector does not
-   know are copies of the model, header and all; their types live as long as the process and are not counted. */
+/* A new instance with every default; NULL with MemoryError set. Instances without garbage collection are copies of
+   the model, header included; their types live as long as the process, so that their references are not counted. */
 static inline PyObject *kw_new_instance(const kw_class *kind) {
-    kw_class *cls = (kw_class *)kind; /* its spare instances change, nothing else */
+    kw_class *cls = (kw_class *)kind; /* not const: its spare instances change */
     char *self;
     if (cls->collected) {
         self = (char *)_PyObject_GC_New((PyTypeObject *)cls->type);
@@ -69,7 +69,7 @@ static inline void kw_free_instance(PyObject *self, kw_class *cls) {
 #endif
 }
 
-/* Gives the model the header that every instance starts with. */
+/* Copies into the model the header that every instance starts with. */
 static inline void kw_head_model(kw_class *cls) {
 #ifndef KW_PLAIN_OBJECTS
     if (!cls->collected) {

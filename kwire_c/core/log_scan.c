@@ -31,7 +31,7 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
         *last = (size_t)(at - data);
         c.at += batch;
         if (rows) {
-            if (batch >= KW_RECORD_BATCH_OVERHEAD && at[KW_MAGIC_OFFSET] == 2) /* checked again: the input may have changed */
+            if (batch >= KW_RECORD_BATCH_OVERHEAD && at[KW_MAGIC_OFFSET] == 2) /* checked again: it may have changed */
                 count += (int64_t)kw_load32(at + KW_RECORDS_COUNT_OFFSET);
             else
                 count += at[KW_LEGACY_ATTRIBUTES_OFFSET] & KW_ATTR_CODEC ? 100 : 1;
@@ -49,7 +49,7 @@ size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t fr
         uint64_t batch = header_size(&c);
         if (batch == 0) {
             if (!kw_has(&c, KW_HEADER_UP_TO_MAGIC)) return stop;
-            if (kw_load64(c.at + KW_LENGTH_OFFSET) == 0) at += 4; /* no valid length at the next four positions either */
+            if (kw_load64(c.at + KW_LENGTH_OFFSET) == 0) at += 4; /* no length at the next four positions */
             continue;
         }
         if (c.at[0] > 0x7f || batch > left - at) continue;

@@ -1,4 +1,4 @@
-/* Needs Python.h first. Rows to write that are plain Python objects: read without running any Python code. */
+/* Include Python.h first. Rows of plain Python objects, read without running any Python code. */
 #ifndef KWIRE_PLAIN_ROWS_H
 #define KWIRE_PLAIN_ROWS_H
 
@@ -16,8 +16,8 @@ static inline int kw_plain_bytes(PyObject *value, const uint8_t **data, int32_t 
 }
 
 /* A row (timestamp, key, value[, headers]) of exact ints, bytes, ASCII strs, tuples and lists, whose headers fit
-   into room bytes: 1. Nothing is called that could run Python code, and no reference is counted: to count is to
-   write to every object of every row. 0: it is another row, which is read with care. */
+   into room bytes: 1. No Python code is run and no reference is counted, as counting writes to every object of
+   every row. 0: another row, for the general reader. */
 static inline int kw_plain_row(PyObject *item, kw_row *row, uint8_t *scratch, Py_ssize_t room) {
     if (!PyTuple_CheckExact(item)) return 0;
     const Py_ssize_t width = PyTuple_GET_SIZE(item);
@@ -57,8 +57,8 @@ static inline int kw_plain_row(PyObject *item, kw_row *row, uint8_t *scratch, Py
     return 1;
 }
 
-/* Plain rows from index on, as long as they are that and there is room: the index of the first not written.
-   next: the offset that it gets; the offsets up to then are within 31 bits of base. */
+/* Writes plain rows from index on, while they are plain and there is room; returns the index of the first row not
+   written. next: the offset that it gets; the offsets before it are within 31 bits of base. */
 static inline Py_ssize_t kw_write_plain_rows(PyObject *rows, Py_ssize_t index, Py_ssize_t count, uint8_t **at,
                                              const uint8_t *end, int64_t base, int64_t base_stamp,
                                              int64_t *next, int64_t *max_stamp, uint8_t *scratch,

@@ -1,11 +1,11 @@
-/* Plans: flat immutable arrays of ops, one plan for each struct of one (message, version), by its path.
-   Pure C: Python objects are void* here, so that walkers without Python can share it. */
+/* Plans: flat immutable arrays of ops, one plan per struct (by its path) of a message at a version.
+   Pure C: Python objects are void* here, so that code without Python can use it. */
 #ifndef KWIRE_PLAN_H
 #define KWIRE_PLAN_H
 
 #include "cursor.h"
 
-/* Kinds of fields; the codes of ops as well. The fixed-width ones come first. */
+/* Kinds of fields, which are also the codes of ops. The fixed-width ones come first. */
 typedef enum {
     KW_BOOL = 0, KW_INT8, KW_INT16, KW_UINT16, KW_INT32, KW_UINT32, KW_INT64, KW_FLOAT64, KW_UUID,
     KW_STRING, KW_BYTES, KW_RECORDS, KW_STRUCT, KW_ARRAY,
@@ -17,22 +17,22 @@ typedef enum {
 static const uint8_t kw_width[9] = {1, 1, 2, 2, 4, 4, 8, 8, 16};
 
 #define KW_MAX_STRING 0x7fff
-#define KW_MAX_TAG 0x7ffffffe /* Kafka's own writers refuse the one above */
+#define KW_MAX_TAG 0x7ffffffe /* the maximum of Kafka's own writers */
 #define KW_MAX_DEPTH 16
 
 typedef struct kw_class kw_class;
 typedef struct kw_plan kw_plan;
 
-/* A field of a message class: the union over all versions. */
+/* A field of a message class, for all versions. */
 typedef struct kw_field {
     uint8_t kind, elem;      /* elem: kind of an array's elements */
     uint8_t nullable;        /* in some version */
     uint8_t ignorable;
     int16_t first, last;     /* versions that have it */
     int16_t null_first, null_last;
-    uint32_t at;             /* where it is in the instance */
+    uint32_t at;             /* offset in the instance */
     int64_t number;          /* default of numbers */
-    void *fallback;          /* PyObject: default of objects; NULL: an instance of cls, made when looked at */
+    void *fallback;          /* PyObject: default of objects; NULL: an instance of cls, created when read */
     kw_class *cls;           /* of a struct, or of an array's elements */
     kw_class *owner;
     void *name, *json;       /* PyObject: snake_case, camelCase */
@@ -49,9 +49,9 @@ struct kw_class {
     uint8_t *model;          /* bytes of a fresh instance */
     uint32_t size;
     uint16_t n_fields, n_slots;
-    uint8_t collected;       /* may be part of a cycle: known to the garbage collector */
+    uint8_t collected;       /* may be part of a cycle: tracked by the garbage collector */
     uint32_t n_spare;
-    void *spare;             /* freed instances that wait to be used again, each pointing to the next */
+    void *spare;             /* freed instances to be reused, each pointing to the next */
 };
 
 #define KW_COMPACT 1
@@ -60,10 +60,10 @@ struct kw_class {
 typedef struct kw_op {
     uint8_t code, flags;
     uint8_t elem;            /* of KW_ARRAY_INT */
-    uint8_t inside_tag;      /* a struct's null mark is an unsigned varint there */
+    uint8_t inside_tag;      /* the null marker of a struct is an unsigned varint there */
     uint16_t count;          /* ops in a run */
-    uint32_t need;           /* bytes of a run; of an array: least size of an element */
-    uint32_t at;             /* place in the instance */
+    uint32_t need;           /* bytes of a run; of an array: minimum size of an element */
+    uint32_t at;             /* offset in the instance */
     uint32_t tag;
     const kw_plan *sub;
     const kw_field *field;
@@ -76,14 +76,14 @@ struct kw_plan {
     const kw_field **absent; /* fields that this version lacks and may not drop */
     const uint32_t *foreign; /* tags known in other versions only */
     uint16_t n_ops, n_tags, n_absent, n_foreign;
-    uint32_t least;          /* fewest bytes an instance takes */
-    uint32_t room;           /* most bytes its own fixed parts and lengths take on writing */
+    uint32_t least;          /* minimum size of an instance on the wire */
+    uint32_t room;           /* maximum size of its own fixed parts and lengths when encoded */
     int16_t version;
     uint8_t flexible;
 };
 
-/* Why a walk over a message failed, beside KW_SHORT to KW_OVERLONG of cursor.h: each with its reason, in which {number}
-   is kw_failure's number and {left} the bytes that were left. */
+/* Why decoding a message failed, besides KW_SHORT to KW_OVERLONG of cursor.h, each with its error text. {number} is
+   kw_failure's number, {left} the bytes remaining. */
 #define KW_READ_ERRORS(X)                                                                  \
     X(KW_NEGATIVE, "negative length {number}") /* strict: other than -1 */                 \
     X(KW_NULL, "null in a field that is not nullable in this version")                     \
@@ -109,7 +109,7 @@ typedef enum {
     KW_PYTHON /* a Python exception is set */
 } kw_why;
 
-/* The text of a failure's code, for str.format. */
+/* The error text of a failure's code, for str.format. */
 static inline const char *kw_why_reason(int why) {
     switch (why) {
     case KW_SHORT: return "{number} bytes needed, {left} remaining";
@@ -127,7 +127,7 @@ typedef struct kw_piece {
     int64_t index;           /* -1: no index */
 } kw_piece;
 
-/* What failed and where; the pieces of the path are added from the inside out while unwinding. */
+/* What failed and where; the path is added from the inside out while unwinding. */
 typedef struct kw_failure {
     int why;
     int depth;
@@ -198,7 +198,7 @@ static inline int kw_is_ascii(const uint8_t *p, int64_t n) {
     return (all & 0x8080808080808080ull) == 0;
 }
 
-/* One fixed-width value into its place, in the machine's byte order. Returns 0, or -1 for a bad bool. */
+/* Reads one fixed-width value into its place, in native byte order. Returns 0, or -1 for an invalid bool. */
 static inline int kw_load_fixed(int kind, const uint8_t *p, uint8_t *to, int lenient) {
     switch (kind) {
     case KW_BOOL:

@@ -1,19 +1,19 @@
-/* One record to write, and how it is written in magic 2. */
+/* A record to write, and its encoding in magic 2. */
 #ifndef KWIRE_ROWS_H
 #define KWIRE_ROWS_H
 
 #include "cursor.h"
 
-/* Sizes of -1 are null. */
+/* A size of -1 is null. */
 typedef struct {
     int64_t offset, stamp;
     const uint8_t *key, *value;
     int32_t key_size, value_size;
-    int32_t headers, headers_size; /* how many, and their bytes on the wire */
+    int32_t headers, headers_size; /* their number, and their size on the wire in bytes */
     uint8_t attributes;
 } kw_row;
 
-/* Bytes of a record without its length. */
+/* The size of a record in bytes, without its length field. */
 static inline int64_t kw_body_size(const kw_row *row, uint64_t stamp, int32_t delta) {
     return (int64_t)row->headers_size + (row->key_size > 0 ? row->key_size : 0) +
            (row->value_size > 0 ? row->value_size : 0) + 1 + kw_uvarint_size(stamp) +
@@ -28,7 +28,7 @@ static inline uint8_t *kw_write_span(uint8_t *p, const uint8_t *data, int32_t si
     return p + size;
 }
 
-/* A record up to where its headers begin. */
+/* Writes a record up to its headers. */
 static inline uint8_t *kw_write_row(uint8_t *p, const kw_row *row, int64_t body, uint64_t stamp, int32_t delta) {
     p = kw_write_uvarint(p, (uint64_t)body << 1);
     *p++ = row->attributes;
@@ -39,7 +39,7 @@ static inline uint8_t *kw_write_row(uint8_t *p, const kw_row *row, int64_t body,
     return kw_write_uvarint(p, kw_zigzag32(row->headers));
 }
 
-/* A whole record; headers: their bytes. */
+/* Writes a whole record; headers: their bytes. */
 static inline uint8_t *kw_write_record(uint8_t *p, const kw_row *row, int64_t body, uint64_t stamp, int32_t delta,
                                        const uint8_t *headers) {
     p = kw_write_row(p, row, body, stamp, delta);
@@ -47,7 +47,7 @@ static inline uint8_t *kw_write_record(uint8_t *p, const kw_row *row, int64_t bo
     return p + row->headers_size;
 }
 
-/* How far an offset is from the base offset of its batch: whether that fits 31 bits. */
+/* The offset delta in a batch; whether it fits in 31 bits. */
 static inline int kw_offset_fits(int64_t offset, int64_t base, int32_t *delta) {
     const int64_t far = (int64_t)((uint64_t)offset - (uint64_t)base);
     *delta = (int32_t)far;

@@ -9,14 +9,14 @@ static inline int reserve(kw_buffer *b, size_t more) {
 }
 
 static inline int append(kw_buffer *b, const void *data, size_t size) {
-    if (size == 0) return KW_DONE; /* both pointers may be NULL then */
+    if (size == 0) return KW_DONE; /* both pointers may be NULL */
     if (KW_UNLIKELY(reserve(b, size) < 0)) return KW_NO_MEMORY;
     kw_copy(b->data + b->size, data, size);
     b->size += size;
     return KW_DONE;
 }
 
-/* Counts bytes that a sink is about to take. */
+/* Counts the bytes that a sink is about to take. */
 static inline int spend(const kw_sink *s, uint64_t bytes) {
     if (KW_LIKELY(s->room == NULL)) return KW_DONE;
     if (*s->room < 0 || bytes > (uint64_t)*s->room) {
@@ -34,9 +34,9 @@ static inline int append_offset(kw_sink *s, size_t end) {
     return append(&s->offsets, &at, 4);
 }
 
-/* Validity is kept from the first null on; before that every row is there. */
+/* Validity is stored from the first null on; before that every row is valid. */
 static int mark_some(kw_sink *s, uint8_t there, int64_t times) {
-    int64_t rows = s->valid.size == 0 ? s->rows : 0; /* that were not written down yet */
+    int64_t rows = s->valid.size == 0 ? s->rows : 0; /* rows without stored validity */
     if (spend(s, (uint64_t)(rows + times)) != KW_DONE) return KW_TOO_WIDE;
     if (reserve(&s->valid, (size_t)(rows + times)) < 0) return KW_NO_MEMORY;
     memset(s->valid.data + s->valid.size, 1, (size_t)rows);
@@ -105,7 +105,7 @@ static int add_default(kw_sink *s) {
     return status == KW_DONE ? mark(s, 1, 1) : status;
 }
 
-/* A row of one column, so many times after another of its shape. */
+/* Appends one row of a column, repeated, to another column of the same type. */
 static int repeat_fixed(const kw_sink *from, int64_t row, kw_sink *to, int64_t times) {
     int width = kw_width[from->kind];
     const uint8_t *value = from->values.data + row * width;
@@ -184,8 +184,8 @@ void kw_sink_free(kw_sink *s) {
     free(s);
 }
 
-/* -- the walk: strict; anything odd goes by object, which finds the right error.
-   Each step takes where it begins and gives where it ends; NULL: *status says why. */
+/* -- decoding: strict; anything unusual is left to the slow path by object, which finds the right error.
+   Each step takes the position where it begins and returns where it ends; NULL: *status says why. */
 
 static const uint8_t *walk_all(const uint8_t *at, const uint8_t *end, const kw_route *route, int64_t times,
                                int *status);
@@ -195,7 +195,7 @@ static inline const uint8_t *stop(int *status, int why) {
     return NULL;
 }
 
-/* Goes on at `at` where the sinks took what they were given. */
+/* Continues at `at` if the sinks accepted the values. */
 static inline const uint8_t *taken(const uint8_t *at, int *status, int why) {
     return KW_LIKELY(why == KW_DONE) ? at : stop(status, why);
 }
@@ -211,7 +211,7 @@ static inline const uint8_t *take_length(const uint8_t *at, const uint8_t *end, 
         *out = (int64_t)*at - 1;
         return at + 1;
     }
-    int64_t length; /* so that *out may stay in a register */
+    int64_t length; /* a local, so that *out stays in a register */
     at = take_any_length(at, end, compact, width, &length);
     *out = length;
     return at;
@@ -230,7 +230,7 @@ static inline void close_numbers(const kw_step *step) {
     items->rows = (int64_t)(items->values.size >> step->shift);
 }
 
-/* Room for what so many walks of a route surely append: fixed-width values, and the offsets of strings and lists. */
+/* Makes room for what decoding `walks` structs will append: fixed-width values, and offsets of strings and lists. */
 static int make_room(const kw_route *route, int64_t walks) {
     for (int i = 0; i < route->n_steps; i++) {
         kw_step *step = &route->steps[i];
@@ -244,16 +244,16 @@ static int make_room(const kw_route *route, int64_t walks) {
         if (reserve(&step->sink->offsets, (size_t)walks * 4) < 0) return KW_NO_MEMORY;
         step->ends = (int32_t *)(step->sink->offsets.data + step->sink->offsets.size);
         if (step->code < KW_ARRAY_UUID) continue;
-        if (reserve(&step->sink->children[0]->values, 1) < 0) return KW_NO_MEMORY; /* none yet: data would be NULL */
+        if (reserve(&step->sink->children[0]->values, 1) < 0) return KW_NO_MEMORY; /* else data would be NULL */
         open_numbers(step);
     }
     return KW_DONE;
 }
 
-/* Rows of a string or list up to the one that is written now. */
+/* The rows of a string or list up to the one being written. */
 static inline int64_t rows_so_far(const kw_step *step) { return step->ends - (int32_t *)step->sink->offsets.data - 1; }
 
-/* A row of a string or list that ends there. Whether there is an end for so many is asked after the last one. */
+/* Ends a row of a string or list there. Whether 32 bits can hold the end is checked after the last row. */
 static inline int put_row(kw_step *step, size_t end) {
     if (KW_UNLIKELY(step->sink->valid.size)) {
         step->sink->rows = rows_so_far(step);
@@ -271,7 +271,7 @@ static int put_null(kw_step *step) {
     return KW_DONE;
 }
 
-/* What so many walks wrote where make_room made room is there: until then the sinks know nothing of it. */
+/* Counts the rows that were written into the room made by make_room. */
 static int count_values(const kw_route *route, int64_t walks) {
     for (int i = 0; i < route->n_steps; i++) {
         const kw_step *step = &route->steps[i];
@@ -286,7 +286,7 @@ static int count_values(const kw_route *route, int64_t walks) {
         step->sink->offsets.size = (size_t)(step->sink->rows + 1) * 4;
         if (step->code >= KW_ARRAY_UUID) close_numbers(step);
         size_t last = step->code < KW_STRUCT ? step->sink->values.size : (size_t)step->sink->children[0]->rows;
-        if (last > (size_t)step->sink->most) return KW_TOO_LARGE; /* where the last row ends; 32 bits held no more */
+        if (last > (size_t)step->sink->most) return KW_TOO_LARGE; /* the end of the last row exceeds the limit */
     }
     return KW_DONE;
 }
@@ -295,7 +295,7 @@ static inline const uint8_t *walk_run(const uint8_t *at, const uint8_t *end, con
     if (KW_UNLIKELY(step->op->need > end - at)) return stop(status, KW_BY_OBJECT);
     for (kw_pick *pick = step->picks, *last = pick + step->n_picks; pick < last; pick++) {
         const uint8_t *from = at + pick->at;
-        if (pick->width == 4) { /* most are */
+        if (pick->width == 4) { /* the usual case */
             uint32_t v = kw_load32(from);
             memcpy(pick->to, &v, 4);
         } else {
@@ -315,7 +315,7 @@ static inline const uint8_t *read_size(const uint8_t *at, const uint8_t *end, in
     return code == KW_STRING && *size > KW_MAX_STRING ? NULL : at;
 }
 
-/* Whether a string needs no look by object: what was appended of it to a sink is looked at, as the input may change. */
+/* Whether a string needs no slow path. The bytes appended to a sink are checked, as the input may change. */
 static inline int is_plain(const kw_sink *sink, const uint8_t *at, int64_t size) {
     if (size <= 0) return 1;
     return kw_is_ascii(sink ? sink->values.data + sink->values.size - size : at, size);
@@ -345,13 +345,13 @@ static int more_numbers(kw_step *step, size_t size) {
     return KW_DONE;
 }
 
-/* A row of an array of numbers, of so many bytes. */
+/* Appends a row of an array of numbers, of size bytes. */
 static inline int put_numbers(kw_step *step, const uint8_t *data, size_t size, const uint8_t *end) {
     if (KW_UNLIKELY(size + 16 > (size_t)(step->limit - step->to)) && more_numbers(step, size + 16) < 0)
         return KW_NO_MEMORY;
     uint8_t *to = step->to;
     step->to = to + size;
-    if (KW_LIKELY(step->shift == 2 && size <= 16 && end - data >= 16)) { /* replicas: few */
+    if (KW_LIKELY(step->shift == 2 && size <= 16 && end - data >= 16)) { /* such as replicas: few elements */
         swap_two(to, data);
         swap_two(to + 8, data + 8);
     } else {
@@ -369,7 +369,7 @@ static const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, kw_step 
     at = take_length(at, end, op->flags & KW_COMPACT, 4, &count);
     if (at == NULL || (count < 0 && !(op->flags & KW_NULLABLE))) return stop(status, KW_BY_OBJECT);
     if (count < 0) return taken(at, status, step->sink ? put_null(step) : KW_DONE);
-    if (count * op->need > end - at) return stop(status, KW_BY_OBJECT); /* of 31 and 32 bits: no overflow */
+    if (count * op->need > end - at) return stop(status, KW_BY_OBJECT); /* 31 and 32 bits: no overflow */
     if (op->code == KW_ARRAY_STRUCT) {
         at = walk_all(at, end, step->below, count, status);
         if (at == NULL) return NULL;
@@ -383,14 +383,14 @@ static const uint8_t *walk_array(const uint8_t *at, const uint8_t *end, kw_step 
             if (KW_UNLIKELY(!is_plain(items, at, size))) return stop(status, KW_BY_OBJECT);
             at += size;
         }
-    } else { /* the need is the width */
+    } else { /* need is the width of an element */
         if (items == NULL) return at + count * op->need;
         return taken(at + count * op->need, status, put_numbers(step, at, (size_t)(count * op->need), end));
     }
     return taken(at, status, items ? put_row(step, (size_t)items->rows) : KW_DONE);
 }
 
-/* A compact array of numbers. Most are as long as the one before: guessing that, the processor need not wait for the
+/* A compact array of numbers. Most are as long as the previous one: guessing so, the processor need not wait for the
    length to know where the next field begins. */
 static inline const uint8_t *guess_array(const uint8_t *at, const uint8_t *end, kw_step *step, int *status) {
     if (KW_UNLIKELY(at == end)) return stop(status, KW_BY_OBJECT);
@@ -401,7 +401,7 @@ static inline const uint8_t *guess_array(const uint8_t *at, const uint8_t *end, 
         return taken(at + step->last_size, status, put_numbers(step, at + 1, step->last_size - 1, end));
     }
     const uint8_t *after = walk_array(at, end, step, status);
-    /* with a sound length it is as long as that says: the input may have changed since it was read */
+    /* a valid length is used as it was read, as the input may have changed since */
     if (after && length && length < 0x80 && after - at == 1 + ((int64_t)(length - 1) << step->shift)) {
         step->last_length = length;
         step->last_size = (uint32_t)(after - at);
@@ -420,7 +420,7 @@ static const uint8_t *walk_struct(const uint8_t *at, const uint8_t *end, const k
     return at && step->sink ? taken(at, status, kw_sink_struct(step->sink)) : at;
 }
 
-/* The same struct so many times. */
+/* Decodes the same struct `times` times. */
 static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route *route, int64_t times, int *status) {
     const kw_plan *plan = route->plan;
     for (; times > 0; times--) {
@@ -451,7 +451,7 @@ static const uint8_t *walk(const uint8_t *at, const uint8_t *end, const kw_route
 
 static const uint8_t *walk_all(const uint8_t *at, const uint8_t *end, const kw_route *route, int64_t times,
                                int *status) {
-    if (times == 0) return at; /* there may be no memory yet to point into */
+    if (times == 0) return at; /* the buffers may be NULL */
     if (make_room(route, times) < 0) return stop(status, KW_NO_MEMORY);
     at = walk(at, end, route, times, status);
     return at ? taken(at, status, count_values(route, times)) : NULL;

@@ -5,7 +5,7 @@
 
 static inline int follows(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
-/* Bytes of the next character, or (*good = 0) of what becomes one U+FFFD. */
+/* The size of the next character, or (*good = 0) of the bytes that become one U+FFFD. */
 static size_t step(const uint8_t *p, size_t left, int *good) {
     const uint8_t lead = p[0];
     *good = 0;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The same text as valid UTF-8, U+FFFD where Java puts it: writes at most 3 * size bytes to out, returns how many. */
+/* Writes the text as valid UTF-8, with U+FFFD where Java puts it: at most 3 * size bytes to out; returns how many. */
 size_t kw_utf8_clean(const uint8_t *data, size_t size, uint8_t *out);
 
 #endif

@@ -99,7 +99,7 @@ def test_magic_0_and_1(magic, codec):
     made = kwire.build_batches(source, magic=magic, codec=codec, batch_bytes=900)
     assert len(made) > 5
     check(made, rows, magic=magic, codec=codec)
-    with pytest.raises(kwire.EncodeError, match="no headers"):
+    with pytest.raises(kwire.EncodeError, match="does not support record headers"):
         kwire.build_batches(table([(T, None, None, [("a", b"")])]), magic=magic)
 
 
@@ -253,13 +253,13 @@ def headed(headers: list[Any]) -> pa.Table:
 WRONG: list[tuple[Any, type[Exception], str]] = [
     ([(1, b"k", b"v")], TypeError, "__arrow_c_stream__"),
     (pa.table({"key": [b"k"]}), kwire.EncodeError, "value: column is missing"),
-    (pa.table({"value": [1]}), kwire.EncodeError, "value: wanted binary or string, found the Arrow type 'l'"),
+    (pa.table({"value": [1]}), kwire.EncodeError, "value: expected binary or string, got Arrow type 'l'"),
     (pa.table({"value": pa.array(["a"]).dictionary_encode()}), kwire.EncodeError, "dictionary.*decode it"),
     (pa.table({"value": [b"v"], "timestamp": [1.5]}), kwire.EncodeError, "timestamp.*'g'"),
     (pa.table({"value": [b"v"], "offset": pa.array([1], pa.int32())}), kwire.EncodeError, "offset"),
     (pa.table({"value": [b"v"], "headers": [[1]]}), kwire.EncodeError, "list of structs"),
     (pa.table({"value": [b"v"], "headers": [[{"key": "a"}]]}), kwire.EncodeError, "without key or value"),
-    (pa.table([[b"a"], [b"b"]], names=["value", "value"]), kwire.EncodeError, "two columns"),
+    (pa.table([[b"a"], [b"b"]], names=["value", "value"]), kwire.EncodeError, "duplicate column"),
     (pa.chunked_array([[b"v"]]), kwire.EncodeError, "a table or a struct"),
     (pa.table({"value": [b"v"], "timestamp": pa.array([2**61], pa.timestamp("s"))}), kwire.EncodeError, "64 bits"),
     (headed([(None, b"x")]), kwire.EncodeError, "header key is null"),
@@ -320,7 +320,7 @@ def test_streams_that_fail():
 
     twice = Twice()
     assert kwire.build_batches(twice)
-    with pytest.raises(kwire.EncodeError, match="read before"):
+    with pytest.raises(kwire.EncodeError, match="already read"):
         kwire.build_batches(twice)
 
     class NoCapsule:

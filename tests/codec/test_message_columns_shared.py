@@ -38,5 +38,5 @@ def test_a_second_thread_is_refused_and_the_first_adds_all_of_its_own() -> None:
     for thread in threads:
         thread.join()
     sys.setswitchinterval(before)
-    assert set(refused) == {"another thread adds a message to these columns"}
+    assert set(refused) == {"another thread is adding a message to these columns"}
     assert gatherer.rows == len(added) and gatherer.node().length == len(added)

@@ -16,7 +16,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 
 def test_without_kwire() -> None:
     ran = run("from kwire_c.decode import decode; decode('HeartbeatRequest', 0, b'')")
-    assert ran.returncode and ran.stderr.endswith("RuntimeError: kwire_c works for kwire: import kwire first\n")
+    assert ran.returncode and ran.stderr.endswith("RuntimeError: kwire_c is internal to kwire: import kwire first\n")
 
 
 def test_what_is_handed_down_is_imported_at_its_first_use() -> None:
