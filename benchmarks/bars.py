@@ -1,4 +1,4 @@
-"""How many times as fast as its peers kwire has to be."""
+"""The bars: how many times as fast as each peer kwire must be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.workloads import W3
 
 @dataclass(frozen=True)
 class Bar:
-    """ours must be at least so many times as fast as theirs."""
+    """ours must be at least `least` times as fast as theirs."""
 
     workload: str
     work: str

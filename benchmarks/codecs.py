@@ -1,8 +1,8 @@
-"""kwire's codecs beside the libraries they choose from: python -m benchmarks.codecs [CODEC ...] [--rounds 15].
+"""kwire's codecs compared with the libraries they choose from: python -m benchmarks.codecs [CODEC ...] [--rounds 15].
 
-Each library decompresses the same payload, in turns; a round's ratio is taken within the round, by CPU time. Printed:
-kwire's time a batch, and for every library how many times as fast kwire is: the median with the least and greatest.
-What a library reads unbounded, or without looking at all that Kafka looks at, is in the race all the same.
+The libraries take turns to decompress the same payload; a ratio is taken within a round, by CPU time. Printed: kwire's
+time for a batch, and for every library how many times as fast kwire is: the median, minimum and maximum. Libraries
+that have no limit on the output, or skip checks that Kafka makes, are included all the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kwire_c.codecs import CODECS as NAMES
 
 SIZES = {"16 KiB": 16 << 10, "1 MiB": 1 << 20}
 LIMIT = 64 << 20
-SLICE_NS = 8_000_000  # CPU time that a contestant gets in a round
+SLICE_NS = 8_000_000  # CPU time of a contestant in a round
 
 Run = Callable[[], Any]
 
@@ -46,7 +46,7 @@ def plain(size: int) -> bytes:
 
 
 def contestants(codec: str, text: bytes) -> dict[str, Run]:
-    """kwire first, then every way there is; each function does one batch."""
+    """kwire first, then every library; each function decompresses one batch."""
     packed = compress(codec, text)
     runs: dict[str, Run] = {"kwire": partial(decompress, codec, packed, limit=LIMIT)}
     size = len(text)
@@ -73,19 +73,19 @@ def contestants(codec: str, text: bytes) -> dict[str, Run]:
         context = zstandard.ZstdDecompressor()
         runs |= {
             "zstandard, one context": partial(context.decompress, packed, size),
-            "zstandard, new ones": lambda: zstandard.ZstdDecompressor().decompress(packed, size),
+            "zstandard, new contexts": lambda: zstandard.ZstdDecompressor().decompress(packed, size),
             "cramjam": partial(cramjam.zstd.decompress, packed),
             "cramjam, into": lambda: cramjam.zstd.decompress_into(packed, bytearray(size)),
         }
     for name, run in runs.items():
         out = run()
         if not isinstance(out, int) and bytes(out) != text:
-            raise RuntimeError(f"{name} read something else")
+            raise RuntimeError(f"{name} decompressed to other bytes")
     return runs
 
 
 def once(run: Run, times: int) -> float:
-    """Nanoseconds of CPU time a call."""
+    """Nanoseconds of CPU time for a call."""
     start = time.process_time_ns()
     for _ in range(times):
         run()
@@ -93,7 +93,7 @@ def once(run: Run, times: int) -> float:
 
 
 def race(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """Nanoseconds a batch, a value a round."""
+    """Nanoseconds for a batch, one value for each round."""
     times = {name: max(1, int(SLICE_NS / max(once(run, 3), 1))) for name, run in runs.items()}
     taken: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
@@ -108,22 +108,22 @@ def main() -> None:
     parser.add_argument("codecs", nargs="*", default=NAMES[1:], metavar="CODEC", help="gzip snappy lz4 zstd")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "codecs.json")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     results = []
-    for codec in told.codecs:
+    for codec in arguments.codecs:
         for name, size in SIZES.items():
-            taken = race(contestants(codec, plain(size)), told.rounds)
+            taken = race(contestants(codec, plain(size)), arguments.rounds)
             ours = taken["kwire"]
-            print(f"{codec}, {name}: kwire {statistics.median(ours) / 1000:,.1f} us a batch")
+            print(f"{codec}, {name}: kwire {statistics.median(ours) / 1000:,.1f} us for a batch")
             ratios = {}
             for other, theirs in taken.items():
                 if other != "kwire":
                     ratios[other] = by_round = [b / a for a, b in zip(ours, theirs, strict=True)]
                     print(f"  {other:24} {statistics.median(by_round):.2f}  ({min(by_round):.2f}..{max(by_round):.2f})")
             results.append({"codec": codec, "batch": size, "ns": taken, "ratios": ratios})
-    told.out.parent.mkdir(parents=True, exist_ok=True)
-    told.out.write_text(json.dumps(results, indent=1))
-    print(f"written: {told.out}")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(results, indent=1))
+    print(f"written: {arguments.out}")
 
 
 if __name__ == "__main__":

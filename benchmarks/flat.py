@@ -1,7 +1,8 @@
-"""Is the cost a record the same from 1 MiB to 1 GiB? python -m benchmarks.flat [WAY ...] [--sizes 1 16 128 1024].
+"""Is the cost of a record the same from 1 MiB to 1 GiB? python -m benchmarks.flat [WAY ...] [--sizes 1 16 128 1024].
 
-W1 repeated to each size is read in each way: bytes in one call as columns, as views and as objects, and a LogSegment of
-a file in the page cache. The sizes take turns, so that a busy machine slows all alike; a ratio is taken within a round.
+W1, repeated to each size, is read in each way: bytes in one call as columns, as views and as objects, and a LogSegment
+of a file in the page cache. The sizes take turns, so that a busy machine slows all alike; a ratio is taken within a
+round.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import kwire
 from benchmarks.workloads import W1
 from kwire.storage import LogSegment
 
-MOST = 1.2  # times what a record costs at the least size
-SLICE = 0.03  # seconds that a size is read for in one round, at least
+MOST = 1.2  # times the cost of a record at the smallest size
+SLICE = 0.03  # least seconds that a size is read for in one round
 
 
 def objects(batches: object) -> None:
@@ -37,7 +38,7 @@ def pieces(segment: LogSegment) -> None:
         pass
 
 
-# way -> (what it reads: "bytes" or "file", how)
+# way -> (its input: "bytes" or "file", the function that reads it)
 WAYS: dict[str, tuple[str, Callable[..., object]]] = {
     "columns": ("bytes", lambda data: kwire.columns(data)),
     "views": ("bytes", lambda data: kwire.columns(data, views=True)),
@@ -50,21 +51,21 @@ WAYS: dict[str, tuple[str, Callable[..., object]]] = {
 
 
 def repeated(size: int) -> tuple[bytes, int]:
-    """W1 cut or repeated to about size bytes; how many records."""
-    found, records, length = [], 0, 0
+    """W1 shortened or repeated to about size bytes; the number of its records."""
+    batches, records, length = [], 0, 0
     pairs = list(zip(W1.batches(), map(len, W1.rows()), strict=True))
     while length < size:
         for batch, count in pairs:
-            if found and length + len(batch) > size:
-                return b"".join(found), records
-            found.append(batch)
+            if batches and length + len(batch) > size:
+                return b"".join(batches), records
+            batches.append(batch)
             length += len(batch)
             records += count
-    return b"".join(found), records
+    return b"".join(batches), records
 
 
 def passes(read: Callable[[], object]) -> float:
-    """Nanoseconds of one pass, the median of as many as fill a slice."""
+    """Nanoseconds of one pass: the median of the passes that fill a slice."""
     taken: list[float] = []
     while sum(taken) < SLICE * 1e9:
         start = time.perf_counter_ns()
@@ -74,8 +75,8 @@ def passes(read: Callable[[], object]) -> float:
 
 
 def measure(way: str, sizes: list[int], rounds: int, folder: Path) -> list[tuple[float, list[float]]]:
-    """For each size (MiB): nanoseconds a record of the very first pass, and of each round."""
-    kind, how = WAYS[way]
+    """For each size (MiB): nanoseconds for a record in the first pass, and in each round."""
+    kind, read = WAYS[way]
     inputs: list[tuple[object, int]] = []
     for size in sizes:
         data, records = repeated(size << 20)
@@ -87,16 +88,16 @@ def measure(way: str, sizes: list[int], rounds: int, folder: Path) -> list[tuple
             inputs.append((data, records))
         del data
     first: list[float] = []
-    found: list[list[float]] = [[] for _ in sizes]
-    for given, records in inputs:
+    later: list[list[float]] = [[] for _ in sizes]
+    for data_or_path, records in inputs:
         start = time.perf_counter_ns()
-        how(given)
+        read(data_or_path)
         first.append((time.perf_counter_ns() - start) / records)
     for _ in range(rounds):
-        for i, (given, records) in enumerate(inputs):
-            how(given)  # its memory is that of this size, not of the one before
-            found[i].append(passes(lambda given=given: how(given)) / records)
-    return list(zip(first, found, strict=True))
+        for i, (data_or_path, records) in enumerate(inputs):
+            read(data_or_path)  # so that memory is that of this size, not of the one before
+            later[i].append(passes(lambda given=data_or_path: read(given)) / records)
+    return list(zip(first, later, strict=True))
 
 
 def spread(numbers: list[float], digits: int) -> str:
@@ -106,20 +107,20 @@ def spread(numbers: list[float], digits: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ways", nargs="*", help=" ".join(WAYS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=[1, 16, 128, 1024], help="MiB, the least first")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1, 16, 128, 1024], help="in MiB, ascending")
     parser.add_argument("--rounds", type=int, default=5)
-    told = parser.parse_args()
-    shown = Table(title="Nanoseconds a record")
-    for head in ("way", "MiB", "first pass", "later passes", f"times that of {told.sizes[0]} MiB", f"<= {MOST}"):
-        shown.add_column(head, justify="left" if head == "way" else "right")
+    arguments = parser.parse_args()
+    output = Table(title="Nanoseconds for a record")
+    for head in ("way", "MiB", "first pass", "later passes", f"times that of {arguments.sizes[0]} MiB", f"<= {MOST}"):
+        output.add_column(head, justify="left" if head == "way" else "right")
     with tempfile.TemporaryDirectory() as folder:
-        for way in told.ways or WAYS:
-            found = measure(way, told.sizes, told.rounds, Path(folder))
-            for size, (first, rounds) in zip(told.sizes, found, strict=True):
-                ratios = [taken / base for taken, base in zip(rounds, found[0][1], strict=True)]
+        for way in arguments.ways or WAYS:
+            measured = measure(way, arguments.sizes, arguments.rounds, Path(folder))
+            for size, (first, rounds) in zip(arguments.sizes, measured, strict=True):
+                ratios = [taken / base for taken, base in zip(rounds, measured[0][1], strict=True)]
                 holds = "[green]yes" if statistics.median(ratios) <= MOST else "[red]NO"
-                shown.add_row(way, str(size), f"{first:.1f}", spread(rounds, 1), spread(ratios, 2), holds)
-    Console().print(shown)
+                output.add_row(way, str(size), f"{first:.1f}", spread(rounds, 1), spread(ratios, 2), holds)
+    Console().print(output)
 
 
 if __name__ == "__main__":

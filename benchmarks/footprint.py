@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-# name -> its packages, and what a program that reads messages and records imports
+# name -> its packages, and the imports of a program that reads messages and records
 PACKAGES = {
     "kwire": (("kwire", "kwire_c"), "import kwire; kwire.decode, kwire.read_batches"),
     "kio": (("kio",), "import kio.serial, kio.schema.fetch.v12.request"),
@@ -21,7 +21,7 @@ TIMED = "import time; start = time.perf_counter(); {}; print(time.perf_counter()
 
 
 def size(package: str) -> int | None:
-    """Bytes of a package's files, without caches and C sources; None where it is not installed."""
+    """Bytes of a package's files, without caches and C sources; None if it is not installed."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return None
@@ -30,7 +30,7 @@ def size(package: str) -> int | None:
 
 
 def import_time(code: str, rounds: int) -> float:
-    """Seconds that the import takes in a fresh Python, the median of some."""
+    """Seconds of the import in a new Python process: the median of the rounds."""
     command = [sys.executable, "-c", TIMED.format(code)]
     return statistics.median(
         float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(rounds)
@@ -38,13 +38,13 @@ def import_time(code: str, rounds: int) -> float:
 
 
 def table(rounds: int = 7) -> Table:
-    """A package a line."""
-    shown = Table(title="size and import")
+    """A table with one line for each package."""
+    output = Table(title="size and import")
     for head in ("package", "MB on disk", "ms to import"):
-        shown.add_column(head, justify="left" if head == "package" else "right")
+        output.add_column(head, justify="left" if head == "package" else "right")
     for name, (packages, code) in PACKAGES.items():
         sizes = [size(package) for package in packages]
         if None not in sizes:
-            total = sum(one for one in sizes if one is not None)
-            shown.add_row(name, f"{total / 1e6:.1f}", f"{import_time(code, rounds) * 1e3:.0f}")
-    return shown
+            total = sum(part for part in sizes if part is not None)
+            output.add_row(name, f"{total / 1e6:.1f}", f"{import_time(code, rounds) * 1e3:.0f}")
+    return output

@@ -16,16 +16,16 @@ INNER = 20  # messages of one pass
 
 @dataclass(frozen=True)
 class MessageWorkload:
-    """One message of a version; a pass takes it INNER times."""
+    """One message of a version; a pass decodes or encodes it INNER times."""
 
     name: str
     message: str
     version: int
 
     def value(self) -> dict[str, Any]:
-        """The message as Kafka's JSON."""
-        made: dict[str, Any] = _value(self.name)
-        return made
+        """The message in Kafka's JSON form."""
+        value: dict[str, Any] = _value(self.name)
+        return value
 
     def data(self) -> bytes:
         """The message's bytes."""

@@ -1,8 +1,8 @@
-"""kwire beside its peers: python -m benchmarks.run [WORKLOAD ...] [--rounds 12] [--slice 60] [--out FOLDER].
+"""kwire compared with its peers: python -m benchmarks.run [WORKLOAD ...] [--rounds 12] [--slice 60] [--out FOLDER].
 
 The contestants take turns: in each round each of them works for a short slice, so that a busy machine slows all alike;
-a ratio is taken within a round. Printed: the median of the rounds' ratios with their least and greatest. The ratios
-that count are those of CPU time (all threads of a contestant's process); those of wall time stand in the JSON too.
+a ratio is taken within a round. Printed: the median of the rounds' ratios, with minimum and maximum. The ratios that
+count are those of CPU time (all threads of a contestant's process); those of wall time are in the JSON too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from benchmarks.peers import children, messages, python
 from benchmarks.peers.contest import Absent, Contestant, Slice, Work
 from benchmarks.workloads import ALL, W1, W2, W3, W4
 
-SLOW = {"kafka-python"}  # only in the plain workloads
+SLOW = {"kafka-python"}  # only in the uncompressed workloads
 
 
 @dataclass
 class Result:
-    """One kind of work on one workload: for each contestant its slices, one a round."""
+    """One kind of work on one workload: the slices of each contestant, one for each round."""
 
     workload: str
     work: str
@@ -46,45 +46,47 @@ class Result:
         ]
 
     def rate(self, name: str) -> float:
-        """Items a second of CPU time, median."""
+        """Items in a second of CPU time, median."""
         return statistics.median(s.items * s.passes / s.cpu * 1e9 for s in self.slices[name])
 
 
 def gather(makers: Iterable[Callable[[], Contestant]], console: Console) -> list[Contestant]:
-    """The peers that can run here; a line for each that can't."""
-    found: list[Contestant] = []
+    """The peers that can run here; prints a line for each that cannot."""
+    contestants: list[Contestant] = []
     for make in makers:
         try:
-            found.append(make())
+            contestants.append(make())
         except (Absent, ImportError) as why:
             console.print(f"[yellow]without {make.__name__}: {why}")
-    return found
+    return contestants
 
 
 def compete(
     workload: Work, work: str, contestants: list[Contestant], rounds: int, slice_ms: int, path: Path
 ) -> Result:
-    """All contestants that know the work, in turns. Fails when they disagree on what was read."""
+    """All contestants that can do the work, in turns. Raises RuntimeError if they read different records."""
     result = Result(workload.name, work)
     able = [c for c in contestants if work in c.works]
     passes = {}
-    told: dict[str, int] = {}
-    for one in able:
-        one.load(workload, path)
-        first = one.run(work, 1)
-        first = one.run(work, 2)
-        passes[one.name] = max(1, round(slice_ms * 1e6 * 2 / max(first.cpu, first.wall / 10)))
+    checks: dict[str, int] = {}
+    for contestant in able:
+        contestant.load(workload, path)
+        first = contestant.run(work, 1)
+        first = contestant.run(work, 2)
+        passes[contestant.name] = max(1, round(slice_ms * 1e6 * 2 / max(first.cpu, first.wall / 10)))
         if work == "decode":
-            told[one.name] = first.check
+            checks[contestant.name] = first.check
             if first.items != workload.records():
-                raise RuntimeError(f"{one.name} read {first.items} records of {workload.records()}")
-        if work == "message-encode" and first.check != workload.records() * len(workload.data()):
-            raise RuntimeError(f"{one.name} wrote {first.check} bytes of {workload.records() * len(workload.data())}")
-    if len(set(told.values()) - {0}) > 1:
-        raise RuntimeError(f"the contestants read different records: {told}")
+                raise RuntimeError(f"{contestant.name} read {first.items} records of {workload.records()}")
+        written = workload.records() * len(workload.data())
+        if work == "message-encode" and first.check != written:
+            raise RuntimeError(f"{contestant.name} wrote {first.check} bytes of {written}")
+    if len(set(checks.values()) - {0}) > 1:
+        raise RuntimeError(f"the contestants read different records: {checks}")
     for i in range(rounds):
-        for one in able[i % len(able) :] + able[: i % len(able)]:
-            result.slices.setdefault(one.name, []).append(one.run(work, passes[one.name]))
+        for contestant in able[i % len(able) :] + able[: i % len(able)]:
+            slices = result.slices.setdefault(contestant.name, [])
+            slices.append(contestant.run(work, passes[contestant.name]))
     return result
 
 
@@ -93,24 +95,24 @@ def spread(ratios: list[float]) -> str:
 
 
 def table(result: Result) -> Table:
-    """A contestant a line: its speed, and how many times as fast each of kwire's ways is."""
+    """A table with one line for each contestant: its speed, and how many times as fast each of kwire's ways is."""
     ours = [name for name in result.slices if name.startswith("kwire")]
-    shown = Table(title=f"{result.workload}: {result.work}")
-    shown.add_column("contestant")
-    shown.add_column("items / CPU second", justify="right")
+    output = Table(title=f"{result.workload}: {result.work}")
+    output.add_column("contestant")
+    output.add_column("items / CPU second", justify="right")
     for name in ours:
-        shown.add_column(f"{name} /", justify="right")
+        output.add_column(f"{name} /", justify="right")
     for name in sorted(result.slices, key=result.rate, reverse=True):
-        cells = ["" if one == name else spread(result.ratios(one, name)) for one in ours]
-        shown.add_row(name, f"{result.rate(name):,.0f}", *cells)
-    return shown
+        cells = ["" if way == name else spread(result.ratios(way, name)) for way in ours]
+        output.add_row(name, f"{result.rate(name):,.0f}", *cells)
+    return output
 
 
 def judge(results: list[Result], bars: list[Bar]) -> Table:
-    """Which bars hold, by the median."""
-    shown = Table(title="Bars")
-    for head in ("bar", "wanted", "measured", "holds"):
-        shown.add_column(head)
+    """The bars and whether they are met, by the median."""
+    output = Table(title="Bars")
+    for head in ("bar", "required", "measured", "met"):
+        output.add_column(head)
     by = {(r.workload, r.work): r for r in results}
     for bar in bars:
         result = by.get((bar.workload, bar.work))
@@ -119,8 +121,8 @@ def judge(results: list[Result], bars: list[Bar]) -> Table:
         ratios = result.ratios(bar.ours, bar.theirs)
         good = statistics.median(ratios) >= bar.least
         name = f"{bar.workload} {bar.work}: {bar.ours} / {bar.theirs}"
-        shown.add_row(name, f"{bar.least:.1f}", spread(ratios), "[green]yes" if good else "[red]NO")
-    return shown
+        output.add_row(name, f"{bar.least:.1f}", spread(ratios), "[green]yes" if good else "[red]NO")
+    return output
 
 
 def as_json(results: list[Result]) -> dict[str, object]:
@@ -145,7 +147,7 @@ def as_json(results: list[Result]) -> dict[str, object]:
 
 
 def plot(results: list[Result], path: Path) -> None:
-    """Bars of the speed of every contestant, a panel for each workload and work."""
+    """Plot the speed of every contestant as bars, with a panel for each workload and work."""
     from matplotlib.figure import Figure
 
     across = min(3, len(results))
@@ -166,7 +168,7 @@ def plot(results: list[Result], path: Path) -> None:
 
 
 def plan(chosen: list[str]) -> list[tuple[Work, str]]:
-    """What to measure: workloads by name (W1, W2, W3, W4, M), "columns_of" or "crc32c"; all by default."""
+    """The (workload, work) pairs of the names: W1, W2, W3, W4, M, "columns_of", "crc32c", one of W3; all by default."""
     every: dict[str, list[tuple[Work, str]]] = {
         "W1": [(W1, "decode")],
         "W2": [(W2, "decode")],
@@ -176,49 +178,49 @@ def plan(chosen: list[str]) -> list[tuple[Work, str]]:
         "M": [(work, f"message-{way}") for work in M for way in ("decode", "encode")],
         "columns_of": [(M[0], "message-columns")],
     }
-    found: list[tuple[Work, str]] = []
+    pairs: list[tuple[Work, str]] = []
     for name in chosen or list(every):
         if name == "footprint":
             continue
-        found += every[name] if name in every else [(ALL[name], "decode")]
-    return found
+        pairs += every[name] if name in every else [(ALL[name], "decode")]
+    return pairs
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", help="W1..W4 crc32c M columns_of footprint, or one of W3 by its name")
+    parser.add_argument("workloads", nargs="*", help="W1..W4 crc32c M columns_of footprint, or one of W3 by name")
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time a contestant works in a round")
+    parser.add_argument("--slice", type=int, default=60, help="milliseconds of CPU time for a contestant in a round")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--only", action="append", metavar="PEER", help="java, rust, go, aiokafka ...; may be repeated")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     console = Console()
-    if not told.workloads or "footprint" in told.workloads:
+    if not arguments.workloads or "footprint" in arguments.workloads:
         console.print(footprint.table())
-        if told.workloads == ["footprint"]:
+        if arguments.workloads == ["footprint"]:
             return
     makers: list[Callable[[], Contestant]] = [children.java, children.rust, children.go]
     makers += [python.aiokafka, python.kafka_python, *python.CHECKSUMS, messages.kio, messages.kafka_python]
-    if told.only:
-        makers = [make for make in makers if any(make.__name__.startswith(name) for name in told.only)]
+    if arguments.only:
+        makers = [make for make in makers if any(make.__name__.startswith(name) for name in arguments.only)]
     contestants: list[Contestant] = [*python.kwires(), *messages.kwires(), *gather(makers, console)]
     results: list[Result] = []
     try:
         with tempfile.TemporaryDirectory() as folder:
-            for workload, work in plan(told.workloads):
+            for workload, work in plan(arguments.workloads):
                 path = Path(folder) / "data"
                 path.write_bytes(workload.data())
                 able = [c for c in contestants if workload not in W3 or c.name not in SLOW]
-                results.append(compete(workload, work, able, told.rounds, told.slice, path))
+                results.append(compete(workload, work, able, arguments.rounds, arguments.slice, path))
                 console.print(table(results[-1]))
     finally:
-        for one in contestants:
-            one.close()
+        for contestant in contestants:
+            contestant.close()
     console.print(judge(results, BARS))
-    told.out.mkdir(parents=True, exist_ok=True)
-    (told.out / "peers.json").write_text(json.dumps(as_json(results), indent=1))
-    plot(results, told.out / "peers.png")
-    console.print(f"written: {told.out / 'peers.json'}, {told.out / 'peers.png'}")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "peers.json").write_text(json.dumps(as_json(results), indent=1))
+    plot(results, arguments.out / "peers.png")
+    console.print(f"written: {arguments.out / 'peers.json'}, {arguments.out / 'peers.png'}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""kwire's own cases: python -m pytest benchmarks. Beside the peers: python -m benchmarks.run."""
+"""kwire's own cases: python -m pytest benchmarks. Compared with peers: python -m benchmarks.run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes that every contestant works on: made from a seed, the same on every machine."""
+"""The input of all contestants: made from a seed, the same on every machine."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Workload:
     total: int = 8 << 20  # bytes of uncompressed batches in one pass
 
     def rows(self) -> list[list[tuple[Any, ...]]]:
-        """The records of each batch as build_batch takes them. Values are text that compresses about as JSON does."""
+        """The records of each batch as build_batch takes them. Values are text that compresses about like JSON."""
         return _rows(self)
 
     def batches(self) -> list[bytes]:
-        """The record batches, offsets rising from 0."""
+        """The record batches, with offsets ascending from 0."""
         return _batches(self)
 
     def data(self) -> bytes:
-        """All batches in a row."""
+        """All batches as one buffer."""
         return b"".join(self.batches())
 
     def records(self) -> int:
-        """How many records one pass has."""
+        """The number of records in a pass."""
         return sum(len(rows) for rows in self.rows())
 
 
@@ -46,11 +46,11 @@ class Workload:
 def _rows(work: Workload) -> list[list[tuple[Any, ...]]]:
     dice = random.Random(f"{work.value}/{work.key}/{work.headers}/{work.batch}")
     size = work.value + work.key + 10 + work.headers * 20
-    a_batch = max(1, work.batch // size)
+    per_batch = max(1, work.batch // size)
     rows, now = [], START
-    for _ in range(max(1, work.total // (a_batch * size))):
+    for _ in range(max(1, work.total // (per_batch * size))):
         batch = []
-        for _ in range(a_batch):
+        for _ in range(per_batch):
             text = ",".join(dice.choices(WORDS, k=work.value // 6 + 1)) + f"{dice.getrandbits(64):x}"
             value = text.encode()[-work.value :].rjust(work.value, b" ")
             key = f"k{dice.getrandbits(64):020d}".encode()[: work.key].ljust(work.key, b".")
@@ -63,16 +63,16 @@ def _rows(work: Workload) -> list[list[tuple[Any, ...]]]:
 
 @cache
 def _batches(work: Workload) -> list[bytes]:
-    made, offset = [], 0
+    batches, offset = [], 0
     for rows in work.rows():
-        made.append(kwire.build_batch(rows, codec=work.codec, base_offset=offset))
+        batches.append(kwire.build_batch(rows, codec=work.codec, base_offset=offset))
         offset += len(rows)
-    return made
+    return batches
 
 
 W1 = Workload("W1", value=100, key=10)
 W2 = Workload("W2", value=1024, key=10, headers=2)
-# 1 MiB of rows as a producer has them, just made; 8 MiB of them, as objects, no longer fit the processor's caches
+# 1 MiB of rows, new objects as in a producer; 8 MiB of rows as objects do not fit the CPU's caches
 W4 = [*(replace(work, total=1 << 20) for work in (W1, W2)), replace(W2, name="W2 8 MiB")]
 W3 = [
     Workload(f"W3 {codec} {name}", value=100, key=10, codec=codec, batch=size)

@@ -1,1 +1,1 @@
-"""What kwire is measured beside: Python clients in this process, Java, Rust and Go in children of their own."""
+"""The peers that kwire is compared with: Python clients in this process, Java, Rust and Go in child processes."""

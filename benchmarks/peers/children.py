@@ -13,12 +13,12 @@ OTHERS = ("crc32c-16k", "crc32c-1m", "message-decode", "message-encode")
 
 
 def java() -> Child:
-    """Kafka's own client, by the consumer's and the producer's own calls, warmed up."""
+    """Kafka's own client, by the calls that its consumer and producer make, warmed up."""
     try:
         jars = maven.classpath(HERE.parents[1] / "tests" / "oracle" / "poms" / "4.4.0.xml")
         classes = maven.compiled([HERE / "java" / "Peer.java"], jars, "peer")
-        places = os.pathsep.join([str(classes), jars])
-        command = [maven.java(), "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC", "-cp", places, "Peer"]
+        classpath = os.pathsep.join([str(classes), jars])
+        command = [maven.java(), "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classpath, "Peer"]
     except maven.MissingTool as missing:
         raise Absent(str(missing)) from None
     return Child("Java kafka-clients", ("decode", "encode", *OTHERS), command, warm_up=40)

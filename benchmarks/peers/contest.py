@@ -1,4 +1,4 @@
-"""What a contestant is: it gets a workload, and runs some passes over it on request, measuring itself."""
+"""Contestants: each loads a workload, runs passes over it on request, and measures itself."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Work = Workload | MessageWorkload
 
 
 class Absent(Exception):
-    """A peer that can't run here; the text says why and how to get it."""
+    """A peer that cannot run here; the text says why and how to install it."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """What a contestant measured over some passes: nanoseconds, items of one pass, and a check on the work done."""
+    """The measurement of some passes: nanoseconds, items in a pass, and a check value of the work done."""
 
     wall: int
     cpu: int
@@ -33,20 +33,20 @@ class Slice:
 
 
 class Contestant(Protocol):
-    """Something that does a kind of work: decode, encode, crc32c-16k, crc32c-1m, message-decode, message-encode,
+    """A program that does kinds of work: decode, encode, crc32c-16k, crc32c-1m, message-decode, message-encode,
     message-columns."""
 
     name: str
     works: tuple[str, ...]
 
     def load(self, workload: Work, path: Path) -> None:
-        """Takes a workload; path is a file with its data."""
+        """Load a workload; path is a file with its data."""
 
     def run(self, work: str, passes: int) -> Slice:
-        """Does the work passes times over."""
+        """Do the work `passes` times."""
 
     def close(self) -> None:
-        """Ends what it started."""
+        """End its processes."""
 
 
 class InProcess:
@@ -66,19 +66,19 @@ class InProcess:
         if work not in self._ready:
             assert self._workload is not None
             self._ready[work] = self._works[work](self._workload)
-        one = self._ready[work]
-        told = (0, 0)
+        run_pass = self._ready[work]
+        items_check = (0, 0)
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
         for _ in range(passes):
-            told = one()
-        return Slice(time.perf_counter_ns() - wall, time.process_time_ns() - cpu, *told, passes)
+            items_check = run_pass()
+        return Slice(time.perf_counter_ns() - wall, time.process_time_ns() - cpu, *items_check, passes)
 
     def close(self) -> None:
         self._ready = {}
 
 
 class Child:
-    """A contestant in a process of its own that speaks "load PATH" and "run WORK PASSES" on stdin and stdout."""
+    """A contestant in its own process, with the commands "load PATH" and "run WORK PASSES" on stdin and stdout."""
 
     def __init__(self, name: str, works: tuple[str, ...], command: list[str], warm_up: int = 0) -> None:
         self.name, self.works = name, works
@@ -92,7 +92,7 @@ class Child:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError(f"{self.name} ended with {self._process.wait()} at {line!r}")
+            raise RuntimeError(f"{self.name} exited with {self._process.wait()} at {line!r}")
         return answer.strip()
 
     def load(self, workload: Work, path: Path) -> None:
@@ -101,7 +101,7 @@ class Child:
         self._ask(f"load {path}")
 
     def run(self, work: str, passes: int) -> Slice:
-        if (self._loaded, work) not in self._warm:  # until the compiler has done what it will do
+        if (self._loaded, work) not in self._warm:  # until its JIT compiler has finished
             self._warm.add((self._loaded, work))
             if self._warm_up:
                 self._ask(f"run {work}{self._of} {self._warm_up}")
@@ -115,22 +115,22 @@ class Child:
 
 
 def build_folder(name: str) -> Path:
-    """A folder for what a toolchain builds, outside the tree."""
-    place = Path(os.environ.get("KWIRE_CACHE", Path.home() / ".cache" / "kwire")) / "peers" / name
-    place.mkdir(parents=True, exist_ok=True)
-    return place
+    """A folder outside the tree for the output of a toolchain."""
+    folder = Path(os.environ.get("KWIRE_CACHE", Path.home() / ".cache" / "kwire")) / "peers" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def tool(command: str, package: str) -> str:
-    """The path of a build tool, or Absent."""
-    found = shutil.which(command)
-    if found is None:
+    """The path of a build tool. Raises Absent with the package to install."""
+    path = shutil.which(command)
+    if path is None:
         raise Absent(f"{command} is missing: apt-get install -y {package}")
-    return found
+    return path
 
 
 def build(command: list[str], cwd: Path, **environment: str) -> None:
-    """Runs a build; Absent with the end of its output when it fails."""
+    """Run a build. Raises Absent with the end of its output if it fails."""
     done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True)
     if done.returncode:
         raise Absent(f"{' '.join(command[:2])} failed: {(done.stderr or done.stdout)[-800:]}")

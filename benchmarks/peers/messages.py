@@ -1,4 +1,4 @@
-"""The contestants in this process for messages: kwire, kio, kafka-python."""
+"""The contestants for messages in this process: kwire, kio, kafka-python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pass = Callable[[], tuple[int, int]]
 
 
 def decoder(function: Callable[[], Any]) -> Pass:
-    """INNER decodings a pass."""
+    """A pass that decodes INNER times."""
 
     def one() -> tuple[int, int]:
         for _ in range(INNER):
@@ -28,7 +28,7 @@ def decoder(function: Callable[[], Any]) -> Pass:
 
 
 def encoder(function: Callable[[], bytes]) -> Pass:
-    """INNER encodings a pass, and the bytes of them."""
+    """A pass that encodes INNER times; its check is the bytes written."""
 
     def one() -> tuple[int, int]:
         size = 0
@@ -65,8 +65,8 @@ def columns_of() -> InProcess:
 
 
 def whole_columns_of() -> InProcess:
-    """kwire.columns_of without paths: every field. A tenth as many, 55 MB of columns: more would be other memory at
-    each pass, whose pages cost up to twice what is written into them."""
+    """kwire.columns_of without paths: every field. A tenth of the payloads, 55 MB of columns: with more, each pass
+    would get new memory, and page faults would cost up to twice as much as the writing."""
 
     def prepare(work: Any) -> Pass:
         payloads = [work.data()] * (MANY // 10)
@@ -76,7 +76,7 @@ def whole_columns_of() -> InProcess:
 
 
 def object_loop() -> InProcess:
-    """The same fields by kwire.decode of each, read in a loop."""
+    """The same fields by kwire.decode of each payload, read in a loop."""
 
     def prepare(work: Any) -> Pass:
         name, version, payloads = work.message, work.version, [work.data()] * MANY
@@ -94,7 +94,7 @@ def object_loop() -> InProcess:
 
 
 def kwires() -> list[InProcess]:
-    """kwire's own ways."""
+    """The ways of kwire."""
     return [kwire_messages(), columns_of(), whole_columns_of(), object_loop()]
 
 
@@ -105,7 +105,7 @@ KIO = {
 
 
 def kio() -> InProcess:
-    """kio: one class a version, a native reader, writers in Python."""
+    """kio: a class for each version, a native reader, writers in Python."""
     from kio.serial import entity_reader, entity_writer
 
     def kind(work: MessageWorkload) -> Any:
@@ -150,12 +150,12 @@ def kafka_python() -> InProcess:
         raise Absent(f"kafka-python 3 is missing ({why}): pip install kafka-python") from None
 
     def decode(work: Any) -> Pass:
-        known, version, data = kind(work), work.version, work.data()
-        return decoder(lambda: known.decode(data, version=version))
+        message_class, version, data = kind(work), work.version, work.data()
+        return decoder(lambda: message_class.decode(data, version=version))
 
     def encode(work: Any) -> Pass:
         message, version = kind(work).decode(work.data(), version=work.version), work.version
-        message._header = message._version = None  # what its own decode leaves out and its encode asks for
+        message._header = message._version = None  # its decode does not set them, and its encode needs them
         return encoder(lambda: message.encode(version=version))
 
     return InProcess("kafka-python", message_decode=decode, message_encode=encode)

@@ -1,4 +1,4 @@
-"""The contestants in this process: kwire in its several ways, aiokafka, kafka-python, and the crc32c packages."""
+"""The contestants for records in this process: the ways of kwire, aiokafka, kafka-python, and the crc32c packages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def columns(**options: Any) -> Callable[[Workload], Pass]:
 
 
 def objects(workload: Workload) -> Pass:
-    """A Python loop over records that touches offset, timestamp, key and value."""
+    """A Python loop over records that reads offset, timestamp, key and value."""
     data = workload.data()
 
     def one() -> tuple[int, int]:
@@ -43,7 +43,7 @@ def objects(workload: Workload) -> Pass:
 
 
 def build_batch(workload: Workload) -> Pass:
-    """build_batch for each batch's records."""
+    """build_batch for the records of each batch."""
     rows = workload.rows()
 
     def one() -> tuple[int, int]:
@@ -56,7 +56,7 @@ def build_batch(workload: Workload) -> Pass:
 
 
 def build_batches(workload: Workload) -> Pass:
-    """build_batches for all records, which stand in an Arrow table."""
+    """build_batches for all records in an Arrow table."""
     import pyarrow as pa
 
     times, keys, values, headers = zip(*(row for rows in workload.rows() for row in rows), strict=True)
@@ -71,14 +71,14 @@ def build_batches(workload: Workload) -> Pass:
     )
 
     def one() -> tuple[int, int]:
-        made = kwire.build_batches(table, batch_bytes=workload.batch)
-        return len(table), sum(len(batch) for batch, _, _ in made)
+        batches = kwire.build_batches(table, batch_bytes=workload.batch)
+        return len(table), sum(len(batch) for batch, _, _ in batches)
 
     return one
 
 
 def checksum(function: Callable[[bytes], int], size: int) -> Callable[[Workload], Pass]:
-    """A crc32c of every block of some size of 8 MiB."""
+    """The crc32c of each block of `size` bytes in 8 MiB."""
 
     def prepare(workload: Workload) -> Pass:
         data = workload.data()
@@ -100,7 +100,7 @@ def checksums(function: Callable[[bytes], int]) -> dict[str, Callable[[Workload]
 
 
 def varints(write: Callable[[int], Any]) -> Callable[[Workload], Pass]:
-    """Writes 10,000 zigzag varints of all lengths, one call each."""
+    """Write 10,000 zigzag varints of all lengths, one call each."""
 
     def prepare(workload: Workload) -> Pass:
         dice = random.Random(3)
@@ -117,7 +117,7 @@ def varints(write: Callable[[int], Any]) -> Callable[[Workload], Pass]:
 
 
 def kwires() -> list[InProcess]:
-    """kwire's own ways."""
+    """The ways of kwire."""
     return [
         InProcess("kwire columns", decode=columns(), **checksums(kwire.crc32c)),
         InProcess("kwire columns, views", decode=columns(views=True)),
@@ -156,7 +156,7 @@ def aiokafka() -> InProcess:
 
 
 def builder_pass(workload: Workload, kind: Any) -> Pass:
-    """One pass of the builder that aiokafka and kafka-python share in form."""
+    """A pass of the batch builder, which has the same interface in aiokafka and kafka-python."""
     rows = workload.rows()
 
     def one() -> tuple[int, int]:
@@ -174,7 +174,7 @@ def builder_pass(workload: Workload, kind: Any) -> Pass:
 
 
 def kafka_python() -> InProcess:
-    """kafka-python: pure Python but for its checksum."""
+    """kafka-python: pure Python, except its checksum."""
     from kafka.record.default_records import DefaultRecordBatchBuilder
     from kafka.record.memory_records import MemoryRecords
 
@@ -199,14 +199,14 @@ def kafka_python() -> InProcess:
 
 
 def crc32c_package() -> InProcess:
-    """The crc32c package of PyPI."""
+    """The crc32c package from PyPI."""
     import crc32c
 
     return InProcess("crc32c (PyPI)", **checksums(crc32c.crc32c))
 
 
 def google_crc32c_package() -> InProcess:
-    """Google's own package."""
+    """Google's package."""
     import google_crc32c
 
     return InProcess("google-crc32c", **checksums(google_crc32c.value))

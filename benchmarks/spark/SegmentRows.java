@@ -1,4 +1,4 @@
-// The peer in the JVM: the same segments read by Kafka's own classes inside a Spark job, rows as Spark's Kafka source.
+// The peer in the JVM: Kafka's own classes read the same segments in a Spark job, to rows as of Spark's Kafka source.
 import java.io.File;
 import java.sql.Timestamp;
 import java.util.Arrays;

@@ -1,19 +1,19 @@
 """CPU time of Spark jobs over the same segments: kwire's data source and functions, aiokafka, Kafka in the JVM.
 
 Run it from the top folder: python -m benchmarks.spark.spark_peers [--rows 2300000] [--rounds 3] [--only JOB ...]
-CPU time is that of the driver, the JVM and all Python workers together, each job's own share of it: all jobs run in one
-session, warm, in turn, each in Python workers of its own. All give the same rows and answer the same question of them:
+CPU time is that of the driver, the JVM and all Python workers together. All jobs run in one session, warmed up, in
+turn, each in its own Python workers. All give the same rows and compute the same aggregate:
   data source               the kwire format; counted, summed and compared by Spark
-  JVM reader                Kafka's own classes behind the same query
+  JVM reader                Kafka's own classes, the same query
   aiokafka to a DataFrame   mapPartitions reads the segments with aiokafka into tuples of the data source's seven
                             columns, createDataFrame; the same query
   aiokafka, plain numbers   the same with timestamps as numbers, which Spark itself turns into timestamps: cheaper
   aiokafka in Python        the same tuples, aggregated by the RDD
   arrow of segments         mapPartitions(decode_records(output="arrow")) over the segments; aggregated by batch
-  aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, which Spark must first hand to Python
+  aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, which Spark must first pass to Python
   arrow of payloads,
   tuples of payloads
-It prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
+Prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ RECORDS_A_BATCH = 138  # about 16 KiB of W1: 10-byte keys, 100-byte values
 
 
 def write_segments(folder: Path, rows: int) -> list[str]:
-    """One segment in each of PARTITIONS folders: one real batch again and again, base offsets moved on."""
+    """One segment in each of PARTITIONS folders: one batch repeated with ascending base offsets."""
     records = [(1_700_000_000_000 + i, b"key-%06d" % i, b"value %4d " % i + b"x" * 89) for i in range(RECORDS_A_BATCH)]
     batch = bytearray(kwire.build_batch(records))
     batches = rows // PARTITIONS // RECORDS_A_BATCH + 1
     paths = []
     for partition in range(PARTITIONS):
-        place = folder / f"w1-{partition}"
-        place.mkdir(parents=True)
-        with open(place / f"{0:020d}.log", "wb") as file:
+        partition_folder = folder / f"w1-{partition}"
+        partition_folder.mkdir(parents=True)
+        with open(partition_folder / f"{0:020d}.log", "wb") as file:
             for number in range(batches):
                 struct.pack_into(">q", batch, 0, number * RECORDS_A_BATCH)
                 file.write(batch)
@@ -89,13 +89,13 @@ def with_aiokafka(inputs: Iterator[tuple[str, bytes]]) -> Iterator[tuple[Any, ..
 
 
 def with_times(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """The same rows with the timestamps that a DataFrame's column of that type takes."""
+    """The same rows with timestamps as a DataFrame's timestamp column needs them."""
     for *before, timestamp, kind in rows:
         yield (*before, datetime.fromtimestamp(timestamp / 1000), kind)
 
 
 def rows_in_python(rows: Iterator[tuple[Any, ...]], key: int, value: int, offset: int) -> Iterator[tuple[int, ...]]:
-    """(rows, bytes of keys, bytes of values, sum of offsets) of tuples; key, value, offset: where they stand."""
+    """(rows, bytes of keys, bytes of values, sum of offsets) of tuples; key, value, offset: their positions."""
     count = keys = values = offsets = 0
     for row in rows:
         count += 1
@@ -114,7 +114,7 @@ def arrow_in_python(batches: Iterator[Any]) -> Iterator[tuple[int, ...]]:
 
 
 def summed(rdd: Any) -> int:
-    return int(rdd.reduce(lambda one, other: tuple(a + b for a, b in zip(one, other, strict=True)))[0])
+    return int(rdd.reduce(lambda left, right: tuple(a + b for a, b in zip(left, right, strict=True)))[0])
 
 
 def cpu_seconds(root: psutil.Process) -> float:
@@ -133,11 +133,11 @@ def cpu_seconds(root: psutil.Process) -> float:
 def aggregated(frame: Any) -> int:
     from pyspark.sql import functions as f
 
-    found = frame.agg(
+    row = frame.agg(
         f.count("*"), f.sum(f.length("value")), f.sum(f.length("key")), f.max("offset"), f.max("timestamp"),
         f.max("topic"), f.sum("partition"), f.max("timestampType"),
     ).first()  # fmt: skip
-    return int(found[0])
+    return int(row[0])
 
 
 def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
@@ -197,7 +197,7 @@ RATIOS = (
 
 
 def in_own_workers(spark: SparkSession, name: str, job: Callable[[], int]) -> int:
-    """Run a job; Spark keeps Python workers apart by their environment."""
+    """Run a job in Python workers of its own: Spark reuses workers only for the same environment variables."""
     spark.sparkContext.environment["BENCHMARK_JOB"] = name
     return job()
 
@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_300_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*")
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     kafka = maven.classpath(HERE.parents[1] / "tests/oracle/poms/4.4.0.xml")
     import pyspark
 
@@ -225,11 +225,11 @@ def main() -> None:
     root = psutil.Process()
     taken: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        paths = write_segments(Path(folder), wanted.rows)
-        work = {name: job for name, job in jobs(spark, paths).items() if not wanted.only or name in wanted.only}
-        rows = {name: in_own_workers(spark, name, job) for name, job in work.items()}  # warm
+        paths = write_segments(Path(folder), arguments.rows)
+        work = {name: job for name, job in jobs(spark, paths).items() if not arguments.only or name in arguments.only}
+        rows = {name: in_own_workers(spark, name, job) for name, job in work.items()}  # warm up
         assert len(set(rows.values())) == 1, rows
-        for _ in range(wanted.rounds):
+        for _ in range(arguments.rounds):
             for name, job in work.items():
                 before = cpu_seconds(root)
                 in_own_workers(spark, name, job)
@@ -240,11 +240,11 @@ def main() -> None:
     for name, seconds in taken.items():
         print(f"  {name:24} {statistics.median(seconds):7.2f}  {min(seconds):.2f}..{max(seconds):.2f}")
     ratios = {}
-    for one, other in RATIOS:
-        if one in taken and other in taken:
-            each = [b / a for a, b in zip(taken[one], taken[other], strict=True)]
-            ratios[f"{one} / {other}"] = each
-            print(f"  {one} is {statistics.median(each):.2f}x {other}  ({min(each):.2f}..{max(each):.2f})")
+    for ours, theirs in RATIOS:
+        if ours in taken and theirs in taken:
+            each = [b / a for a, b in zip(taken[ours], taken[theirs], strict=True)]
+            ratios[f"{ours} / {theirs}"] = each
+            print(f"  {ours} is {statistics.median(each):.2f}x {theirs}  ({min(each):.2f}..{max(each):.2f})")
     results = HERE.parent / "results"
     results.mkdir(exist_ok=True)
     (results / "spark.json").write_text(json.dumps({"rows": count, "cpu_seconds": taken, "ratios": ratios}, indent=2))

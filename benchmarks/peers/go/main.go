@@ -21,7 +21,7 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func cpu() int64 {
-	const processTime = 2 // CLOCK_PROCESS_CPUTIME_ID: nanoseconds, where getrusage may count in ticks
+	const processTime = 2 // CLOCK_PROCESS_CPUTIME_ID: in nanoseconds; getrusage may count in ticks
 	var t syscall.Timespec
 	if _, _, err := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, processTime, uintptr(unsafe.Pointer(&t)), 0); err != 0 {
 		panic(err)
@@ -29,7 +29,7 @@ func cpu() int64 {
 	return t.Nano()
 }
 
-// A consumer's own path: ProcessFetchPartition checks the CRC, decompresses and makes the records.
+// The consumer's path: ProcessFetchPartition checks the CRC, decompresses and makes the records.
 func decode(data []byte, decompressor kgo.Decompressor) (count, check int64) {
 	rp := kmsg.NewFetchResponseTopicPartition()
 	rp.RecordBatches = data
@@ -87,7 +87,7 @@ func fresh(name string, version int16) message {
 	case "FetchResponse":
 		m = kmsg.NewPtrFetchResponse()
 	default:
-		panic("no such message")
+		panic("unknown message")
 	}
 	m.SetVersion(version)
 	return m
@@ -110,7 +110,7 @@ func messages(work []string, data []byte, ready message) (count, check int64) {
 
 func main() {
 	var data []byte
-	var chunks [][]byte // what one fetch brings of a partition: about 1 MiB
+	var chunks [][]byte // the size of a partition's part of a fetch: about 1 MiB
 	decompressor := kgo.DefaultDecompressor()
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

@@ -79,19 +79,19 @@ public class Peer {
                     case "crc32c-1m": crc(1 << 20); break;
                     case "message-decode": decodeMessages(); break;
                     case "message-encode": encodeMessages(); break;
-                    default: throw new IllegalArgumentException("no such work");
+                    default: throw new IllegalArgumentException("unknown work");
                 }
             }
             System.out.println((System.nanoTime() - wall) + " " + (cpu() - busy) + " " + count + " " + check);
         }
     }
 
-    /** Nanoseconds of this thread and of all others, the collector's too (OperatingSystemMXBean counts in steps of 10 ms). */
+    /** CPU nanoseconds of all threads, the garbage collector's too (OperatingSystemMXBean counts in steps of 10 ms). */
     private static long cpu() throws Exception {
         long sum = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         String own = Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString();
         for (File thread : new File("/proc/self/task").listFiles()) {
-            if (thread.getName().equals(own)) continue;        // its entry lags behind while it runs
+            if (thread.getName().equals(own)) continue;        // its entry is not up to date while it runs
             try {
                 sum += Long.parseLong(Files.readString(thread.toPath().resolve("schedstat")).split(" ")[0]);
             } catch (IOException e) {
@@ -101,7 +101,7 @@ public class Peer {
         return sum;
     }
 
-    /** As the consumer's CompletedFetch: the checksum, then the streaming iterator with a kept buffer. */
+    /** As the consumer's CompletedFetch: the checksum, then the streaming iterator with a reused buffer. */
     private static void decode() {
         long n = 0, sum = 0;
         for (MutableRecordBatch batch : MemoryRecords.readableRecords(ByteBuffer.wrap(data)).batches()) {
@@ -131,7 +131,7 @@ public class Peer {
 
     private static ByteBuffer room;
 
-    /** As the producer: a builder over a kept buffer. */
+    /** As the producer: a builder over a reused buffer. */
     private static void encode() {
         long n = 0, sum = 0;
         for (List<Plain> batch : batches) {
@@ -175,7 +175,7 @@ public class Peer {
         count = INNER;
     }
 
-    /** As AbstractRequest does: the size, then the bytes; records are sent from where they lie, not copied. */
+    /** As AbstractRequest: the size, then the bytes; records are written from their own buffer, not copied. */
     private static void encodeMessages() {
         for (int i = 0; i < INNER; i++) {
             ObjectSerializationCache cache = new ObjectSerializationCache();

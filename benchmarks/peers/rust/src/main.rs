@@ -90,7 +90,7 @@ fn message_work(work: &str, data: &Bytes) -> Option<Box<dyn Fn() -> (u64, i64)>>
         "ApiVersionsResponse" => messages::<ApiVersionsResponse>(encoding, data, version),
         "HeartbeatRequest" => messages::<HeartbeatRequest>(encoding, data, version),
         "FetchResponse" => messages::<FetchResponse>(encoding, data, version),
-        _ => panic!("no such message"),
+        _ => panic!("unknown message"),
     })
 }
 
@@ -107,19 +107,19 @@ fn main() {
             if words[1] == "encode" && sets.is_empty() {
                 sets = RecordBatchDecoder::decode_all(&mut data.clone()).unwrap().into_iter().map(|s| s.records).collect();
             }
-            let one = message_work(words[1], &data);
-            let (wall, busy, mut told) = (Instant::now(), cpu(), (0, 0));
+            let message_pass = message_work(words[1], &data);
+            let (wall, busy, mut result) = (Instant::now(), cpu(), (0, 0));
             for _ in 0..words[2].parse::<u32>().unwrap() {
-                told = match words[1] {
+                result = match words[1] {
                     "decode" => decode(&data),
                     "encode" => encode(&sets),
                     "crc32c-16k" => crc(&data, 16 << 10),
                     "crc32c-1m" => crc(&data, 1 << 20),
-                    _ => one.as_ref().expect("no such work")(),
+                    _ => message_pass.as_ref().expect("unknown work")(),
                 };
-                std::hint::black_box(told);
+                std::hint::black_box(result);
             }
-            println!("{} {} {} {}", wall.elapsed().as_nanos(), cpu() - busy, told.0, told.1);
+            println!("{} {} {} {}", wall.elapsed().as_nanos(), cpu() - busy, result.0, result.1);
         }
         std::io::stdout().flush().unwrap();
     }
