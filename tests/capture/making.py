@@ -1,4 +1,4 @@
-"""Made captures: TCP packets of connections, on any link layer, to be torn, mixed up, repeated and left out."""
+"""Makes captures: TCP packets of connections, on any link layer, to be split, reordered, repeated and left out."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def read(path: Path) -> tuple[list[Exchange], list[Lost]]:
     return [one for one in events if isinstance(one, Exchange)], [one for one in events if isinstance(one, Lost)]
 
 
-def told(exchanges: Iterable[Exchange]) -> list[tuple[str, int, int, str]]:
+def outcomes_of(exchanges: Iterable[Exchange]) -> list[tuple[str, int, int, str]]:
     """(API, version, correlation id, outcome) of each."""
     return [(one.api, one.version, one.correlation_id, one.outcome) for one in exchanges]
 
@@ -150,7 +150,7 @@ def produce(correlation_id: int, acks: int, records: bytes = b"") -> bytes:
 
 
 def every_version(release: str) -> Iterator[tuple[schema.Api, int, bytes, bytes]]:
-    """(API, version, request, response) of all that a release speaks, correlation ids rising from 0."""
+    """(API, version, request, response) of every API version of a release, correlation ids ascending from 0."""
     number = 0
     for api in schema.apis(release):
         for version in api.versions.all():

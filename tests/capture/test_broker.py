@@ -66,7 +66,7 @@ def test_a_client_through_the_tap(tmp_path: Path) -> None:
 
 
 def check(path: Path, killed: bool) -> None:
-    """Everything that was said is in the record, paired, and decodes."""
+    """Every frame is in the recording, paired, and decodes."""
     exchanges, lost = read(path)
     assert bool(lost) == killed and all("truncated gzip stream" in one.reason for one in lost)
     seen = Counter((one.client_id, one.api) for one in exchanges)

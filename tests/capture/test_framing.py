@@ -1,4 +1,4 @@
-"""TCP as it comes: torn, wrapped, repeated, overlapping, late, lost; ports used again; every link layer."""
+"""TCP reassembly: split, wrapped, repeated, overlapping, late and lost segments; reused ports; every link type."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.capture.making import (
     Talk,
     hello,
     metadata,
+    outcomes_of,
     produce,
     read,
-    told,
     welcome,
     write_pcap,
 )  # fmt: skip
@@ -43,7 +43,7 @@ def long_talk(size: int = 1 << 15, **ends: object) -> Talk:
 @pytest.mark.parametrize("ends", [{}, {"client": CLIENT6, "server": SERVER6}], ids=["IPv4", "IPv6"])
 def test_every_link_layer(tmp_path: Path, link: str, ends: dict[str, object]) -> None:
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", long_talk(**ends).close().bytes(link), link))
-    assert (told(exchanges), lost) == (WHOLE, [])
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
     connection = exchanges[0].connection
     assert (connection.client, connection.address) == (
         ("[2001:db8::7]:51234", "2001:db8::7") if ends else ("10.0.0.7:51234", "10.0.0.7"))
@@ -61,7 +61,7 @@ def test_a_link_layer_that_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [1000, 2**32 - 60, 2**32 - 1])
 def test_torn_anywhere_and_wrapped(tmp_path: Path, size: int, first: int) -> None:
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", long_talk(size, first=first).close().bytes()))
-    assert (told(exchanges), lost) == (WHOLE, [])
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -80,14 +80,14 @@ def test_late_repeated_and_overlapping(tmp_path: Path, seed: int) -> None:
         packets += [one] * (2 if chance.random() < 0.2 else 1)
     order = sorted(range(len(packets)), key=lambda place: place + chance.random() * chance.choice((0, 0, 3, 12)))
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", [talk.packet(packets[place]) for place in order]))
-    assert (sorted(told(exchanges)), lost) == (sorted(WHOLE), [])
+    assert (sorted(outcomes_of(exchanges)), lost) == (sorted(WHOLE), [])
 
 
 def test_a_repetition_with_other_bytes_does_not_change_what_was_read(tmp_path: Path) -> None:
     talk = long_talk(30)
     side, seq, ack, flags, data = talk.packets[5]
     talk.packets.insert(8, (side, seq, ack, flags, b"\xff" * len(data)))
-    assert told(read(write_pcap(tmp_path / "a.pcap", talk.bytes()))[0]) == WHOLE
+    assert outcomes_of(read(write_pcap(tmp_path / "a.pcap", talk.bytes()))[0]) == WHOLE
 
 
 def test_several_connections_at_once(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_several_connections_at_once(tmp_path: Path) -> None:
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
     assert not lost
     for number in range(9):
-        assert told(one for one in exchanges if one.connection.number == number) == WHOLE
+        assert outcomes_of(one for one in exchanges if one.connection.number == number) == WHOLE
 
 
 @pytest.mark.parametrize("closed", [True, False])
@@ -105,7 +105,7 @@ def test_a_port_used_again(tmp_path: Path, closed: bool) -> None:
     if closed:
         first.close()
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", first.bytes() + second.bytes()))
-    assert (told(exchanges), lost) == (WHOLE * 2, [])
+    assert (outcomes_of(exchanges), lost) == (WHOLE * 2, [])
     assert {one.connection.number for one in exchanges} == {0, 1}
 
 
@@ -114,7 +114,7 @@ def test_packets_of_the_handshake_may_be_missing(tmp_path: Path, without: tuple[
     talk = long_talk()
     talk.packets = [one for place, one in enumerate(talk.packets) if place not in without]
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
-    assert told(exchanges) == WHOLE
+    assert outcomes_of(exchanges) == WHOLE
     assert all("begins in the middle" in one.reason for one in lost)
 
 
@@ -122,11 +122,11 @@ def test_packets_of_the_handshake_may_be_missing(tmp_path: Path, without: tuple[
 def test_a_capture_that_begins_in_the_middle_says_so_and_goes_on_where_it_can_be_proven(
     tmp_path: Path, begin: int
 ) -> None:
-    """Every packet as the first one; the client is known by what it says, though its port is the lower one."""
+    """Every packet as the first one; the client is known by its requests, though its port is the lower one."""
     talk = long_talk(60, client=("10.0.0.7", 1024), server=("10.0.0.1", 60000))
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()[begin:]))
     assert "begins in the middle" in lost[0].reason
-    assert told(exchanges)[-5:] == WHOLE[-5:] and set(told(exchanges)) <= set(WHOLE)
+    assert outcomes_of(exchanges)[-5:] == WHOLE[-5:] and set(outcomes_of(exchanges)) <= set(WHOLE)
     assert {one.connection.client for one in exchanges} == {"10.0.0.7:1024"}
 
 
@@ -136,22 +136,22 @@ def test_one_lost_segment_costs_its_own_exchange_only(tmp_path: Path, place: int
     gone = talk.packets.pop(place)
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
     if not gone[4]:
-        assert (told(exchanges), lost) == (WHOLE, [])
+        assert (outcomes_of(exchanges), lost) == (WHOLE, [])
         return
-    answered = [row for row in told(exchanges) if row[3] == "answered"]
+    answered = [row for row in outcomes_of(exchanges) if row[3] == "answered"]
     assert len(answered) == len(WHOLE) - 1 and set(answered) < set(WHOLE)
     (hole,) = [one for one in lost if "not in the capture" in one.reason and one.bytes == len(gone[4])]
     assert hole.direction == ("request" if gone[0] else "response")
-    assert not any(row[3] == "unanswered" for row in told(exchanges))
+    assert not any(row[3] == "unanswered" for row in outcomes_of(exchanges))
 
 
 def test_a_hole_inside_a_frame_leaves_its_header_and_the_place_of_the_next(tmp_path: Path) -> None:
-    """One segment of many of a request: who asked for what is known, and nothing behind it needs a search."""
+    """One segment of many of a request is lost: its header is known, and no search is needed after it."""
     talk = Talk().open().exchange(hello(), welcome())
     talk.say(True, kwire.pack_frame(produce(1, 1, bytes(500))) + kwire.pack_frame(metadata(2)[0]), 100)
     talk.packets = [one for place, one in enumerate(talk.packets) if place != 9]
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
-    assert told(exchanges)[1:] == [("Produce", 7, 1, "lost"), ("Metadata", 9, 2, "unanswered")]
+    assert outcomes_of(exchanges)[1:] == [("Produce", 7, 1, "lost"), ("Metadata", 9, 2, "unanswered")]
     assert [one.bytes for one in lost] == [100]
     assert exchanges[1].client_id == "me"
     assert exchanges[1].request.missing == len(produce(1, 1, bytes(500))) - len(exchanges[1].request.data)
@@ -161,8 +161,9 @@ def test_packets_cut_short_by_the_snap_length_still_tell_who_asks_what(tmp_path:
     talk = long_talk().exchange(produce(9, 1, bytes(3000)), metadata(9)[1]).exchange(*metadata(10))
     packets = [packet[:200] for packet in talk.bytes()]
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
-    assert [row[:3] for row in told(exchanges)] == [*(row[:3] for row in WHOLE), ("Produce", 7, 9), ("Metadata", 9, 10)]
-    assert {row[3] for row in told(exchanges)} == {"answered", "lost"}
+    outcomes = outcomes_of(exchanges)
+    assert [row[:3] for row in outcomes] == [*(row[:3] for row in WHOLE), ("Produce", 7, 9), ("Metadata", 9, 10)]
+    assert {row[3] for row in outcomes} == {"answered", "lost"}
     assert all("snap length" in one.reason for one in lost) and sum(one.bytes or 0 for one in lost) > 3000
 
 
@@ -170,7 +171,7 @@ def test_a_reset_ends_what_waits(tmp_path: Path) -> None:
     talk = Talk().open().exchange(hello(), welcome()).exchange(metadata(1)[0], None)
     talk._add(False, RST | ACK)
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
-    assert (told(exchanges), lost) == (
+    assert (outcomes_of(exchanges), lost) == (
         [("ApiVersions", 3, 0, "answered"), ("Metadata", 9, 1, "unanswered")], [])
 
 
@@ -182,12 +183,12 @@ def test_the_end_of_a_connection_begun_before_is_no_loss(tmp_path: Path) -> None
 
 
 def test_one_direction_only(tmp_path: Path) -> None:
-    """Captured where the answers take another way: who asks what is told, no answer is made up."""
+    """Captured where the responses take another route: requests are reported, no response is made up."""
     talk = long_talk()
     talk.packets = [one for one in talk.packets if one[0]]
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
-    assert [row[:3] for row in told(exchanges)] == [row[:3] for row in WHOLE]
-    assert {row[3] for row in told(exchanges)} == {"lost"} and any(one.direction == "response" for one in lost)
+    assert [row[:3] for row in outcomes_of(exchanges)] == [row[:3] for row in WHOLE]
+    assert {row[3] for row in outcomes_of(exchanges)} == {"lost"} and any(one.direction == "response" for one in lost)
 
 
 def blocks(order: str, parts: list[tuple[int, bytes]]) -> bytes:
@@ -222,7 +223,7 @@ def test_pcapng_with_several_interfaces_clocks_and_sections(tmp_path: Path, orde
     path = tmp_path / "a.pcapng"
     path.write_bytes(gzip.compress(blocks(order, parts)))
     exchanges, lost = read(path)
-    assert (told(exchanges), lost) == (WHOLE, [])
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
     assert {one.request.time for one in exchanges} <= {1_699_999_999_500_000, 1_700_000_000_500_000}
 
 
@@ -230,7 +231,7 @@ def test_nanosecond_pcap_and_gzip(tmp_path: Path) -> None:
     path = write_pcap(tmp_path / "a.pcap", long_talk().bytes(), nano=True)
     path.write_bytes(gzip.compress(path.read_bytes()))
     exchanges, lost = read(path)
-    assert (told(exchanges), lost) == (WHOLE, [])
+    assert (outcomes_of(exchanges), lost) == (WHOLE, [])
     assert abs((exchanges[0].request.time or 0) - 1_700_000_000_003_000) < 2
 
 
@@ -238,7 +239,7 @@ def test_a_file_that_ends_inside_a_packet_gives_what_is_whole(tmp_path: Path) ->
     path = write_pcap(tmp_path / "a.pcap", long_talk().bytes())
     path.write_bytes(path.read_bytes()[:-5])
     exchanges, lost = read(path)
-    assert set(told(exchanges)) == set(WHOLE) or lost
+    assert set(outcomes_of(exchanges)) == set(WHOLE) or lost
     path.write_bytes(path.read_bytes()[: 24 + 16 + 54 + 7])
     assert [one.reason for one in read(path)[1]] == ["truncated: the file ends inside a packet, at byte 101"]
 
@@ -251,7 +252,7 @@ def test_frames_that_never_end_are_given_up(tmp_path: Path, monkeypatch: pytest.
         talk.say(True, (90 << 20).to_bytes(4, "big") + produce(1, 1, bytes(60_000)), 1400)
         packets += talk.bytes()
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", packets))
-    assert [row[0] for row in told(exchanges) if row[3] == "answered"] == ["ApiVersions"] * 8
+    assert [row[0] for row in outcomes_of(exchanges) if row[3] == "answered"] == ["ApiVersions"] * 8
     given_up = [one.bytes or 0 for one in lost if "of all connections in memory" in one.reason]
     assert len(given_up) >= 5 and sum(given_up) > 300_000
 
@@ -262,8 +263,8 @@ def test_answers_that_never_come_are_waited_for_within_bounds(tmp_path: Path, mo
     for number in range(1, 200):
         silent.exchange(produce(number, 1, bytes(1000)), None)
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", silent.bytes()))
-    assert [row[2] for row in told(exchanges)] == list(range(200))
-    assert [row[3] for row in told(exchanges)][:100] == ["answered"] + ["lost"] * 99
+    assert [row[2] for row in outcomes_of(exchanges)] == list(range(200))
+    assert [row[3] for row in outcomes_of(exchanges)][:100] == ["answered"] + ["lost"] * 99
     assert any("whose requests or responses are not" in one.reason for one in lost)
 
 
@@ -274,7 +275,7 @@ def test_late_segments_are_waited_for_within_bounds(tmp_path: Path, monkeypatch:
     talk.packets[3:] = [(side, seq, 0, flags & ~ACK, data) for side, seq, _, flags, data in talk.packets[3:]]
     del talk.packets[9]
     exchanges, lost = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
-    assert told(exchanges)[1:] == [("Metadata", 9, 2, "answered"), ("Produce", 7, 1, "lost")]
+    assert outcomes_of(exchanges)[1:] == [("Metadata", 9, 2, "answered"), ("Produce", 7, 1, "lost")]
     assert [one.bytes for one in lost] == [1000]
 
 

@@ -1,4 +1,4 @@
-"""What real clients and brokers said: frame files whose pairs are known, and packets with holes."""
+"""Captures of real clients and brokers: frame files whose pairs are known, and packets with gaps."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def whole_pairs(sides: dict[str, dict[int, TcpSegment]]) -> int:
             frame = frame_at(sides[client], start)
             try:
                 request = kwire.decode_request(frame or b"", lenient=True)
-                if len(request.trailing) > 3:  # as librdkafka has behind a Metadata request for all topics
+                if len(request.trailing) > 3:  # as librdkafka has after a Metadata request for all topics
                     continue
                 asked[request.correlation_id] = request
             except kwire.KwireError:
@@ -140,7 +140,7 @@ def test_every_exchange_that_is_whole_is_paired(
     assert bool(lost) == ("lost" in outcomes)
 
 
-def test_connections_begun_before_the_capture_are_told(packets: Path) -> None:
+def test_connections_begun_before_the_capture_are_reported(packets: Path) -> None:
     path = packets / "broker-4.3.0-3nodes-java-with-controllers.pcap"
     opened, seen = set(), set()
     for one in read_segments(str(path), Unread()):
@@ -148,9 +148,9 @@ def test_connections_begun_before_the_capture_are_told(packets: Path) -> None:
         if one.syn:
             opened.add(frozenset((one.source, one.target)))
     exchanges, lost = read(path)
-    told = {frozenset((one.connection.client, one.connection.server))
+    reported = {frozenset((one.connection.client, one.connection.server))
             for one in lost if one.connection and "middle of this connection" in one.reason}
-    assert told and told <= seen - opened
+    assert reported and reported <= seen - opened
     assert all(one.bytes is None for one in lost if "middle of this connection" in one.reason)
     holes = [one for one in lost if "not in the capture" in one.reason and one.connection and one.bytes]
     assert holes and all(one.direction in ("request", "response") for one in holes)

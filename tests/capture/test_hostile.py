@@ -1,4 +1,4 @@
-"""Damaged and hostile captures: a value or one clear KwireError, in bounded memory and time, and nothing else."""
+"""Damaged and untrusted captures: a value or one clear KwireError, in bounded memory and time, and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kwire import messages
 from kwire.capture import Connection, Exchange, FrameWriter, Lost, audit, read_capture
 from kwire.capture.exchange import Frame
 from kwire.pages.audit import audit_page
-from tests.capture.making import ACK, PUSH, Talk, hello, metadata, produce, read, told, welcome, write_pcap
+from tests.capture.making import ACK, PUSH, Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 from tests.capture.test_framing import blocks, long_talk
 from tests.upstream.places import ROOT
 
@@ -171,7 +171,7 @@ def undecided(count: int) -> Talk:
 
 
 def test_segments_that_could_begin_frames_without_end(tmp_path: Path) -> None:
-    """No quadratic time: 30,000 of them would take half an hour."""
+    """Not in quadratic time: 30,000 of them would take half an hour."""
     assert limited(write_pcap(tmp_path / "a.pcap", undecided(30_000).bytes())).startswith("read")
 
 
@@ -180,7 +180,8 @@ def test_lines_without_their_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines)
     (tmp_path / "a.bin").write_bytes(data[:-3])
     events = list(read_capture(tmp_path / "a.bin"))
-    assert [one[3] for one in told(one for one in events if isinstance(one, Exchange))] == ["answered"] * 5 + ["lost"]
+    outcomes = outcomes_of(event for event in events if isinstance(event, Exchange))
+    assert [row[3] for row in outcomes] == ["answered"] * 5 + ["lost"]
     (tmp_path / "a.bin").unlink()
     with pytest.raises(FileNotFoundError) as error:
         list(read_capture(tmp_path / "a.jsonl"))
@@ -278,8 +279,8 @@ def test_blocks_whose_options_are_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\x1b[31m", "a\n\x9b2J", "\u202eegasse"])
-def test_what_is_lost_is_told_in_one_line_that_moves_no_terminal(tmp_path: Path, name: str) -> None:
-    """Names of others stand in it: a SASL mechanism, a file, an address of a frame file."""
+def test_a_loss_is_one_printable_line(tmp_path: Path, name: str) -> None:
+    """Reasons hold names from the wire: a SASL mechanism, a file, an address in a frame file."""
     greeting = kwire.encode_request(messages.SaslHandshakeRequest(mechanism=name + "x" * 20_000), 0, correlation_id=1)
     talk = Talk().open().exchange(hello(), welcome())
     talk.exchange(greeting, kwire.encode_response(messages.SaslHandshakeResponse(), 0, correlation_id=1))

@@ -1,4 +1,4 @@
-"""What reading captures keeps in memory is bounded, and each bound is told; what is read stays right."""
+"""Memory of reading captures is bounded, and what exceeds a bound is reported; what is read stays right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import kwire
 from kwire.capture import Connection, FrameWriter, Lost, audit, frame_files, pcap, read_capture
 from kwire.capture.exchange import Frame
 from kwire.capture.upgrade_audit import OTHERS, Audit
-from tests.capture.making import LINKS, Talk, hello, metadata, produce, read, told, welcome, write_pcap
+from tests.capture.making import LINKS, Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 from tests.capture.test_framing import blocks
 from tests.cli.test_log import run
 
@@ -41,7 +41,7 @@ def waiting(count: int, connections: int = 1) -> list[tuple[int, str, bytes]]:
 
 
 def test_requests_that_wait_in_frame_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one connection: those that waited longest are given without an answer, and that is told."""
+    """On one connection: the oldest requests are given without a response, and a loss is reported."""
     monkeypatch.setattr(frame_files, "MOST_WAITING", 20_000)
     answer = kwire.encode_response(kwire.messages.ProduceResponse(), 7, correlation_id=304)
     exchanges, lost = read(pair(tmp_path, [*waiting(305), (0, "s2c", answer)]))
@@ -79,7 +79,7 @@ def test_interfaces_past_the_limit_end_the_file(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "a.pcapng"
     path.write_bytes(blocks("<", [SECTION, *[interface()] * 5, SECTION, *[interface()] * 5, *seen, interface()]))
     exchanges, lost = read(path)
-    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
     assert len(lost) == 1 and "more than 5 interfaces in one section" in lost[0].reason
 
 
@@ -110,17 +110,17 @@ def nested(depth: int) -> bytes:
 
 
 def test_packets_inside_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hundreds of layers: a packet that cannot be read, no RecursionError."""
+    """Hundreds of layers: a malformed packet, not a RecursionError."""
     talk = Talk().open().exchange(hello(), welcome()).bytes("raw")
     path = write_pcap(tmp_path / "a.pcap", [*talk[:2], nested(400), nested(3000), *talk[2:]], "raw")
     exchanges, lost = read(path)
-    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
     assert all(one.reason == "malformed packets" for one in lost)
     assert run(capsys, "audit", path, "--to", "4.4")[0] == 0
 
 
 def test_a_long_packet_is_read_whole(tmp_path: Path) -> None:
-    """Its headers are looked for in the first 2,048 bytes; what it carries goes on behind them."""
+    """Its headers are read from the first 2,048 bytes; its data goes on after them."""
     for link in ("ethernet", "cooked vlan", "raw"):
         for size in (1900, 2048, 2049, 30_000):
             talk = Talk().open().exchange(hello(), welcome())
@@ -183,7 +183,7 @@ def test_names_of_clients_are_kept_short(tmp_path: Path) -> None:
 
 
 def test_packets_of_a_gzip_that_ends(tmp_path: Path) -> None:
-    """What was packed before the end is read, and the end is told."""
+    """What was compressed before the truncation is read, and the truncation is reported."""
     talk = Talk().open().exchange(hello(), welcome())
     for number in range(1, 60):
         talk.exchange(*metadata(number, 40))

@@ -13,7 +13,7 @@ from kwire.capture import Connection, Exchange, FrameWriter, read_capture
 from kwire.capture.exchange import Frame
 from kwire.capture.pairing import decode_first
 from kwire.cli import main
-from tests.capture.making import LINKS, Talk, hello, metadata, read, told, welcome, write_pcap
+from tests.capture.making import LINKS, Talk, hello, metadata, outcomes_of, read, welcome, write_pcap
 from tests.capture.test_tap import answering, asking, tapped
 
 # librdkafka 0.9 to 1.3: ApiVersions v0 with client id "rdkafka", and four bytes too many
@@ -49,7 +49,7 @@ def test_the_tap_keeps_every_frame(tmp_path: Path, capsys: pytest.CaptureFixture
     requests, answers = zip(*OLD_TALK, strict=True)
     tapped(tmp_path / "t", answering(*answers), asking(*requests))
     exchanges, lost = read(tmp_path / "t.jsonl.gz")
-    assert (told(exchanges), lost) == (WANTED, [])
+    assert (outcomes_of(exchanges), lost) == (WANTED, [])
     assert [(one.request.data, one.response and one.response.data) for one in exchanges] == OLD_TALK
     assert {one.client_id for one in exchanges} == {"rdkafka"}
     code, report = audited(capsys, tmp_path / "t.jsonl.gz")
@@ -62,7 +62,7 @@ def test_frame_files(tmp_path: Path) -> None:
             for direction, data in (("request", request), ("response", answer)):
                 writer.write(Connection("", 0), Frame(direction, data), None)  # type: ignore[arg-type]
     exchanges, lost = read(tmp_path / "t.bin.gz")
-    assert (told(exchanges), lost) == (WANTED, [])
+    assert (outcomes_of(exchanges), lost) == (WANTED, [])
 
 
 @pytest.mark.parametrize("size", [1 << 15, 7, 1])
@@ -74,7 +74,7 @@ def test_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str], size: int, 
         talk.exchange(request, answer, size)
     path = write_pcap(tmp_path / "a.pcap", talk.close().bytes(link), link)
     exchanges, lost = read(path)
-    assert (told(exchanges), lost) == (WANTED, [])
+    assert (outcomes_of(exchanges), lost) == (WANTED, [])
     code, report = audited(capsys, path)
     assert code == 0 and uses(report) == [("Metadata", 0, 2), ("ApiVersions", 0, 1)]
 

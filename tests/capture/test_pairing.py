@@ -11,7 +11,7 @@ import kwire
 from kwire import messages
 from kwire.capture import Connection, Exchange, Frame, Lost
 from kwire.capture.pairing import Pairing
-from tests.capture.making import Talk, hello, metadata, produce, read, told, welcome, write_pcap
+from tests.capture.making import Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 
 
 def paired(*frames: tuple[str, bytes]) -> tuple[list[Exchange], list[Lost]]:
@@ -39,7 +39,7 @@ def test_by_correlation_id_with_many_in_flight() -> None:
     requests = [("c", metadata(number)[0]) for number in range(50)]
     responses = [("s", metadata(number)[1]) for number in range(48)]
     exchanges, lost = paired(*requests, *responses)
-    assert told(exchanges) == [("Metadata", 9, n, "answered" if n < 48 else "unanswered") for n in range(50)]
+    assert outcomes_of(exchanges) == [("Metadata", 9, n, "answered" if n < 48 else "unanswered") for n in range(50)]
     assert not lost
     assert all(kwire.decode_response(one.response.data, one.decode_request()) for one in exchanges if one.response)
 
@@ -52,10 +52,10 @@ def test_an_id_used_again_is_answered_in_order() -> None:
 
 def test_a_response_that_was_seen_before_its_request() -> None:
     exchanges, lost = paired(("c", hello()), ("s", welcome()), ("s", metadata(1)[1]), ("c", metadata(1)[0]))
-    assert told(exchanges)[1] == ("Metadata", 9, 1, "answered") and not lost
+    assert outcomes_of(exchanges)[1] == ("Metadata", 9, 1, "answered") and not lost
 
 
-def test_an_answer_to_nothing_is_told() -> None:
+def test_a_response_without_a_request_is_reported() -> None:
     exchanges, lost = paired(("c", hello()), ("s", welcome()), ("s", metadata(77)[1]))
     assert len(exchanges) == 1 and "whose request is not in" in lost[0].reason and lost[0].direction == "response"
 
@@ -63,8 +63,8 @@ def test_an_answer_to_nothing_is_told() -> None:
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_acks_0_has_no_answer(acks: int) -> None:
     exchanges, lost = paired(("c", produce(1, acks)), ("c", metadata(2)[0]), ("s", metadata(2)[1]))
-    assert told(exchanges) == sorted(told(exchanges), key=lambda row: acks and -row[2])
-    assert ("Produce", 7, 1, "one-way" if acks == 0 else "unanswered") in told(exchanges) and not lost
+    assert outcomes_of(exchanges) == sorted(outcomes_of(exchanges), key=lambda row: acks and -row[2])
+    assert ("Produce", 7, 1, "one-way" if acks == 0 else "unanswered") in outcomes_of(exchanges) and not lost
 
 
 def test_who_asks() -> None:
@@ -73,7 +73,7 @@ def test_who_asks() -> None:
     exchanges, _ = paired(("c", hello(1, "me", "made", 2)))
     assert [one.connection.software for one in exchanges] == [None]
     newer = hello(1)[:2] + (9).to_bytes(2, "big") + hello(1)[4:]  # no release has it
-    assert told(paired(("c", newer), ("s", welcome(1, 0)))[0]) == [("ApiVersions", 9, 1, "answered")]
+    assert outcomes_of(paired(("c", newer), ("s", welcome(1, 0)))[0]) == [("ApiVersions", 9, 1, "answered")]
 
 
 @pytest.mark.parametrize(("mechanism", "tokens"), [
@@ -91,7 +91,7 @@ def test_raw_sasl_tokens_are_told_and_skipped(mechanism: str, tokens: list[bytes
         swapped = [one for place in range(1, len(said), 2) for one in (said[place], said[place - 1])]
         said = swapped + said[len(swapped) :]
     exchanges, (lost,) = paired(*before, *said, *after)
-    assert told(exchanges) == [("ApiVersions", 3, 4, "answered"), ("SaslHandshake", 0, 5, "answered"),
+    assert outcomes_of(exchanges) == [("ApiVersions", 3, 4, "answered"), ("SaslHandshake", 0, 5, "answered"),
                                ("Metadata", 9, 6, "answered")]  # fmt: skip
     assert lost.reason == f"{len(tokens)} raw SASL tokens ({mechanism}) after SaslHandshake v0: not readable"
     assert lost.bytes == sum(map(len, tokens))
@@ -101,7 +101,7 @@ def test_raw_sasl_tokens_are_told_and_skipped(mechanism: str, tokens: list[bytes
 def test_a_refused_handshake_and_one_whose_tokens_are_framed() -> None:
     for version in (0, 1):
         exchanges, lost = paired(*handshake(version), ("c", metadata(6)[0]), ("s", metadata(6)[1]))
-        assert told(exchanges)[1] == ("Metadata", 9, 6, "answered") and not lost
+        assert outcomes_of(exchanges)[1] == ("Metadata", 9, 6, "answered") and not lost
 
 
 def test_secrets_are_left_out_of_what_is_decoded() -> None:
@@ -128,7 +128,7 @@ ZOOKEEPER = bytes(4) + bytes(8) + struct.pack(">i", 30000) + bytes(8) + struct.p
     (b"\0\0\0\x06hello!", b"", "not the Kafka protocol: the connection begins with 68 65"),
     (bytes(4), b"", "not the Kafka protocol: the connection begins with an empty frame"),
 ], ids=["TLS", "HTTP", "SSH", "ZooKeeper", "words", "nothing"])  # fmt: skip
-def test_what_is_no_kafka_is_told_once(tmp_path: Path, said: bytes, answer: bytes, reason: str) -> None:
+def test_another_protocol_is_reported_once(tmp_path: Path, said: bytes, answer: bytes, reason: str) -> None:
     talk = Talk().open().say(True, said)
     for _ in range(3):
         talk.say(False, answer).say(True, said)
@@ -140,5 +140,5 @@ def test_what_is_no_kafka_is_told_once(tmp_path: Path, said: bytes, answer: byte
 def test_a_stream_that_goes_wrong_keeps_what_was_whole(tmp_path: Path) -> None:
     talk = Talk().open().exchange(hello(), welcome()).say(True, b"\x7f\xff\xff\xff" + bytes(100)).exchange(*metadata(1))
     exchanges, (lost,) = read(write_pcap(tmp_path / "a.pcap", talk.bytes()))
-    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
     assert "7f ff ff ff" in lost.reason

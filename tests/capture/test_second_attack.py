@@ -1,4 +1,4 @@
-"""What a second attack on captures, records and the tap found: each fault once."""
+"""Regression tests: faults that a second attack on captures, recordings and the tap showed, one test each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kwire.capture.frame_files import _Packed
 from kwire.capture.pairing import Pairing
 from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tap import Recording
-from tests.capture.making import Talk, hello, metadata, produce, read, told, welcome, write_pcap
+from tests.capture.making import Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 
 PASSWORD = "hunter2-of-Baghdad"
 
@@ -64,7 +64,8 @@ def test_a_large_segment_comes_in_pieces_that_join(tmp_path: Path) -> None:
     talk.say(False, kwire.pack_frame(response)).close()
     packets += [talk.packet(one) for one in talk.packets[count:]]
     exchanges, lost = read(write_pcap(tmp_path / "x.pcap", packets))
-    assert not lost and told(exchanges)[1] == ("Metadata", 9, 1, "answered") and exchanges[1].request.data == request
+    assert not lost and exchanges[1].request.data == request
+    assert outcomes_of(exchanges)[1] == ("Metadata", 9, 1, "answered")
 
 
 def test_losses_of_many_kinds_are_bounded() -> None:
@@ -101,7 +102,7 @@ def test_the_tap_reads_of_large_requests_the_header_only(tmp_path: Path) -> None
     request = large_metadata(1)
     answer = kwire.encode_response(messages.MetadataResponse(), 4, correlation_id=1)
     exchanges, lost, _ = recorded(tmp_path / "t", (hello(), welcome()), (request, answer))
-    assert not lost and told(exchanges)[1] == ("Metadata", 4, 1, "answered")
+    assert not lost and outcomes_of(exchanges)[1] == ("Metadata", 4, 1, "answered")
     pairing = Pairing(Connection("x", 0), most_decoded=1 << 20)
     pairing.request(Frame("request", hello()))
     tracemalloc.start()
@@ -129,7 +130,7 @@ def test_a_large_frame_with_secrets_and_a_large_first_one_are_lost(tmp_path: Pat
         messages.SaslAuthenticateRequest(auth_bytes=PASSWORD.encode() * 100_000), 2, correlation_id=1)
     exchanges, lost, data = recorded(tmp_path / "t", (hello(), welcome()), (secret, None))
     assert PASSWORD.encode() not in data and any("whose secrets cannot be removed" in one.reason for one in lost)
-    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
     exchanges, (loss,), _ = recorded(tmp_path / "u", (large_metadata(0), None))
     assert not exchanges and "too large" in loss.reason
 
@@ -174,7 +175,7 @@ def test_frames_that_repeat_what_the_client_authenticated_with_are_not_recorded(
         tmp_path / "t", (hello(), welcome()), sasl(2, {}), (ask, echo), (metadata(4)[0], fine[:3] + b"\4" + fine[4:]))
     assert piece.encode() not in data and piece.encode().hex().encode() not in data
     assert any("repeats the client's credentials" in one.reason for one in lost)
-    assert told(exchanges)[2] == ("Metadata", 9, 4, "answered") or exchanges[-1].outcome == "answered"
+    assert outcomes_of(exchanges)[2] == ("Metadata", 9, 4, "answered") or exchanges[-1].outcome == "answered"
 
 
 def test_raw_tokens_are_remembered_too(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_raw_tokens_are_remembered_too(tmp_path: Path) -> None:
 
 
 def test_a_user_name_is_no_secret(tmp_path: Path) -> None:
-    """Else the tap would leave out whatever speaks of the user, as ACLs do."""
+    """Else the tap would not record frames that name the user, as ACLs do."""
     first = kwire.encode_request(
         messages.SaslAuthenticateRequest(auth_bytes=b"n,,n=topic-00000000,r=abcdefgh"), 2, correlation_id=1)
     answer = kwire.encode_response(messages.SaslAuthenticateResponse(), 2, correlation_id=1)
@@ -195,8 +196,8 @@ def test_a_user_name_is_no_secret(tmp_path: Path) -> None:
     assert not lost and len(exchanges) == 3
 
 
-def test_a_finalizer_inside_a_call_of_the_writer_is_told_so(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_a_finalizer_inside_a_call_of_the_writer_is_refused(tmp_path: Path) -> None:
+    errors: list[str] = []
 
     def work() -> None:
         with FrameWriter(str(tmp_path / "t")) as writer, writer._alone():
@@ -204,12 +205,12 @@ def test_a_finalizer_inside_a_call_of_the_writer_is_told_so(tmp_path: Path) -> N
                 try:
                     call()
                 except RuntimeError as error:
-                    told.append(str(error))
+                    errors.append(str(error))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(5)
-    assert not thread.is_alive() and len(told) == 2 and "finalizer" in told[0]
+    assert not thread.is_alive() and len(errors) == 2 and "finalizer" in errors[0]
 
 
 @pytest.mark.parametrize("server", ["b:²", "b:" + "9" * 5000, "b", None])
@@ -218,7 +219,7 @@ def test_a_server_without_a_port_is_recorded_and_the_record_goes_on(tmp_path: Pa
         writer.write(Connection("", 0, "a:1", server), Frame("request", hello()), None)
         writer.write(Connection("", 0, "a:1", "b:1"), Frame("response", welcome()), None)
     exchanges, _ = read(tmp_path / "t.jsonl.gz")
-    assert told(exchanges) == [("ApiVersions", 3, 0, "answered")]
+    assert outcomes_of(exchanges) == [("ApiVersions", 3, 0, "answered")]
 
 
 def test_what_cannot_be_written_leaves_the_record_usable(tmp_path: Path) -> None:

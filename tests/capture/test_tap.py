@@ -1,4 +1,4 @@
-"""The tap: bytes pass unchanged and at once, frames are recorded, secrets are not; whatever ends it."""
+"""The tap: bytes are forwarded unchanged and at once, frames are recorded, secrets are not; however it ends."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kwire.capture import read_capture
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.tap import Tap
 from kwire.cli import main
-from tests.capture.making import hello, metadata, produce, read, told, welcome
+from tests.capture.making import hello, metadata, outcomes_of, produce, read, welcome
 from tests.upstream.places import ROOT
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def tapped(out: Path, broker: Peer, client: Peer, say: Callable[[str], None] = print) -> None:
-    """A client that talks to a broker through a tap; no task and no socket stays behind."""
+    """A client that talks to a broker through a tap; no task and no socket is left over."""
 
     async def run() -> None:
         server = await asyncio.start_server(broker, "127.0.0.1", 0)
@@ -176,7 +176,7 @@ def configs() -> tuple[bytes, bytes]:
 
 
 def test_no_secret_is_in_the_record_and_every_byte_reaches_the_broker(tmp_path: Path) -> None:
-    """Raw tokens behind SaslHandshake v0, SaslAuthenticate, credentials, passwords in settings, delegation tokens."""
+    """Raw tokens after SaslHandshake v0, SaslAuthenticate, credentials, passwords in configs, delegation tokens."""
     seen = []
     raw, authenticate = SECRETS[0], messages.SaslAuthenticateRequest(auth_bytes=SECRETS[0])
     requests, answers = zip(
@@ -211,7 +211,7 @@ def test_no_secret_is_in_the_record_and_every_byte_reaches_the_broker(tmp_path: 
 
 
 def envelope(request: bytes, answer: bytes, correlation_id: int) -> tuple[bytes, bytes]:
-    """The same exchange as a broker passes it on to the controller."""
+    """The same exchange as a broker forwards it to the controller."""
     wrapped = messages.EnvelopeRequest(request_data=request, request_principal=b"P", client_host_address=b"\x7f\0\0\1")
     return (kwire.encode_request(wrapped, 0, correlation_id=correlation_id, client_id="me"),
             kwire.encode_response(messages.EnvelopeResponse(response_data=answer), 0, correlation_id=correlation_id))
@@ -231,7 +231,7 @@ def altered(correlation_id: int) -> tuple[bytes, bytes]:
 
 
 def described(correlation_id: int) -> tuple[bytes, bytes]:
-    """Settings as a broker tells them, one marked as sensitive, with synonyms."""
+    """Configs as a broker describes them, one marked as sensitive, with synonyms."""
     reply = messages.DescribeConfigsResponse
     synonym = reply.DescribeConfigsSynonym(name="odd", value=SECRETS[2].decode(), source=1)
     row = reply.DescribeConfigsResourceResult(
@@ -277,8 +277,8 @@ def test_no_secret_is_in_the_record_however_it_is_wrapped(tmp_path: Path, capsys
         assert secret not in written and secret.hex().encode() not in written, secret
     exchanges, lost = read(tmp_path / "t.jsonl.gz")
     assert not lost and [one.outcome for one in exchanges] == ["answered"] * len(pairs)
-    told_of = json.dumps([one.to_json() for one in exchanges])
-    assert "p4ssw0rd" not in told_of and "retention.ms" in told_of and "5000" in told_of
+    messages_json = json.dumps([one.to_json() for one in exchanges])
+    assert "p4ssw0rd" not in messages_json and "retention.ms" in messages_json and "5000" in messages_json
     assert exchanges[-1].request.data == metadata(31)[0]
     passed_on = exchanges[12].decode_request().message.request_data
     assert passed_on == metadata(30)[0]
@@ -429,7 +429,7 @@ def test_the_command_leaves_a_readable_prefix_when_it_is_killed(tmp_path: Path) 
     process.communicate(timeout=20)
     broker.server.close()
     exchanges, lost = read(tmp_path / "t.jsonl.gz")
-    assert told(exchanges)[1:] == [("Metadata", 9, n, "answered") for n in range(1, 30)]
+    assert outcomes_of(exchanges)[1:] == [("Metadata", 9, n, "answered") for n in range(1, 30)]
     assert lost and all("truncated gzip stream" in one.reason for one in lost)
 
 
@@ -497,6 +497,6 @@ def test_one_way_requests_and_pipelines(tmp_path: Path) -> None:
     tapped(tmp_path / "t", broker, client)
     events = list(read_capture(tmp_path / "t.jsonl.gz"))
     assert not [one for one in events if isinstance(one, Lost)]
-    assert sorted(told(one for one in events if isinstance(one, Exchange))) == [
+    assert sorted(outcomes_of(one for one in events if isinstance(one, Exchange))) == [
         ("ApiVersions", 3, 0, "answered"), ("Metadata", 9, 3, "answered"), ("Produce", 7, 1, "one-way"),
         ("Produce", 7, 4, "unanswered")]  # fmt: skip

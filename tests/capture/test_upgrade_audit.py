@@ -1,4 +1,4 @@
-"""The audit: who uses what, what breaks at which release, as a table, as JSON and as a page."""
+"""The upgrade audit as a table, as JSON and as a page: which client uses what, and what breaks in a release."""
 
 from __future__ import annotations
 
@@ -86,19 +86,19 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = old_client(tmp_path)
     code, out, err = run(capsys, "audit", path, "--to", "4.4.0", "--json")
-    told = json.loads(out)
+    report = json.loads(out)
     assert (code, err, out.count("\n")) == (1, "", 1)
-    assert {"to", "captures", "exchanges", "uses", "lost"} == set(told) and told["to"] == "4.4"
-    assert told["exchanges"] == {"answered": 5, "one-way": 1, "unanswered": 1}
-    first = told["uses"][0]
+    assert {"to", "captures", "exchanges", "uses", "lost"} == set(report) and report["to"] == "4.4"
+    assert report["exchanges"] == {"answered": 5, "one-way": 1, "unanswered": 1}
+    first = report["uses"][0]
     assert {key: first[key] for key in ("client_id", "software", "address", "api", "api_key", "version", "count")} == {
         "client_id": "[red]old\x1b[2J", "software": None, "address": "10.0.0.9", "api": "Produce", "api_key": 0,
         "version": 2, "count": 3}  # fmt: skip
     assert first["breaks"] == "v2 is too old: Kafka 4.4 supports 3-13"
     assert first["first"] == 1_700_000_000_003_000 < first["last"]
-    assert [use["breaks"] for use in told["uses"][1:]] == [None] * 4
-    assert {use["software"] for use in told["uses"]} == {None, "librdkafka 1.0"}
-    assert [(lost["reason"], lost["client"], lost["count"]) for lost in told["lost"]] == [
+    assert [use["breaks"] for use in report["uses"][1:]] == [None] * 4
+    assert {use["software"] for use in report["uses"]} == {None, "librdkafka 1.0"}
+    assert [(lost["reason"], lost["client"], lost["count"]) for lost in report["lost"]] == [
         ("TLS: not readable", "10.0.0.10:1024", 1)]
     code, out, _ = run(capsys, "audit", path, "--to", "3.9", "--json")
     assert code == 0 and not any(use["breaks"] for use in json.loads(out)["uses"])
@@ -181,7 +181,7 @@ def test_folders_globs_and_frame_files_together(tmp_path: Path, capsys: pytest.C
     (tmp_path / "tapped.ops.jsonl").write_text("{}\n")
     for paths in ([tmp_path], [tmp_path / "old*", tmp_path / "tapped.bin.gz"], [tmp_path / "*"], [tmp_path / "tapped"]):
         _, out, err = run(capsys, "audit", *paths, "--to", "4.4", "--json")
-        told = json.loads(out)
-        assert not err and len({*told["captures"]}) == len(told["captures"])
-        (use,) = [use for use in told["uses"] if use["address"] == "10.0.0.5"]
+        report = json.loads(out)
+        assert not err and len({*report["captures"]}) == len(report["captures"])
+        (use,) = [use for use in report["uses"] if use["address"] == "10.0.0.5"]
         assert (use["api"], use["first"]) == ("Metadata", 5_000_000)

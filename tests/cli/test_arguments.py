@@ -1,4 +1,4 @@
-"""Arguments out of all range are refused in one line, never by an exception of Python's."""
+"""Arguments out of range are refused in one line, never by a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kwire log: what it prints, its exit codes, its failures in one line."""
+"""`kwire log`: its output, its exit codes, its failures in one line."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def test_show_batches(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_stats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "log", "stats", folder, "--json")
-    told = json.loads(out)
-    assert (code, told["records"], told["batches"], told["segments"]) == (0, 39, 14, 2)
-    assert [part["records"] for part in told["parts"]] == [9, 30]
-    assert told["producers"] == [
+    stats = json.loads(out)
+    assert (code, stats["records"], stats["batches"], stats["segments"]) == (0, 39, 14, 2)
+    assert [part["records"] for part in stats["parts"]] == [9, 30]
+    assert stats["producers"] == [
         {"producer_id": 1, "epochs": [0], "batches": 2, "records": 3, "transactional_batches": 2}
     ]
     code, out, _ = run(capsys, "log", "stats", folder)
@@ -157,9 +157,9 @@ def test_to_parquet(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.parquet"
-    code, told, _ = run(capsys, "log", "to-parquet", folder, "-o", out, "--json", "--rows", 10)
+    code, summary, _ = run(capsys, "log", "to-parquet", folder, "-o", out, "--json", "--rows", 10)
     assert code == 0
-    assert json.loads(told) == {"output": str(out), "rows": 39, "row_groups": 4, "size": out.stat().st_size}
+    assert json.loads(summary) == {"output": str(out), "rows": 39, "row_groups": 4, "size": out.stat().st_size}
     file = pq.ParquetFile(out)
     assert [file.metadata.row_group(at).num_rows for at in range(4)] == [10, 10, 10, 9]
     rows = file.read().to_pylist()

@@ -128,7 +128,7 @@ def test_many_values_are_read_in_a_time_that_grows_with_them(run: Any) -> None:
     assert taken(20_000) < 4 * max(taken(10_000), 0.05)
 
 
-def test_the_line_of_a_value_is_told(run: Any) -> None:
+def test_an_error_names_the_line_of_a_value(run: Any) -> None:
     value = json.dumps(VALUE, indent=2).encode()
     code, out, err = run("encode", "FindCoordinatorRequest", "3", stdin=value + b"\n\n" + value + b"\n{}")
     assert code == 1 and len(out.split()) == 2

@@ -1,4 +1,4 @@
-"""Files that commands write: whole or not at all, and nothing of the user's in their place is destroyed."""
+"""Output files of commands: written completely or not at all, and no file of the user is destroyed."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_a_signal_leaves_nothing_half_written(
         assert len(partials(tmp_path)) == 1 and not out.exists()
         running.send_signal(number)
         _, err = running.communicate(timeout=60)
-    assert (running.returncode, err.lstrip()) == (code, f"kwire: {word}\n")  # click begins a line behind ^C
+    assert (running.returncode, err.lstrip()) == (code, f"kwire: {word}\n")  # click starts a new line after ^C
     assert not partials(tmp_path) and not out.exists()
 
 

@@ -1,4 +1,4 @@
-"""What commands print, on whatever terminal: names of others are shown, never obeyed, and JSON is the same value."""
+"""Output of commands on any terminal: names from the wire are escaped, and JSON keeps its value."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_records_on_any_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
             assert code == 0 and harmless(out + err), (command, out, err)
             if more:
                 value = json.loads(out)
-                told = value["parts"][0] if command[0] == "stats" else value
-                assert told.get("topic", topic) == topic
+                first = value["parts"][0] if command[0] == "stats" else value
+                assert first.get("topic", topic) == topic
                 if command == ("show",):
                     assert [value["key"], value["value"]] == [TEXT, TEXT]
                     assert value["headers"] == [[TEXT, TEXT], [TEXT, None]]

@@ -1,4 +1,4 @@
-"""`kwire versions` against brokers that are none, beside what Kafka's own tools printed for real ones."""
+"""`kwire versions` against fake brokers, compared with what Kafka's own tools printed for real ones."""
 
 from __future__ import annotations
 

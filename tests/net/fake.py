@@ -1,4 +1,4 @@
-"""Brokers that are none: asyncio servers on loopback that answer as a test says, and a count of what is left behind."""
+"""Fake brokers: asyncio servers on loopback that answer as a test says, and a check for leaked tasks and sockets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def api_versions(ranges: Ranges, **more: Any) -> Any:
 
 
 def of_release(release: str) -> Ranges:
-    """The table of a release, as its brokers offer it."""
+    """The API versions of a release, as its brokers advertise them."""
     return {row.name: (row.min_version, row.max_stable_version) for row in schema.apis(release)}
 
 
@@ -128,7 +128,7 @@ def sockets() -> int:
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a test's coroutine; fails when it leaves a task or a socket behind."""
+    """Run a test's coroutine; fail if it leaks a task or a socket."""
 
     async def counted() -> Any:
         before, tasks = sockets(), asyncio.all_tasks()
@@ -137,7 +137,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
             await asyncio.sleep(0)
         left = asyncio.all_tasks() - tasks
         assert not left, left
-        assert sockets() == before, "a socket was left behind"
+        assert sockets() == before, "a socket was leaked"
         return result
 
     return asyncio.run(counted())
@@ -145,7 +145,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 @contextmanager
 def serving(*servers: Server) -> Iterator[None]:
-    """The servers run in a loop and thread of their own, for tests of what blocks."""
+    """Servers in a loop and thread of their own, for tests that block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -166,7 +166,7 @@ def serving(*servers: Server) -> Iterator[None]:
 
 
 def in_a_child(work: Callable[[], bytes]) -> bytes:
-    """What work gives in a child of fork, which is ended after 20 seconds."""
+    """The result of work in a child of fork, which is ended after 20 seconds."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -179,10 +179,10 @@ def in_a_child(work: Callable[[], bytes]) -> bytes:
             os._exit(0)
     os.close(writes)
     with os.fdopen(reads, "rb") as pipe:
-        told = pipe.read()
+        output = pipe.read()
     _, status = os.waitpid(child, 0)
-    assert not status, f"the child was ended by signal {status}, it told {told!r}"
-    return told
+    assert not status, f"the child was ended by signal {status}, it wrote {output!r}"
+    return output
 
 
 def cluster_answer(*brokers: Server, controller: int = 1, rack: str | None = None) -> Callable[[Request], Any]:
@@ -201,7 +201,7 @@ def cluster_answer(*brokers: Server, controller: int = 1, rack: str | None = Non
 
 
 def cluster(*ranges: Ranges, **keywords: Any) -> list[Broker]:
-    """Brokers that tell of each other."""
+    """Brokers whose Metadata lists each other."""
     brokers = [Broker(one, **keywords) for one in ranges]
     for broker in brokers:
         broker.answer = cluster_answer(*brokers)

@@ -1,4 +1,4 @@
-"""KIP-97's test plan: what works on every broker works, what an old one lacks is refused before anything is sent."""
+"""KIP-97's test plan: what every broker supports works, what an old one lacks is refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def since(release: str, first: str) -> bool:
 
 
 async def lacking(api: str, work: Awaitable[Any]) -> None:
-    """The work fails locally, with an error that names the API and what is needed and offered."""
+    """The work fails locally, with an error that names the API and the versions needed and offered."""
     with pytest.raises(UnsupportedVersionError) as caught:
         await work
     assert caught.value.api == api and caught.value.needed is not None
     assert api in str(caught.value)
 
 
-async def until(what: Any) -> Any:
-    """The first result of what() that is not None."""
+async def until(ask: Any) -> Any:
+    """The first result of ask() that is not None."""
     end = time.monotonic() + WAIT
-    while (result := await what()) is None:
+    while (result := await ask()) is None:
         assert time.monotonic() < end, "the broker did not get there"
         await asyncio.sleep(0.1)
     return result

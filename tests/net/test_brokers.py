@@ -1,4 +1,4 @@
-"""Real brokers, one release after another on one port: what they speak, KIP-97's test plan, the rolling upgrade."""
+"""Real brokers, one release after another on one port: API versions, KIP-97's test plan, the rolling upgrade."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def check_text(release: str, address: str) -> None:
 
 
 async def rolls(releases: list[str], folder: Path) -> None:
-    """One connection lives through all releases; each is asked anew, and then the whole plan is done on it."""
+    """One connection lives through all releases; it negotiates with each, and the whole plan runs on it."""
     port = broker.free_ports(1)[0]
     address = f"{broker.HOST}:{port}"
     seen: list[Any] = []

@@ -1,4 +1,4 @@
-"""Clusters of brokers that are none: what they have in common, what they can do, and who gets a message."""
+"""Clusters of fake brokers: common versions, features, and which broker gets a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client properties in Kafka's own names, and the TLS and SASL they stand for."""
+"""Client properties with Kafka's names, and the TLS and SASL that they configure."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_jaas() -> None:
         assert "secret-guess" not in str(caught.value)
 
 
-def test_properties_that_do_not_work_out() -> None:
+def test_invalid_properties() -> None:
     sasl = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}
-    for properties, told in (
+    for properties, reason in (
         ({"security.protocol": "TLS"}, "security.protocol TLS: expected one of PLAINTEXT, SSL"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms"),
         ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.mechanism GSSAPI"),
@@ -50,7 +50,7 @@ def test_properties_that_do_not_work_out() -> None:
         ({"security.protocol": "SSL", "ssl.keystore.key": "x"}, "must be set together"),
         ({"security.protocol": "SSL", "ssl.truststore.certificates": "x"}, "cannot load the ssl"),
     ):
-        with pytest.raises(BrokerConnectionError, match=told):
+        with pytest.raises(BrokerConnectionError, match=reason):
             keywords_of(properties)
     assert keywords_of({"client.id": "me", "request.timeout.ms": "1500", "acks": "all"}) == {
         "client_id": "me", "timeout": 1.5,

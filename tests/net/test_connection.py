@@ -1,4 +1,4 @@
-"""Connections against brokers that are none: pipelining, losing, closing, and peers that misbehave."""
+"""Connections to fake brokers: pipelining, lost and closed connections, and peers that misbehave."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_closed_while_it_opens() -> None:
     run(work())
 
 
-# --- peers that misbehave: one clear error each, in time, nothing left behind ---
+# --- peers that misbehave: one clear error each, in time, nothing leaked ---
 
 
 async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -211,11 +211,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("serve", "kind", "told"), BAD, ids=[row[0].__name__ for row in BAD])
-def test_bad_peers(serve: Any, kind: type[Exception], told: str) -> None:
+@pytest.mark.parametrize(("serve", "kind", "reason"), BAD, ids=[row[0].__name__ for row in BAD])
+def test_bad_peers(serve: Any, kind: type[Exception], reason: str) -> None:
     async def work() -> None:
         async with Server(serve) as server:
-            with pytest.raises(kind, match=told) as caught:
+            with pytest.raises(kind, match=reason) as caught:
                 async with connect(server.address, **LIMIT):
                     pass
             assert str(caught.value).startswith(f"{server.address}: ")
@@ -225,11 +225,11 @@ def test_bad_peers(serve: Any, kind: type[Exception], told: str) -> None:
     run(work())
 
 
-@pytest.mark.parametrize(("serve", "kind", "told"), BAD, ids=[row[0].__name__ for row in BAD])
-def test_bad_peers_without_async(serve: Any, kind: type[Exception], told: str) -> None:
+@pytest.mark.parametrize(("serve", "kind", "reason"), BAD, ids=[row[0].__name__ for row in BAD])
+def test_bad_peers_without_async(serve: Any, kind: type[Exception], reason: str) -> None:
     async def work() -> None:
         def blocking(address: str) -> None:
-            with pytest.raises(kind, match=told), connect_sync(address, **LIMIT):
+            with pytest.raises(kind, match=reason), connect_sync(address, **LIMIT):
                 pass
 
         async with Server(serve) as server:
@@ -299,7 +299,7 @@ def test_no_addresses(text: str) -> None:
         connect(text)
 
 
-def test_a_silent_request_fails_within_its_timeout_and_the_next_opens_anew() -> None:
+def test_a_silent_request_fails_within_its_timeout_and_the_next_opens_again() -> None:
     async def work() -> None:
         async with Broker(of_release("4.4")) as broker:
             async with connect(broker.address, **LIMIT) as connection:
@@ -346,7 +346,7 @@ def test_a_broker_that_was_lost_while_idle_is_opened_anew_without_async() -> Non
 
 
 class Generous(Broker):
-    """As the Tansu broker: what is ignored by the protocol's words is written, tags that hold their default."""
+    """As the Tansu broker does: it writes tagged fields that equal their default, which Kafka never writes."""
 
     tags = b"\x01\x01\x08" + b"\xff" * 8  # finalized_features_epoch: -1
 
@@ -398,7 +398,7 @@ def test_strict_connections_refuse_them() -> None:
     run(work())
 
 
-def test_bytes_behind_an_answer_are_tolerated_and_what_is_no_answer_is_not() -> None:
+def test_bytes_after_a_response_are_tolerated_and_an_invalid_response_is_not() -> None:
     async def work() -> None:
         async with generous(b"\0\0\0\0") as broker:
             async with connect(broker.address) as connection:
@@ -446,24 +446,24 @@ def test_kinds_of_what_is_tolerated_are_bounded() -> None:
 
 
 def in_a_thread(work: Any) -> Any:
-    """What a coroutine function gives in an event loop of another thread."""
+    """The result of a coroutine function in an event loop of another thread."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work()).result(20)
 
 
-def test_another_event_loop_is_told_so_and_its_own_goes_on() -> None:
+def test_another_event_loop_is_refused_and_its_own_goes_on() -> None:
     async def work() -> None:
         async with Broker(of_release("4.4"), metadata) as broker, connect(broker.address) as connection:
             async def other() -> list[str]:
-                told = []
+                errors = []
                 for use in (connection.send(METADATA), connection.open(), connection.close()):
                     with pytest.raises(BrokerConnectionError) as caught:
                         await use
-                    told.append(str(caught.value))
-                return told
+                    errors.append(str(caught.value))
+                return errors
 
-            told = await asyncio.to_thread(in_a_thread, other)
-            assert told == [f"{broker.address}: the connection belongs to another event loop"] * 3
+            errors = await asyncio.to_thread(in_a_thread, other)
+            assert errors == [f"{broker.address}: the connection belongs to another event loop"] * 3
             assert connection.is_open and int((await connection.send(METADATA)).cluster_id) == 2
             assert broker.connections == 1
 
@@ -495,15 +495,15 @@ def test_a_child_process_opens_its_own() -> None:
             await connection.send(METADATA)
 
             async def child_sends() -> bytes:
-                told = (await connection.send(METADATA)).cluster_id
+                cluster_id = (await connection.send(METADATA)).cluster_id
                 await connection.close()
-                return str(told).encode()
+                return str(cluster_id).encode()
 
             def child() -> bytes:
                 assert not connection.is_open
-                told = asyncio.run(child_sends())
+                answer = asyncio.run(child_sends())
                 gc.collect()
-                return told
+                return answer
 
             for number in range(3):
                 assert await asyncio.to_thread(in_a_child, child) == b"2"
@@ -514,7 +514,7 @@ def test_a_child_process_opens_its_own() -> None:
 
 
 def test_closed_and_opened_while_it_opens() -> None:
-    """Whoever waits gets the connection, or is told that it was closed."""
+    """Whoever waits gets the connection, or an error that it was closed."""
     async def work() -> None:
         async with Broker(of_release("4.4"), metadata) as broker:
             for rounds in range(1, 25):

@@ -1,4 +1,4 @@
-"""A peer's words in an error: Kafka's own are quoted, any others are left out, whatever they are."""
+"""A broker's error text: quoted if it is one of Kafka's own, left out otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked, what is assumed, which version a message goes out with, and what is refused without asking."""
+"""Version negotiation: ApiVersions, assumed releases, the version of each request, and local refusals."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def list_offsets(timestamp: int, **more: Any) -> Any:
 
 
 def test_a_use_whose_meaning_came_later_than_its_layout() -> None:
-    """KIP-97's own case: looking an offset up by its timestamp."""
+    """KIP-97's own case: an offset lookup by timestamp."""
     old = chooser({"ListOffsets": (0, 0)})
     assert old.version_for(list_offsets(-1)) == 0
     with pytest.raises(UnsupportedVersionError) as caught:
@@ -210,7 +210,7 @@ def test_an_asked_version_is_checked() -> None:
 
 
 def filled(struct: Any, fields: tuple[schema.Field, ...], only: schema.Field | None) -> Any:
-    """A struct with one field of it set to something that is no default, or each array filled down to one below it."""
+    """A struct with one field set to a value that is not the default, or with each array on the way to it filled."""
     for field in fields:
         if field is only or (only is not None and any(only is below for below in all_of(field))):
             if field.struct:
@@ -237,10 +237,10 @@ def test_agrees_with_the_encoder_on_every_field_of_every_request() -> None:
     """A field alone, at each version: refused here exactly where the encoder refuses it (uses aside)."""
     seen = refused = 0
     for row in schema.apis():
-        facts = schema.message(row.request)
-        for _, field in facts.walk():
-            message = filled(getattr(messages, row.request)(), facts.fields, field)
-            for version in facts.valid_versions.all():
+        definition = schema.message(row.request)
+        for _, field in definition.walk():
+            message = filled(getattr(messages, row.request)(), definition.fields, field)
+            for version in definition.valid_versions.all():
                 try:
                     kwire.encode(message, version)
                     fits = True

@@ -1,4 +1,4 @@
-"""Authentication against brokers that are none: every mechanism, both framings, refusals, and servers that lie."""
+"""Authentication with fake brokers: every mechanism, both framings, refusals, and servers that lie."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Login:
     def take(self, token: bytes) -> tuple[bytes, str | None]:
         self.step += 1
         if self.echo is not None and self.step == 1 + self.mechanism.startswith("SCRAM"):
-            told = self.echo(token)
-            return (told.encode(), None) if self.mechanism == "OAUTHBEARER" and told.startswith("{") else (b"", told)
+            text = self.echo(token)
+            return (text.encode(), None) if self.mechanism == "OAUTHBEARER" and text.startswith("{") else (b"", text)
         if self.mechanism == "PLAIN":
             self.done = token == f"\0{USER}\0{PASSWORD}".encode()
             return b"", None if self.done else f"no such user, or {token!r} is wrong"
@@ -162,8 +162,8 @@ def test_a_wrong_password(release: str, mechanism: str, how: Any, caplog: Any) -
             connection = connect(broker.address, sasl=how, timeout=2)
             with pytest.raises(AuthenticationError) as caught:
                 await connection.open()
-            told = str(caught.value)
-            assert told.startswith(f"{broker.address}: {mechanism} authentication") and "\n" not in told
+            text = str(caught.value)
+            assert text.startswith(f"{broker.address}: {mechanism} authentication") and "\n" not in text
             everything = "".join(traceback.format_exception(caught.value)) + repr(caught.value.__dict__)
             everything += repr(connection) + repr(connection._sasl) + caplog.text
             assert "secret-guess" not in everything
@@ -177,7 +177,7 @@ ECHOES: dict[str, Callable[[bytes], str]] = {
     "base64": lambda token: f"token {base64.b64encode(token).decode()}", "hex": bytes.hex,
     "percent": lambda token: urllib.parse.quote(token), "half": lambda token: token[len(token) // 2 :].decode(),
     "where it is cut": lambda token: "x" * (295 - len(token)) + token.decode(),
-    "far behind": lambda token: "x" * 250 + token.decode() * 3,
+    "far into it": lambda token: "x" * 250 + token.decode() * 3,
     "JSON": lambda token: json.dumps({"status": "invalid", "scope": token.decode()}),
     "words": lambda token: "Authentication failed: " + " ".join(re.split(r"[,\0\x01 ]+", token.decode())),
 }
@@ -186,7 +186,7 @@ SPACED = "open  sesame\tsays-the-thief  of-Baghdad"
 
 @pytest.mark.parametrize("echo", ECHOES)
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
-def test_what_a_broker_echoes_is_not_told(mechanism: str, echo: str, caplog: Any) -> None:
+def test_what_a_broker_echoes_is_not_shown(mechanism: str, echo: str, caplog: Any) -> None:
     """Neither the password nor the token nor SCRAM's proof, which lets one guess the password, nor a piece of them."""
     token = "bearer-eyJhbGciOi.Q2xhaW1z.c2lnbmF0dXJl-SECRET"
     how: Any = (lambda: token) if mechanism == "OAUTHBEARER" else (mechanism, USER, SPACED)
@@ -342,7 +342,7 @@ def test_a_broker_that_hangs_up_or_is_silent_while_authenticating() -> None:
 
 
 def test_kafka_takes_passwords_as_they_are() -> None:
-    """No SASLprep: what it forbids or maps is sent as UTF-8."""
+    """Without SASLprep: characters that it forbids or maps are sent as UTF-8."""
     name, password = "SCRAM-SHA-256", "ª\u00adｐ"
     dialogue = sasl.Credentials(name, USER, password)._scram()
     known = ScramMechanism(name)

@@ -1,4 +1,4 @@
-"""What a second attack on the connections found: each fault once."""
+"""Regression tests: faults that a second attack on the connections showed, one test each."""
 
 from __future__ import annotations
 
@@ -193,8 +193,8 @@ def in_time(work: Any) -> None:
     assert not thread.is_alive(), "a deadlock"
 
 
-def test_a_callback_that_calls_its_own_connection_is_told_so() -> None:
-    told: list[str] = []
+def test_a_callback_that_calls_its_own_connection_is_refused() -> None:
+    errors: list[str] = []
     broker = Guarded("4.4", "OAUTHBEARER")
     with serving(broker):
         def work() -> None:
@@ -203,7 +203,7 @@ def test_a_callback_that_calls_its_own_connection_is_told_so() -> None:
                     try:
                         call()
                     except RuntimeError as error:
-                        told.append(str(error))
+                        errors.append(str(error))
                 return "good.one."
 
             connection = connect_sync(broker.address, sasl=callback, timeout=2)
@@ -211,11 +211,11 @@ def test_a_callback_that_calls_its_own_connection_is_told_so() -> None:
                 connection.send(METADATA)
 
         in_time(work)
-    assert len(told) == 2 and "waits for it" in told[0]
+    assert len(errors) == 2 and "waits for it" in errors[0]
 
 
-def test_a_finalizer_inside_a_call_of_the_connection_is_told_so() -> None:
-    told: list[str] = []
+def test_a_finalizer_inside_a_call_of_the_connection_is_refused() -> None:
+    errors: list[str] = []
     broker = Broker(of_release("4.4"))
     broker.answer = cluster_answer(broker)
     with serving(broker):
@@ -227,10 +227,10 @@ def test_a_finalizer_inside_a_call_of_the_connection_is_told_so() -> None:
                             try:
                                 call()
                             except RuntimeError as error:
-                                told.append(str(error))
+                                errors.append(str(error))
 
         in_time(work)
-    assert len(told) == 4 and "finalizer" in told[0]
+    assert len(errors) == 4 and "finalizer" in errors[0]
 
 
 def test_memory_that_falls_short_comes_through_to_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def threads_of_kwire() -> int:
 def wait_for(what: Callable[[], object]) -> None:
     end = time.monotonic() + 20
     while not what():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "not within the time limit"
         time.sleep(0.005)
 
 
@@ -75,7 +75,7 @@ def test_threads_share_it_before_it_is_open(broker: Broker, hasty: None) -> None
 
 @pytest.mark.quick
 def test_threads_close_it_while_others_send(broker: Broker, hasty: None) -> None:
-    """An answer, or an error that says it was closed; it opens again; no thread is left behind."""
+    """An answer, or an error that says it was closed; it opens again; no thread is leaked."""
     shared, stop = connect_sync(broker.address, timeout=20), threading.Event()
 
     def send() -> int:
@@ -134,15 +134,15 @@ def test_an_interrupt_comes_through_and_the_connection_goes_on(broker: Broker) -
 
 
 def test_a_child_opens_its_own(broker: Broker) -> None:
-    """What a parent has open is no child's to write to, or to close."""
+    """A child of fork neither writes to nor closes what its parent has open."""
     with connect_sync(broker.address) as connection:
         connection.send(METADATA)
 
         def child() -> bytes:
             assert not connection.is_open
-            told = connection.send(METADATA).cluster_id
+            cluster_id = connection.send(METADATA).cluster_id
             connection.close()
-            return str(told).encode()
+            return str(cluster_id).encode()
 
         for number in range(3):
             assert in_a_child(child) == b"2"

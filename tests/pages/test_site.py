@@ -1,4 +1,4 @@
-"""The protocol site: it says what the facts say, every link leads somewhere, and a browser shows it."""
+"""The protocol site: it says what the schema says, every link has a target, and a browser shows it."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_a_page_a_release_with_its_ranges(site, release):
     raw = json.loads((Path(schema.__file__).parent / "releases.json").read_text())["apis"]
     order = schema.releases(old=True)
     expected = {}
-    for key, facts in raw.items():
-        past = [change for change in facts["changes"] if order.index(change["release"]) <= order.index(release)]
+    for key, definition in raw.items():
+        past = [change for change in definition["changes"] if order.index(change["release"]) <= order.index(release)]
         if past and past[-1]["versions"] != "none":
-            expected[key] = (facts["name"], past[-1]["versions"], past[-1].get("deprecated", ""))
+            expected[key] = (definition["name"], past[-1]["versions"], past[-1].get("deprecated", ""))
     table = soup(site / "release" / f"{release}.html").find("table", attrs={"data-release": release})
     rows = [texts(row) for row in table.tbody.find_all("tr")]
     assert {row[0]: (row[1], row[2], row[3]) for row in rows} == expected
