@@ -196,14 +196,14 @@ cdef class Chunk:
             return [self.item(&self.c.key, i, self.c.views) for i in range(self.c.rows)]
         if number == KW_COL_VALUE:
             return [self.item(&self.c.value, i, self.c.views) for i in range(self.c.rows)]
-        found = []
+        headers = []
         lists = <const int32_t *> self.c.header_lists.data
         for i in range(self.c.rows):
-            found.append(tuple([
+            headers.append(tuple([
                 (self.item(&self.c.header_key, row, False).decode(), self.item(&self.c.header_value, row, False))
                 for row in range(lists[i], lists[i + 1])
             ]))
-        return found
+        return headers
 
     cdef object item(self, kw_binary *binary, int64_t row, bint view):
         cdef const int32_t *span
@@ -461,12 +461,12 @@ cdef class RecordColumns:
         cdef Node node
         cdef const void *buffers[1]
         buffers[0] = NULL
-        found = []
+        nodes = []
         for chunk in self.chunks:
             node = make_node("", b"+s", chunk.c.rows, 0, chunk, [chunk.node(name) for name in self.names])
             node.set_buffers(buffers, 1)
-            found.append(node)
-        return found
+            nodes.append(node)
+        return nodes
 
     def __arrow_c_schema__(self):
         return export_schema(self.nodes()[0])

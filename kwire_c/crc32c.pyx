@@ -48,13 +48,13 @@ def crc32c_with(str variant not None, data, value=0):
     """crc32c by the named variant. KeyError if this processor lacks it. For tests and benchmarks."""
     cdef uint32_t state = value
     cdef Py_buffer view
-    cdef const kw_crc32c_variant *found = NULL
+    cdef const kw_crc32c_variant *chosen = NULL
     for index, name in enumerate(variants()):
         if name == variant:
-            found = kw_crc32c_usable(index)
-    if found is NULL:
+            chosen = kw_crc32c_usable(index)
+    if chosen is NULL:
         raise KeyError(variant)
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    state = ~found.run(~state, <const uint8_t *>view.buf, view.len)
+    state = ~chosen.run(~state, <const uint8_t *>view.buf, view.len)
     PyBuffer_Release(&view)
     return state

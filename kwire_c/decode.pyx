@@ -576,32 +576,32 @@ def decode(message, version, data, *, bint lenient=False, bint views=False):
     views: bytes and records fields are memoryviews into data, which they keep alive.
     Raises DecodeError (offset, path, reason) and UnsupportedVersionError.
     """
-    cdef Message found = find(message)
-    return over(found, found.at(version), data, 0, lenient, views, NULL)
+    cdef Message target = find(message)
+    return over(target, target.at(version), data, 0, lenient, views, NULL)
 
 
 def decode_from(message, version, data, position=0, *, bint lenient=False, bint views=False):
     """Decode the message that starts at a position: (message, position after it). Otherwise as decode."""
-    cdef Message found = find(message)
+    cdef Message target = find(message)
     cdef Py_ssize_t end = 0
-    made = over(found, found.at(version), data, position, lenient, views, &end)
+    made = over(target, target.at(version), data, position, lenient, views, &end)
     return made, end
 
 
-cdef object over(Message found, const kw_plan *plan, object data, object position, bint lenient, bint views,
+cdef object over(Message target, const kw_plan *plan, object data, object position, bint lenient, bint views,
                  Py_ssize_t *end):
     cdef Py_buffer buffer
     cdef Py_ssize_t at = clipped(position)
     owner = memoryview(data) if views else data if type(data) is bytes else None
     if type(data) is bytes:
         check_position(at, PyBytes_GET_SIZE(data))
-        return walk(found, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
+        return walk(target, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
                     views, owner, end)
     # taken once, as the base of views: an object may return another buffer the next time
     PyObject_GetBuffer(owner if views else data, &buffer, PyBUF_SIMPLE)
     try:
         check_position(at, buffer.len)
-        return walk(found, plan, <const uint8_t *>buffer.buf, buffer.len, at, lenient, views, owner, end)
+        return walk(target, plan, <const uint8_t *>buffer.buf, buffer.len, at, lenient, views, owner, end)
     finally:
         PyBuffer_Release(&buffer)
 

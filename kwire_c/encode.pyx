@@ -602,15 +602,15 @@ def encode(message, version):
     A field that the version lacks is dropped if it holds its default or is ignorable.
     Raises EncodeError (path, reason) for values that the version cannot represent, UnsupportedVersionError.
     """
-    cdef Message found = find(message)
+    cdef Message target = find(message)
     if isinstance(message, (str, type)):
         raise TypeError(f"expected a message, got {brief(message)}")
-    return written(found, found.at(version), <PyObject *>message, None)
+    return written(target, target.at(version), <PyObject *>message, None)
 
 
 def encode_after(bytes before not None, message, version):
     """The bytes of a message after those of its header."""
-    cdef Message found = find(message)
+    cdef Message target = find(message)
     if isinstance(message, (str, type)):
         raise TypeError(f"expected a message, got {brief(message)}")
-    return written(found, found.at(version), <PyObject *>message, before)
+    return written(target, target.at(version), <PyObject *>message, before)

@@ -92,20 +92,20 @@ cdef object to_value(const kw_op *op, char *self):
 
 
 cdef list to_dicts(const kw_op *op, object items):
-    cdef list found = []
+    cdef list values = []
     for item in items:
         if <void *>raw_type(<PyObject *>item) != op.sub.cls.type:
-            raise Refusal(f"expected {<object>op.sub.cls.label}, got {type(item).__name__}", f"[{len(found)}]")
+            raise Refusal(f"expected {<object>op.sub.cls.label}, got {type(item).__name__}", f"[{len(values)}]")
         try:
-            found.append(to_dict(op.sub, <char *><PyObject *>item))
+            values.append(to_dict(op.sub, <char *><PyObject *>item))
         except Refusal as refusal:
-            refusal.path.append(f"[{len(found)}]")
+            refusal.path.append(f"[{len(values)}]")
             raise
-    return found
+    return values
 
 
 cdef dict to_dict(const kw_plan *plan, char *self):
-    cdef dict found = {}
+    cdef dict fields = {}
     cdef const kw_op *op
     cdef int i
     for i in range(plan.n_absent):
@@ -115,21 +115,21 @@ cdef dict to_dict(const kw_plan *plan, char *self):
     for i in range(plan.n_ops):
         op = &plan.ops[i]
         if op.code != KW_RUN:
-            add_value(found, op, self)
+            add_value(fields, op, self)
     for i in range(plan.n_tags):
         op = &plan.tags[i]
         if not is_default_slot(op.field, <PyObject *>self):
-            add_value(found, op, self)
+            add_value(fields, op, self)
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
         tags = {tag_text(tag): tag_data(tag, data) for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
         if tags:
-            found[UNKNOWN] = tags
-    return found
+            fields[UNKNOWN] = tags
+    return fields
 
 
-cdef int add_value(dict found, const kw_op *op, char *self) except -1:
+cdef int add_value(dict fields, const kw_op *op, char *self) except -1:
     try:
-        found[<object>op.field.json] = to_value(op, self)
+        fields[<object>op.field.json] = to_value(op, self)
     except Refusal as refusal:
         refusal.path.append(f".{<object>op.field.name}")
         raise
@@ -143,14 +143,14 @@ def to_json(message, version):
     default is left out; unknown tags are under "_unknownTags" in the struct that holds them.
     Raises EncodeError, UnsupportedVersionError.
     """
-    cdef Message found = find(message)
+    cdef Message target = find(message)
     if isinstance(message, (str, type)):
         raise TypeError(f"expected a message, got {brief(message)}")
-    cdef const kw_plan *plan = found.at(version)
+    cdef const kw_plan *plan = target.at(version)
     try:
         return to_dict(plan, <char *><PyObject *>message)
     except Refusal as refusal:
-        raise refusal.error(f"{found.name} v{version}") from None
+        raise refusal.error(f"{target.name} v{version}") from None
 
 
 cdef object decoded(object value, object decoder, str kind):
@@ -220,22 +220,22 @@ cdef object from_list(const kw_op *op, list items):
         for item in items:
             whole(item)
         return take_ints(op.field, items)
-    cdef list found = []
+    cdef list values = []
     for item in items:
         try:
             if op.code == KW_ARRAY_STRUCT:
-                found.append(from_dict(op.sub, item))
+                values.append(from_dict(op.sub, item))
             elif op.code == KW_ARRAY_UUID:
                 from uuid import UUID
-                found.append(UUID(bytes=decoded(item, uuid_bytes, "uuid")))
+                values.append(UUID(bytes=decoded(item, uuid_bytes, "uuid")))
             elif not isinstance(item, str):
                 raise Refusal(f"expected a string, got {type(item).__name__}")
             else:
-                found.append(item)
+                values.append(item)
         except Refusal as refusal:
-            refusal.path.append(f"[{len(found)}]")
+            refusal.path.append(f"[{len(values)}]")
             raise
-    return found
+    return values
 
 
 cdef object from_dict(const kw_plan *plan, object value):
@@ -262,16 +262,16 @@ cdef object from_dict(const kw_plan *plan, object value):
 cdef dict unknown_tags(object tags):
     if not isinstance(tags, dict):
         raise Refusal(f"expected an object, got {type(tags).__name__}", f".{UNKNOWN}")
-    found = {}
+    unknown = {}
     for tag, data in tags.items():
         if not (isinstance(tag, str) and tag.isascii() and tag.isdigit() and len(tag) <= 10 and int(tag) <= 0x7fffffff):
             raise Refusal(f"invalid tag number {brief(tag)}", f".{UNKNOWN}")
         try:
-            found[int(tag)] = decoded(data, strict_base64, "base64")
+            unknown[int(tag)] = decoded(data, strict_base64, "base64")
         except Refusal as refusal:
             refusal.path.append(f".{UNKNOWN}.{tag}")
             raise
-    return found
+    return unknown
 
 
 cdef int from_key(const kw_plan *plan, const kw_op *op, PyObject *self, dict value, bint mandatory) except -1:
@@ -304,9 +304,9 @@ def from_json(message, version, value):
     A key is the field's name in the newest release, or one that it had at that version in 3.9 or later.
     Raises EncodeError (path, reason) for values that do not fit, UnsupportedVersionError.
     """
-    cdef Message found = find(message)
-    cdef const kw_plan *plan = found.at(version)
+    cdef Message target = find(message)
+    cdef const kw_plan *plan = target.at(version)
     try:
         return from_dict(plan, value)
     except Refusal as refusal:
-        raise refusal.error(f"{found.name} v{version}") from None
+        raise refusal.error(f"{target.name} v{version}") from None

@@ -67,7 +67,7 @@ def find_header(data, start, stop, left):
     left: bytes from the start of data to the end of the file, at or before which a batch must end.
     """
     cdef Py_buffer view
-    cdef size_t found
+    cdef size_t position
     cdef int64_t first = clipped(start), until = clipped(stop), room = clipped(left)
     if first < 0 or until <= first:
         return -1
@@ -80,8 +80,8 @@ def find_header(data, start, stop, left):
         if room < view.len:
             room = view.len
         with nogil:
-            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until)
-        return found if found < <size_t> until else -1
+            position = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until)
+        return position if position < <size_t> until else -1
     finally:
         PyBuffer_Release(&view)
 
@@ -89,14 +89,14 @@ def find_header(data, start, stop, left):
 def next_marked(data, at, uint16_t bits):
     """The first batch of magic 2 with one of the attribute bits, from the batch at byte `at` on; -1 if none."""
     cdef Py_buffer view
-    cdef size_t found
+    cdef size_t position
     cdef int64_t start = clipped(at)
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         if not 0 <= start < view.len:
             return -1
         with nogil:
-            found = kw_next_marked(<const uint8_t *> view.buf, view.len, start, bits)
-        return found if found < <size_t> view.len else -1
+            position = kw_next_marked(<const uint8_t *> view.buf, view.len, start, bits)
+        return position if position < <size_t> view.len else -1
     finally:
         PyBuffer_Release(&view)

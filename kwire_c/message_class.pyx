@@ -161,14 +161,14 @@ cdef list tags_list(PyObject *item):
     if isinstance(held, dict):
         return list((<dict>held).items())
     cdef bytes raw = <bytes>held
-    cdef list found = []
+    cdef list tags = []
     kw_cursor_set(&c, <const uint8_t *><const char *>raw, len(raw))
     while kw_has(&c, 1):
         if kw_take_uvarint(&c, 1, &f, &tag) < 0 or kw_take_uvarint(&c, 1, &f, &size) < 0 or not kw_has(&c, size):
             break  # impossible: decoding checked it
-        found.append((tag, (<const char *>c.at)[:size]))
+        tags.append((tag, (<const char *>c.at)[:size]))
         c.at += size
-    return found
+    return tags
 
 
 cdef dict tags_dict(PyObject *item):
@@ -466,14 +466,14 @@ cdef int slot_equal(const kw_field *field, PyObject *a, PyObject *b) except -1:
         return 1
     if a == <PyObject *>None or b == <PyObject *>None:
         return 0
-    one, other = <object>a, <object>b  # held: comparing may run other code, which may set the fields
+    first, second = <object>a, <object>b  # held: comparing may run other code, which may set the fields
     if field.kind == KW_STRUCT:
         return is_equal(a, b, field.cls)
-    if field.kind == KW_ARRAY and type(one) is not type(other):
-        return len(one) == len(other) == 0
+    if field.kind == KW_ARRAY and type(first) is not type(second):
+        return len(first) == len(second) == 0
     if field.kind == KW_BYTES or field.kind == KW_RECORDS:
-        return plain(one) == plain(other)
-    return PyObject_RichCompareBool(one, other, Py_EQ)
+        return plain(first) == plain(second)
+    return PyObject_RichCompareBool(first, second, Py_EQ)
 
 
 cdef bint is_default_slot(const kw_field *field, PyObject *self) except? True:
@@ -521,18 +521,18 @@ cdef list contents(PyObject *self):
     cdef kw_field *field
     cdef PyObject *item
     cdef int i
-    cdef list found = []
+    cdef list fields = []
     for i in range(cls.n_fields):
         field = &cls.fields[i]
         if is_default_slot(field, self):
             continue
-        found.append((<object>field.name, read_field(self, field)))
+        fields.append((<object>field.name, read_field(self, field)))
     item = KW_SLOT(self, KW_UNKNOWN_AT)
     if item != NULL:
         tags = tags_dict(item)
         if tags:
-            found.append(("unknown_tags", tags))
-    return found
+            fields.append(("unknown_tags", tags))
+    return fields
 
 
 cdef object snapshot(object value):

@@ -44,16 +44,16 @@ cdef Message find(object message):
     global _schema
     cdef kw_class *cls
     if type(message) is str:
-        found = _messages.get(message)
-        if found is None:
+        known = _messages.get(message)
+        if known is None:
             if _schema is None:
                 _schema = handed("message_schema")
             schema = _schema(message)
-            found = _messages.get(schema.name)
-            if found is None:
-                found = _messages.setdefault(schema.name, made_message(schema))
-            _messages[message] = found
-        return <Message>found
+            known = _messages.get(schema.name)
+            if known is None:
+                known = _messages.setdefault(schema.name, made_message(schema))
+            _messages[message] = known
+        return <Message>known
     if isinstance(message, str):  # an instance of a subclass, such as a member of a StrEnum
         return find(str.__str__(message))
     if isinstance(message, Struct):
@@ -64,10 +64,10 @@ cdef Message find(object message):
         cls = NULL
     if cls == NULL:  # also for a class that a user derived from Struct
         raise TypeError(f"expected the name or the class of a message, got {brief(message)}")
-    found = <Message>cls.message
-    if (<Message>found).top != cls:
-        raise TypeError(f"{<object>cls.label} is a struct of {(<Message>found).name}, not a message")
-    return <Message>found
+    known = <Message>cls.message
+    if (<Message>known).top != cls:
+        raise TypeError(f"{<object>cls.label} is a struct of {(<Message>known).name}, not a message")
+    return <Message>known
 
 
 def message_of(message):
@@ -215,14 +215,14 @@ seal(Message)
 
 
 cdef list sizes(const kw_plan *plan):
-    found = [(plan.least, plan.cls.size, <object>plan.cls.label)]
+    structs = [(plan.least, plan.cls.size, <object>plan.cls.label)]
     for i in range(plan.n_ops):
         if plan.ops[i].sub != NULL:
-            found.extend(sizes(plan.ops[i].sub))
+            structs.extend(sizes(plan.ops[i].sub))
     for i in range(plan.n_tags):
         if plan.tags[i].sub != NULL:
-            found.extend(sizes(plan.tags[i].sub))
-    return found
+            structs.extend(sizes(plan.tags[i].sub))
+    return structs
 
 
 cdef int place_model(const kw_field *field, uint8_t *place) except -1:

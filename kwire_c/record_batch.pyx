@@ -190,7 +190,7 @@ cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
     cdef kw_batch_status status
     if head.headers <= 0:
         return ()
-    found = []
+    headers = []
     for _ in range(head.headers):
         status = kw_header_read(data, size, &at, &key_at, &key_size, &value_at, &value_size)
         if status != KW_BATCH_OK:
@@ -202,8 +202,8 @@ cdef tuple _headers(const uint8_t *data, uint32_t size, const kw_record *head):
         value = None
         if value_size >= 0:
             value = PyBytes_FromStringAndSize(<const char *> data + value_at, value_size)
-        found.append((key, value))
-    return tuple(found)
+        headers.append((key, value))
+    return tuple(headers)
 
 
 cdef inline object _part(Record record, uint32_t at, int32_t size):
@@ -745,13 +745,13 @@ cdef class BatchIterator:
             at = end = self.at
             if self.ended or at >= self.block.size:
                 raise StopIteration
-            found = self.look(at, &end)
+            batch = self.look(at, &end)
             if self.ended or self.at != at:
                 continue  # another thread has returned this batch meanwhile
-            if type(found) is RecordBatch:
+            if type(batch) is RecordBatch:
                 self.at = end
-                return found
-            return self.strange(at, end, found)
+                return batch
+            return self.strange(at, end, batch)
 
     cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
         """(the batch at byte `at`, its end): a RecordBatch, an error for a bad batch, None for a partial one.

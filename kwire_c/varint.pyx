@@ -26,7 +26,7 @@ cdef enum kind:
     SIGNED64
 
 
-cdef read(data, position, kind what, bint strict):
+cdef read(data, position, kind number_kind, bint strict):
     cdef Py_ssize_t at = clipped(position)
     cdef Py_buffer view
     cdef kw_cursor cursor
@@ -41,11 +41,11 @@ cdef read(data, position, kind what, bint strict):
         if not kw_has(&cursor, at):
             raise DecodeError(f"position is outside the {view.len} bytes", offset=at)
         cursor.at += at
-        if what == UNSIGNED32:
+        if number_kind == UNSIGNED32:
             status = kw_read_uvarint32_strict(&cursor, &u32) if strict else kw_read_uvarint32(&cursor, &u32)
-        elif what == SIGNED32:
+        elif number_kind == SIGNED32:
             status = kw_read_varint32(&cursor, &i32)
-        elif what == UNSIGNED64:
+        elif number_kind == UNSIGNED64:
             status = kw_read_uvarint64(&cursor, &u64)
         else:
             status = kw_read_varint64(&cursor, &i64)
@@ -54,11 +54,11 @@ cdef read(data, position, kind what, bint strict):
         end = cursor.at - cursor.base
     finally:
         PyBuffer_Release(&view)
-    if what == UNSIGNED32:
+    if number_kind == UNSIGNED32:
         return u32, end
-    if what == SIGNED32:
+    if number_kind == SIGNED32:
         return i32, end
-    if what == UNSIGNED64:
+    if number_kind == UNSIGNED64:
         return u64, end
     return i64, end
 
