@@ -1,1 +1,1 @@
-"""Messages: the engine against the vectors of Kafka's own classes."""
+"""Messages, frames, records and columns, against the vectors of Kafka's own classes."""

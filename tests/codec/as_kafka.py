@@ -1,4 +1,4 @@
-"""kwire's batches and records in the words that Kafka's classes used in the vectors, so that both can be compared."""
+"""kwire's batches and records in the form of the vectors, which Kafka's classes wrote, to compare them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 TIMESTAMP_TYPES = {"none": "NoTimestampType", "create": "CreateTime", "log_append": "LogAppendTime"}
-LONG = 4096  # values over this many bytes stand in the vectors as {"len", "sha256"}
+LONG = 4096  # the vectors have values over this many bytes as {"len", "sha256"}
 
 
 def value(data: Any) -> Any:
@@ -19,14 +19,14 @@ def value(data: Any) -> Any:
     return data.hex()
 
 
-def whole(told: Any) -> Any:
-    """A value as told in hex, in the form that value() gives."""
-    return value(bytes.fromhex(told)) if isinstance(told, str) else told
+def whole(vector: Any) -> Any:
+    """A value of the vectors, in hex or as length and digest, in the form of value()."""
+    return value(bytes.fromhex(vector)) if isinstance(vector, str) else vector
 
 
 def record(one: Any, magic: int) -> dict[str, Any]:
     """A kwire Record."""
-    told = {
+    fields = {
         "offset": one.offset,
         "timestamp": one.timestamp,
         "timestampType": TIMESTAMP_TYPES[one.timestamp_type],
@@ -36,13 +36,13 @@ def record(one: Any, magic: int) -> dict[str, Any]:
         "headers": [[key, value(data)] for key, data in one.headers],
     }
     if magic == 2:
-        told["attributes"] = (one.attributes + 128) % 256 - 128
-    return told
+        fields["attributes"] = (one.attributes + 128) % 256 - 128
+    return fields
 
 
 def batch(one: Any) -> dict[str, Any]:
     """A kwire RecordBatch without its records."""
-    told = {
+    fields = {
         "baseOffset": one.base_offset,
         "lastOffset": one.last_offset,
         "sizeInBytes": one.size,
@@ -61,62 +61,62 @@ def batch(one: Any) -> dict[str, Any]:
         "isValid": one.is_valid(),
     }
     if one.magic == 2:
-        told |= {
+        fields |= {
             "attributes": one.attributes & 0xFFFF,
             "rawBaseTimestamp": one.base_timestamp,
             "count": one.count,
             "lastOffsetDelta": one.last_offset - one.base_offset,
         }
-    return told
+    return fields
 
 
-def wanted_batch(told: dict[str, Any]) -> dict[str, Any]:
-    """What Kafka told of a batch, less what kwire has no word for."""
+def wanted_batch(vector: dict[str, Any]) -> dict[str, Any]:
+    """A batch of the vectors, without the fields that kwire lacks."""
     names = [
         "baseOffset", "lastOffset", "sizeInBytes", "magic", "crc", "compression", "timestampType", "maxTimestamp",
         "producerId", "producerEpoch", "baseSequence", "partitionLeaderEpoch", "isTransactional", "isControlBatch",
         "deleteHorizonMs", "isValid",
     ]  # fmt: skip
-    if told["magic"] == 2:
+    if vector["magic"] == 2:
         names += ["attributes", "rawBaseTimestamp", "count", "lastOffsetDelta"]
-    chosen = {name: told[name] for name in names}
+    chosen = {name: vector[name] for name in names}
     if "attributes" in chosen:
         chosen["attributes"] &= 0xFFFF
     return chosen
 
 
-def wanted_record(told: dict[str, Any], magic: int) -> dict[str, Any]:
-    """What Kafka told of a record, in the form of record()."""
+def wanted_record(vector: dict[str, Any], magic: int) -> dict[str, Any]:
+    """A record of the vectors, in the form of record()."""
     chosen = {
-        name: told[name] for name in ("offset", "timestamp", "timestampType", "sequence")
+        name: vector[name] for name in ("offset", "timestamp", "timestampType", "sequence")
     } | {
-        "key": whole(told["key"]),
-        "value": whole(told["value"]),
-        "headers": [[key, whole(data)] for key, data in told["headers"]],
+        "key": whole(vector["key"]),
+        "value": whole(vector["value"]),
+        "headers": [[key, whole(data)] for key, data in vector["headers"]],
     }  # fmt: skip
     if magic == 2:
-        chosen["attributes"] = told["attributes"]
+        chosen["attributes"] = vector["attributes"]
     return chosen
 
 
-def check(one: Any, told: dict[str, Any]) -> None:
-    """Asserts that a kwire RecordBatch is what Kafka told of it, header and records."""
-    assert batch(one) == wanted_batch(told)
+def check(one: Any, vector: dict[str, Any]) -> None:
+    """Assert that a kwire RecordBatch equals the batch of the vectors, header and records."""
+    assert batch(one) == wanted_batch(vector)
     records = [record(r, one.magic) for r in one]
-    wanted = [wanted_record(r, one.magic) for r in told["records"]]
-    if records != wanted:  # the first difference says more than a dump of both
+    wanted = [wanted_record(r, one.magic) for r in vector["records"]]
+    if records != wanted:  # the first difference is easier to read than a dump of both
         assert len(records) == len(wanted)
         for got, want in zip(records, wanted, strict=True):
             assert got == want
 
 
-def sound(told: dict[str, Any]) -> bool:
-    """Whether Kafka took the whole batch: checksum, both ways of iterating, every key and value readable.
+def accepted(vector: dict[str, Any]) -> bool:
+    """Whether Kafka accepted the whole batch: checksum, both ways of iterating, every key and value readable.
 
-    Of a compressed batch without records the iterator reads nothing, as kwire; the streaming one begins to unpack.
+    The iterator reads nothing of a compressed batch without records, as kwire; the streaming one starts decompressing.
     """
     return (
-        told["ensureValid"] == "ok" and told["iterate"] == "ok"
-        and (told["streaming"] == "ok" or not told["records"])
-        and not any("error" in record for record in told["records"])
+        vector["ensureValid"] == "ok" and vector["iterate"] == "ok"
+        and (vector["streaming"] == "ok" or not vector["records"])
+        and not any("error" in record for record in vector["records"])
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random bytes of a layout that tests/data/schema/layouts.json tells, written without kwire."""
+"""Random bytes of a layout in tests/data/schema/layouts.json, written without kwire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building a batch again from what was read."""
+"""Rebuilding a batch from its fields and records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import kwire
 
 
 def rebuilt(batch: Any, **instead: Any) -> bytes:
-    """A kwire RecordBatch written again with every field that it had (instead: other arguments of build_batch)."""
+    """A kwire RecordBatch rebuilt with all its fields (instead: other arguments of build_batch)."""
     arguments: dict[str, Any] = {
         "magic": batch.magic,
         "codec": batch.codec,

@@ -206,8 +206,8 @@ def test_text_is_its_utf8(kind):
 )
 def test_headers_of_every_layout(pairs):
     rows = some_rows(120)
-    told = [[{"key": k, "value": v, "more": 1} for k, v in r[3]] if "more" in str(pairs) else r[3] for r in rows]
-    source = table(rows).set_column(3, "headers", pa.array(told, pairs))
+    headers = [[{"key": k, "value": v, "more": 1} for k, v in r[3]] if "more" in str(pairs) else r[3] for r in rows]
+    source = table(rows).set_column(3, "headers", pa.array(headers, pairs))
     check(kwire.build_batches(source, batch_bytes=900), rows)
     check(kwire.build_batches(source.slice(17, 60), batch_bytes=900), rows[17:77])
 

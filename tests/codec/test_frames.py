@@ -1,4 +1,4 @@
-"""Frames: real ones byte for byte, headers, fallbacks, and a connection's bytes cut anywhere."""
+"""Frames: captured ones byte for byte, headers, fallbacks, and streams cut at any byte."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_every_real_frame_comes_back() -> None:
                     request = kwire.decode_request(frame, lenient=True)
                     assert request.name == "Metadata" and len(request.trailing) == 3
                     left_over += 1
-                told = (request.api_key, request.version, request.client_id, request.correlation_id)
-                assert told == (known["api_key"], known["api_version"], known["client_id"], known["corr"])
+                header = (request.api_key, request.version, request.client_id, request.correlation_id)
+                assert header == (known["api_key"], known["api_version"], known["client_id"], known["corr"])
                 requests[known["conn"], known["corr"]] = request
                 assert request.to_bytes() == frame
             else:

@@ -76,7 +76,7 @@ def ordered(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", vectors.KINDS)
 def test_each_field_alone_is_as_in_the_whole(name: str) -> None:
-    """What nobody wants is passed over, to the same effect: arrays of any length, nulls, strings, structs."""
+    """Unselected fields are skipped without an effect on the others: arrays of any length, nulls, strings, structs."""
     groups: dict[tuple[str, int], list[bytes]] = {}
     for vector in vectors.messages(name):
         if len(vector["hex"]) < 4000:

@@ -1,4 +1,4 @@
-"""What gathers the columns of messages belongs to one thread at a time, and says so."""
+"""A MessageGatherer belongs to one thread at a time; another one gets a ValueError."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.upstream.facts import layouts
 from tests.upstream.places import ROOT
 
 README = ROOT / "README.md"
-FACTS = Path(schema.__file__).parent
+SCHEMA = Path(schema.__file__).parent
 KNOWN: dict[str, dict[str, layouts.Layout]] = json.loads(layouts.FILE.read_text())
 OLDER = [(name, span) for name, spans in KNOWN.items() for span in list(spans)[:-1]]
 PASS_BY_CHANCE = {("EndQuorumEpochRequest 0", "2.7"), ("FeatureLevelRecord 0", "3.0 to 3.2")}
@@ -30,7 +30,7 @@ def section() -> str:
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """(message and version, releases, what was otherwise) of README's table, a row a message."""
+    """(message and version, releases, difference) of README's table, one row per message."""
     found, names = [], ""
     for line in section().splitlines():
         if line.startswith("| ") and not line.startswith("| message"):
@@ -52,7 +52,7 @@ def flat(fields: list[dict[str, Any]], before: str = "") -> dict[str, tuple[str,
 
 
 def differing(old: layouts.Layout, new: layouts.Layout) -> set[str]:
-    """The names of fields that one of two layouts lacks or has otherwise, without what is inside a new struct."""
+    """The names of fields that differ between two layouts, without those inside a new struct."""
     was, now = flat(old["fields"]), flat(new["fields"])
     both = {*was} & {*now} | {""}
     changed = {path for path in {**was, **now} if was.get(path) != now.get(path) and path.rpartition(".")[0] in both}
@@ -62,15 +62,15 @@ def differing(old: layouts.Layout, new: layouts.Layout) -> set[str]:
 def newest(name: str) -> layouts.Layout:
     """The layout that kwire has of a "Message 0"."""
     message, _, version = name.partition(" ")
-    file, part, *_ = json.loads((FACTS / "index.json").read_text())[schema.canonical(message)]
-    return layouts.at(json.loads((FACTS / file).read_text())[part], int(version))
+    file, part, *_ = json.loads((SCHEMA / "index.json").read_text())[schema.canonical(message)]
+    return layouts.at(json.loads((SCHEMA / file).read_text())[part], int(version))
 
 
 @pytest.mark.quick
 @pytest.mark.checkout
 def test_the_table_has_every_layout_that_changed_and_no_other() -> None:
-    told = [(name, span) for name, span, _ in rows()]
-    assert sorted(told) == sorted(OLDER)
+    listed = [(name, span) for name, span, _ in rows()]
+    assert sorted(listed) == sorted(OLDER)
 
 
 @pytest.mark.quick
@@ -124,15 +124,15 @@ def test_a_subscription_of_kafka_go(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def same_as_told(release: str) -> None:
-    """All layouts in the jars of a release are those told of it, or else those that kwire has."""
+    """All layouts in the jars of a release are those listed for it, or else those that kwire has."""
     found = layouts.of_release(schema.patch_release(release))
     order = list(schema.releases())
     for name, layout in found.items():
-        told = newest(name) if name not in KNOWN else next(
+        expected = newest(name) if name not in KNOWN else next(
             row for span, row in KNOWN[name].items()
             if order.index(span.partition(" to ")[0]) <= order.index(release) <= order.index(span.rpartition(" to ")[2])
         )  # fmt: skip
-        assert layouts.bytes_of(layout) == layouts.bytes_of(told), (release, name)
+        assert layouts.bytes_of(layout) == layouts.bytes_of(expected), (release, name)
 
 
 @pytest.mark.java
@@ -152,12 +152,12 @@ def test_the_layouts_are_those_of_all_jars() -> None:
 
 @pytest.mark.quick
 def test_a_layout_that_changes_is_found() -> None:
-    def facts(*fields: dict[str, Any]) -> dict[str, layouts.Layout]:
+    def ping(*fields: dict[str, Any]) -> dict[str, layouts.Layout]:
         return {"Ping 0": layouts.at({"flexibleVersions": "0+", "fields": list(fields)}, 0)}
 
     one, other = {"name": "A", "type": "int32", "versions": "0+"}, {"name": "B", "type": "string", "versions": "0+"}
     tagged = {"name": "C", "type": "int8", "versions": "0+", "taggedVersions": "0+", "tag": 0}
-    assert layouts.changed({"1": facts(one, other), "2": facts({**one, "name": "Renamed"}, other, tagged)}) == {}
-    for new in (facts(other, one), facts(one), facts(one, {**other, "nullableVersions": "0+"})):
-        found = layouts.changed({"1": facts(one, other), "2": facts(one, other), "3": new})
+    assert layouts.changed({"1": ping(one, other), "2": ping({**one, "name": "Renamed"}, other, tagged)}) == {}
+    for new in (ping(other, one), ping(one), ping(one, {**other, "nullableVersions": "0+"})):
+        found = layouts.changed({"1": ping(one, other), "2": ping(one, other), "3": new})
         assert list(found["Ping 0"]) == ["1 to 2", "3"]

@@ -1,4 +1,4 @@
-"""Bad bytes: lenient decoding agrees with Kafka's classes, strict decoding takes only what it writes back."""
+"""Malformed bytes: lenient decoding agrees with Kafka's classes, strict decoding accepts only what it re-encodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decode may take: 50 times its input and 1 MiB, at every array and tag of every message."""
+"""The memory of a decode: at most 50 times its input and 1 MiB, at every array and tag of every message."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def sites(fields: Fields, version: int, path: tuple[schema.Field, ...] = ()) -> 
 
 def filled(message: str, path: tuple[schema.Field, ...], version: int, text: str, tags: bool) -> Any:
     """The message with as many elements at one site as give the size."""
-    facts = schema.message(message)
-    root = holder = make(message, None, facts.fields, version, text, tags)
+    definition = schema.message(message)
+    root = holder = make(message, None, definition.fields, version, text, tags)
     for field in path[:-1]:
         child = make(message, field.struct, field.fields, version, text, tags)
         setattr(holder, field.snake_name, [child] if field.is_array else child)
@@ -99,8 +99,8 @@ def _traced() -> Iterator[None]:
     tracemalloc.stop()
 
 
-def every_version(facts: schema.Message) -> range:
-    return range(facts.valid_versions.low, facts.valid_versions.high + 1)
+def every_version(definition: schema.Message) -> range:
+    return range(definition.valid_versions.low, definition.valid_versions.high + 1)
 
 
 def attack(name: str, path: tuple[schema.Field, ...], version: int, text: str, tags: bool) -> bytes | None:
@@ -127,10 +127,10 @@ def test_every_array_site(text: str, tags: bool) -> None:
     """Each array of each version, tagged ones too: the ways take turns on versions, all of them see every site."""
     count, worst = 0, (0.0, "")
     for name in schema.message_names():
-        facts = schema.message(name)
-        for version in every_version(facts):
-            newest = version in (facts.valid_versions.high, facts.flexible_versions.low)
-            for site, path in enumerate(sites(facts.fields, version)):
+        definition = schema.message(name)
+        for version in every_version(definition):
+            newest = version in (definition.valid_versions.high, definition.flexible_versions.low)
+            for site, path in enumerate(sites(definition.fields, version)):
                 data = attack(name, path, version, text, tags)
                 if data is None:
                     continue
@@ -148,9 +148,9 @@ def test_every_array_site(text: str, tags: bool) -> None:
 def test_columns_of_every_array_site() -> None:
     """The buffers, which Python's allocators do not see."""
     for name in schema.message_names():
-        facts = schema.message(name)
-        for version in {facts.valid_versions.high, facts.valid_versions.low}:
-            for path in sites(facts.fields, version):
+        definition = schema.message(name)
+        for version in {definition.valid_versions.high, definition.valid_versions.low}:
+            for path in sites(definition.fields, version):
                 data = attack(name, path, version, "", False)
                 if data is not None:
                     size = pa.table(kwire.columns_of(name, version, [data])).nbytes
@@ -178,7 +178,7 @@ def test_strings_that_are_repaired() -> None:
 
 
 def test_counts_and_tags_that_lie() -> None:
-    """Counts are refused before anything is made; millions of tags are kept as they stand."""
+    """Counts are refused before anything is made; millions of tags are kept as bytes."""
     for hexed, message, version in (
         ("7fffffff", "MetadataRequest", 1), ("ffffffff07", "MetadataRequest", 12), ("fffffffe", "MetadataRequest", 1),
     ):

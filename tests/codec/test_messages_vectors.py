@@ -60,8 +60,8 @@ def test_views_and_lenient_see_the_same(name: str) -> None:
         assert seen == value and value == seen
         assert kwire.encode(seen, version) == data
         assert kwire.to_json(seen, version) == kwire.to_json(value, version)
-        behind = kwire.decode_from(message, version, b"12" + data + b"345", 2)
-        assert behind == (value, len(data) + 2)
+        after = kwire.decode_from(message, version, b"12" + data + b"345", 2)
+        assert after == (value, len(data) + 2)
 
 
 def struct_at(value: Any, message: str, version: int, path: str) -> Any:

@@ -76,8 +76,8 @@ def test_fixed_width_columns_have_the_buffer_protocol_and_numpy(data, name):
     array = column.to_numpy()
     assert array.dtype == kind and not array.flags.writeable and not array.flags.owndata
     listed = pyarrow.array(column)
-    told = listed.indices if name == "codec" else listed
-    assert view.tolist() == (told.cast(pyarrow.int64()) if name == "timestamp" else told).to_pylist()
+    decoded = listed.indices if name == "codec" else listed
+    assert view.tolist() == (decoded.cast(pyarrow.int64()) if name == "timestamp" else decoded).to_pylist()
     assert array.view("int64" if name == "timestamp" else kind).tolist() == view.tolist()
     del column
     gc.collect()

@@ -91,7 +91,7 @@ def test_sizes_that_no_length_can_tell() -> None:
 
 
 class Thief:
-    """A number, a row and headers that empty the list they stand in while they are read."""
+    """A number, a row and headers that empty the list containing them while they are read."""
 
     def __init__(self, rows: list[Any]) -> None:
         self.rows = rows
@@ -214,11 +214,11 @@ def test_the_last_position_that_a_file_can_have() -> None:
 def test_numbers_that_no_record_can_carry(name: str, bits: int) -> None:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     for value in (low, high):
-        told = -1 if name == "sequence" and value < 0 else value  # none
-        assert getattr(Record(**{name: value}), name) == told
+        expected = -1 if name == "sequence" and value < 0 else value  # none
+        assert getattr(Record(**{name: value}), name) == expected
     for value in (low - 1, high + 1, 10**30, -(10**5000)):
-        told = "a number past 64 bits" if value.bit_length() > 64 or bits == 64 else str(value)
-        with pytest.raises(kwire.EncodeError, match=f"{name}: {told} is not between {low} and {high}"):
+        text = "a number past 64 bits" if value.bit_length() > 64 or bits == 64 else str(value)
+        with pytest.raises(kwire.EncodeError, match=f"{name}: {text} is not between {low} and {high}"):
             Record(**{name: value})
 
 

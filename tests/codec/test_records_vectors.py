@@ -1,4 +1,4 @@
-"""Record batches as Apache Kafka's own classes wrote and judged them: 183 files and 247 damaged or odd cases."""
+"""Record batches that Kafka's own classes wrote (183 files) or read (247 damaged or unusual ones)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.quick
 
 
 @cache
-def told(name: str) -> dict[str, dict[str, Any]]:
+def cases(name: str) -> dict[str, dict[str, Any]]:
     with gzip.open(VECTORS / name, "rt") as lines:
         return {line["name"]: line for line in map(json.loads, lines)}
 
@@ -29,8 +29,8 @@ def files() -> zipfile.ZipFile:
     return zipfile.ZipFile(VECTORS / "records.zip")
 
 
-GOOD = sorted(told("records.jsonl.gz"))
-ODD = sorted(told("records-corrupt.jsonl.gz"))
+GOOD = sorted(cases("records.jsonl.gz"))
+ODD = sorted(cases("records-corrupt.jsonl.gz"))
 
 
 def test_none_is_left_out() -> None:
@@ -39,7 +39,7 @@ def test_none_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_reads_what_kafka_wrote(name: str) -> None:
-    wanted = told("records.jsonl.gz")[name]
+    wanted = cases("records.jsonl.gz")[name]
     data = files().read(wanted["file"])
     reader = kwire.read_batches(data)
     position = 0
@@ -53,7 +53,7 @@ def test_reads_what_kafka_wrote(name: str) -> None:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_columns_are_the_records(name: str) -> None:
-    data = files().read(told("records.jsonl.gz")[name]["file"])
+    data = files().read(cases("records.jsonl.gz")[name]["file"])
     import pyarrow
     fields = ("offset", "timestamp", "timestamp_type", "key", "value", "headers", "sequence")
     kinds = {"none": -1, "create": 0, "log_append": 1}
@@ -71,49 +71,49 @@ def test_columns_are_the_records(name: str) -> None:
         assert got == [tuple(bytes(x) if isinstance(x, memoryview) else x for x in row) for row in wanted]
 
 
-# Written by Kafka in ways that build_batch has no argument for: none so far.
+# Batches that build_batch cannot rebuild, as it lacks an argument: none so far.
 NOT_REBUILT: dict[str, str] = {}
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in GOOD if all(b["compression"] == "none" for b in told("records.jsonl.gz")[n]["batches"])]
+    "name", [n for n in GOOD if all(b["compression"] == "none" for b in cases("records.jsonl.gz")[n]["batches"])]
 )
 def test_uncompressed_batches_are_rebuilt_byte_for_byte(name: str) -> None:
-    data = files().read(told("records.jsonl.gz")[name]["file"])
+    data = files().read(cases("records.jsonl.gz")[name]["file"])
     for batch in kwire.read_batches(data):
         assert rebuilt(batch) == data[batch.position : batch.position + batch.size]
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in GOOD if any(b["compression"] != "none" for b in told("records.jsonl.gz")[n]["batches"])]
+    "name", [n for n in GOOD if any(b["compression"] != "none" for b in cases("records.jsonl.gz")[n]["batches"])]
 )
 def test_compressed_batches_are_rebuilt_to_the_same_records(name: str) -> None:
-    data = files().read(told("records.jsonl.gz")[name]["file"])
+    data = files().read(cases("records.jsonl.gz")[name]["file"])
     for batch in kwire.read_batches(data):
         (again,) = kwire.read_batches(rebuilt(batch))
         before, after = as_kafka.batch(batch), as_kafka.batch(again)
-        for told_of in (before, after):
-            del told_of["crc"], told_of["sizeInBytes"]
+        for fields in (before, after):
+            del fields["crc"], fields["sizeInBytes"]
         assert after == before
         assert [as_kafka.record(r, 2) for r in again] == [as_kafka.record(r, 2) for r in batch]
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_verdicts_on_odd_bytes(name: str) -> None:
-    case = told("records-corrupt.jsonl.gz")[name]
+    case = cases("records-corrupt.jsonl.gz")[name]
     verdicts.agree(bytes.fromhex(case["hex"]), case)
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_without_the_checksum(name: str) -> None:
-    case = told("records-corrupt.jsonl.gz")[name]
+    case = cases("records-corrupt.jsonl.gz")[name]
     verdicts.agree_without_checksum(bytes.fromhex(case["hex"]), case)
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_kept_bad_batches(name: str) -> None:
-    """errors="keep": the same verdicts as BadBatch objects, whose bytes and those of the rest are the input."""
-    case = told("records-corrupt.jsonl.gz")[name]
+    """errors="keep": bad batches become BadBatches; their bytes and those of the others are the input."""
+    case = cases("records-corrupt.jsonl.gz")[name]
     data = bytes.fromhex(case["hex"])
     reader = kwire.read_batches(data, errors="keep")
     position, bad = 0, 0
@@ -140,9 +140,9 @@ def test_kept_bad_batches(name: str) -> None:
         assert not bad
 
 
-@pytest.mark.parametrize("name", [n for n in GOOD if told("records.jsonl.gz")[n]["group"] == "control"])
+@pytest.mark.parametrize("name", [n for n in GOOD if cases("records.jsonl.gz")[n]["group"] == "control"])
 def test_control_records(name: str) -> None:
-    wanted = told("records.jsonl.gz")[name]
+    wanted = cases("records.jsonl.gz")[name]
     for batch, want in zip(kwire.read_batches(files().read(wanted["file"])), wanted["batches"], strict=True):
         for record, control in zip(batch, want["control"], strict=True):
             assert record.control_type == control["type"]

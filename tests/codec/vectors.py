@@ -40,7 +40,7 @@ def messages(name: str) -> Iterator[dict[str, Any]]:
 
 
 def with_this_layout(name: str) -> Iterator[dict[str, Any]]:
-    """The lines of a file, less those of messages that a later release laid out anew."""
+    """The lines of a file, without those of messages whose layout a later release changed."""
     for vector in lines(name):
         if (vector["source"], vector["message"]) not in OTHER_LAYOUT:
             yield vector

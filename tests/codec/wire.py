@@ -25,7 +25,7 @@ def captures() -> list[str]:
 
 
 def frames(capture: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """(what is known of a frame, the frame without its size), in order."""
+    """(description of a frame, the frame without its size), in order."""
     data = _files()[f"{capture}.bin"]
     for line in _files()[f"{capture}.jsonl"].splitlines():
         frame = json.loads(line)

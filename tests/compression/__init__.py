@@ -1,1 +1,1 @@
-"""Compression of batches: verdicts, limits, libraries, levels."""
+"""Compression of batches: accepted and refused input, limits, libraries, levels."""

@@ -29,7 +29,7 @@ def gzip_members() -> bytes:
 
 
 def gzip_with_a_name() -> bytes:
-    """The same stream behind a header with an optional part, which takes another path."""
+    """The same stream after a header with an optional field, which takes another path."""
     return gzip_bomb().replace(b"\x1f\x8b\x08\0", b"\x1f\x8b\x08\x08", 1).replace(b"\xff", b"\xffname\0", 1)
 
 
@@ -46,7 +46,7 @@ def zstd_stated() -> bytes:
 
 
 def zstd_lying() -> bytes:
-    """2 GiB in blocks that the walk cannot know the size of; the header says 1 MiB."""
+    """2 GiB in blocks whose size is not declared; the header says 1 MiB."""
     return b"\x28\xb5\x2f\xfd\x80\x58" + MIB.to_bytes(4, "little") + _compressed_blocks()
 
 
@@ -100,7 +100,7 @@ def snappy_block_declared() -> bytes:
 
 
 def batch(codec: str, payload: bytes) -> bytes:
-    """A sound batch of magic 2, one record, around a payload."""
+    """A valid batch of magic 2 with one record and this payload."""
     checked = (
         NAMES.index(codec).to_bytes(2, "big") + bytes(4) + bytes(16) + b"\xff" * 14 + (1).to_bytes(4, "big") + payload
     )

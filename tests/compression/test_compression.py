@@ -317,7 +317,7 @@ def test_large_gzip_goes_in_by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     data, given = gzip.compress(content, 0), []
     assert len(data) > 4 << 20
 
-    class Told:
+    class Traced:
         def __init__(self, bits: int) -> None:
             self.inflater = isal_zlib.decompressobj(bits)
 
@@ -328,7 +328,7 @@ def test_large_gzip_goes_in_by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
             given.append(len(piece))
             return self.inflater.decompress(piece, most)
 
-    monkeypatch.setattr("kwire.compression.gzip._inflater", Told)
+    monkeypatch.setattr("kwire.compression.gzip._inflater", Traced)
     assert decompress("gzip", data, limit=64 << 20) == content
     assert max(given) <= 64 << 10
 

@@ -88,10 +88,10 @@ def test_a_bomb_is_refused_in_bounded_memory(name: str, blocked: tuple[str, ...]
     """Growth under twice the cap, with 512 MiB of address space to spare."""
     codec, make, expected = BOMBS[name]
     limit = 64 * MIB
-    (error, text, told, _), growth = child(BOMB.format(codec=codec, limit=limit), make(), blocked)
+    (error, text, reported, _), growth = child(BOMB.format(codec=codec, limit=limit), make(), blocked)
     assert error == expected, text
     if error == "LimitError":
-        assert told == limit
+        assert reported == limit
     assert growth < 2 * limit, f"{growth / MIB:.0f} MiB"
 
 
@@ -135,8 +135,8 @@ def test_a_batch_that_is_a_bomb(name: str) -> None:
     limit = 64 * MIB
     small = kwire.build_batch([(0, None, b"x")])
     answers, growth = child(BATCH.format(codec=codec, limit=limit), small + batch(codec, make()))
-    for way, (error, text, told, _) in answers.items():
-        assert (error, told) == ("LimitError", limit), f"{way}: {text}"
+    for way, (error, text, reported, _) in answers.items():
+        assert (error, reported) == ("LimitError", limit), f"{way}: {text}"
         assert text.endswith(f"at byte {len(small)}")
     assert growth < 2 * limit, f"{growth / MIB:.0f} MiB"
 

@@ -86,10 +86,10 @@ def test_variants(vectors: Path) -> None:
             (payload,) = payloads(bytes.fromhex(case["hex"]))
             try:
                 plain = bytes(decompress(payload.codec, payload.data, limit=64 << 20, magic=payload.magic))
-                sound = payload.magic < 2 or payload.count == records(plain)
+                accepted = payload.magic < 2 or payload.count == records(plain)
             except KwireError:
-                sound = False
-            if sound != (case["batches"][0]["iterate"] == "ok"):
+                accepted = False
+            if accepted != (case["batches"][0]["iterate"] == "ok"):
                 wrong.append(case["name"])
     assert not wrong
     assert seen > 45

@@ -23,7 +23,7 @@ def told_of(data: bytes, oracle: Oracle) -> list[dict[str, Any]]:
     answer = oracle.ask("read", hex=data.hex())
     assert answer["batchIteration"] == "ok" and answer["validBytes"] == len(data), answer
     for told in answer["batches"]:
-        assert as_kafka.sound(told), told
+        assert as_kafka.accepted(told), told
     batches: list[dict[str, Any]] = answer["batches"]
     return batches
 

@@ -1,4 +1,4 @@
-"""The facts against what Kafka's compiled classes, its old brokers and a published table of versions say."""
+"""The schema against Kafka's compiled classes, answers of its old brokers and a published table of versions."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from tests.upstream.places import DATA
 
 pytestmark = pytest.mark.quick
 
-# The table's own slips: it dates every version of a renamed message to the release of the new name.
+# Errors of the table: it dates every version of a renamed message to the release of the new name.
 SLIPS = {("ListOffsets", version, "2.8") for version in range(1, 6)} | {
     ("ElectLeaders", 0, "2.4"), ("ListConfigResources", 0, "4.1")
 }
@@ -50,13 +50,14 @@ def test_messages_agree_with_the_compiled_classes(source):
     for row in compiled(source)["messages"]:
         if row["lowest"] > row["highest"] or (source == "3.9.1" and row["name"].endswith(("Key", "Value"))):
             continue
-        facts = schema.message(row["name"])
-        assert facts.valid_versions.low <= row["lowest"] and row["highest"] <= facts.valid_versions.high, row["name"]
+        definition = schema.message(row["name"])
+        versions = definition.valid_versions
+        assert versions.low <= row["lowest"] and row["highest"] <= versions.high, row["name"]
         for version in range(row["lowest"], row["highest"] + 1):
             theirs = version in schema.Versions.parse(row["flexibleVersions"])
-            assert (version in facts.flexible_versions) == theirs, (row["name"], version)
+            assert (version in definition.flexible_versions) == theirs, (row["name"], version)
         if row.get("apiKey", -1) >= 0:
-            assert facts.api_key == row["apiKey"]
+            assert definition.api_key == row["apiKey"]
 
 
 def test_the_published_table_of_versions():

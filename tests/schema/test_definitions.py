@@ -1,4 +1,4 @@
-"""The facts of messages: how many there are, and how they read."""
+"""The definitions of messages: how many there are, and their contents."""
 
 import pytest
 
@@ -14,9 +14,9 @@ def test_counts():
     wire = schema.message_names("request") + schema.message_names("response")
     assert (len(wire), sum(pairs[name] for name in wire)) == (190, 736)
     flexible = sum(
-        version in facts.flexible_versions
-        for facts in map(schema.message, pairs)
-        for version in facts.valid_versions.all()
+        version in definition.flexible_versions
+        for definition in map(schema.message, pairs)
+        for version in definition.valid_versions.all()
     )
     assert flexible == 482
     assert sum(1 for name in pairs for _ in schema.message(name).walk()) == 2354

@@ -1,4 +1,4 @@
-"""The importer: what a release says goes into the facts, and reading a known release changes nothing."""
+"""The importer: a release is merged into the schema, and reading a known release again changes nothing."""
 
 import json
 

@@ -48,9 +48,9 @@ def fields_of(node):
 
 @pytest.mark.quick
 def test_every_class_is_as_the_stub_says():
-    told = classes_of(ast.parse(stub.STUB.read_text()))
-    assert set(told) == set(schema.message_names())
-    for name, node in told.items():
+    stubs = classes_of(ast.parse(stub.STUB.read_text()))
+    assert set(stubs) == set(schema.message_names())
+    for name, node in stubs.items():
         cls = getattr(messages, name)
         for made, wanted in [(cls, node), *((getattr(cls, nested), item) for nested, item in classes_of(node).items())]:
             fields = fields_of(wanted)
@@ -84,5 +84,5 @@ def test_pyright_resolves_nested_fields(tmp_path, sample, errors):
         [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path), str(path)],
         capture_output=True, text=True, cwd=tmp_path,
     )
-    told = json.loads(run.stdout)["generalDiagnostics"]
-    assert len([one for one in told if one["severity"] == "error"]) == errors, told
+    diagnostics = json.loads(run.stdout)["generalDiagnostics"]
+    assert len([item for item in diagnostics if item["severity"] == "error"]) == errors, diagnostics
