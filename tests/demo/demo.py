@@ -22,7 +22,7 @@ from rich.table import Table
 
 from kwire.spark import java
 from kwire.storage import LogDirectory
-from tests.upstream.places import golden
+from tools.places import golden
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

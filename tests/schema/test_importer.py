@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kwire import schema
-from tests.upstream.facts import __main__ as command
-from tests.upstream.facts import jars, layout, merge, schemas, tables
-from tests.upstream.facts.update import Facts, compare, minor
+from tools.schema import __main__ as command
+from tools.schema import jars, layout, merge, schemas, tables
+from tools.schema.update import Facts, compare, minor
 
 
 def facts_of(fields, versions="0-2", **more):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwire.schema.definitions import LAST_VERSION, Versions
-from tests.upstream.facts.tables import order
+from tools.schema.tables import order
 
 Facts = dict[str, Any]
 _RANGES = ("versions", "nullableVersions", "taggedVersions")

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tests.upstream.facts import jars, layout, merge, schemas, tables
-from tests.upstream.maven import java
+from tools.kafka.maven import java
+from tools.schema import jars, layout, merge, schemas, tables
 
 PROBE = Path(__file__).with_name("Probe.java")
 # the control records that kwire.schema.record_type_ids names; a release with others wants them there

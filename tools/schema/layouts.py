@@ -1,6 +1,6 @@
 """Which layouts Kafka changed under an unchanged version number: tests/data/schema/layouts.json, from the jars.
 
-    python -m tests.upstream.facts.layouts
+    python -m tools.schema.layouts
 
 A layout is what decides the bytes of a version: types in their order, nullability, flexible or not. Names do not, nor
 does the set of tagged fields, which may grow: unknown tags are carried.
@@ -12,9 +12,9 @@ from typing import Any
 
 from kwire import schema
 from kwire.schema import Versions
-from tests.upstream.facts import jars, schemas
-from tests.upstream.facts.layout import table_text
-from tests.upstream.places import DATA
+from tools.places import DATA
+from tools.schema import jars, schemas
+from tools.schema.layout import table_text
 
 FILE = DATA / "schema" / "layouts.json"
 FIRST = "2.2"  # older jars have no schemas

@@ -1,10 +1,10 @@
 """Makes the facts in kwire/schema from Kafka's published jars.
 
-    python -m tests.upstream.facts 4.4.0 [3.9.2 ...]   read these releases, rewrite the facts and the stub of messages,
+    python -m tools.schema 4.4.0 [3.9.2 ...]   read these releases, rewrite the facts and the stub of messages,
                                                        say what changed
-    python -m tests.upstream.facts --check             does Maven Central have a release with something new?
-    python -m tests.upstream.facts --all --dry-run     read all known releases again: nothing may change
-    python -m tests.upstream.facts --rebuild           make all facts anew from all known releases
+    python -m tools.schema --check             does Maven Central have a release with something new?
+    python -m tools.schema --all --dry-run     read all known releases again: nothing may change
+    python -m tools.schema --rebuild           make all facts anew from all known releases
 
 Needs Maven and Java. Exit: 0 nothing changed or it was written, 1 --check or --dry-run found changes, 2 usage.
 """
@@ -15,14 +15,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.upstream.facts import jars, layout, stub
-from tests.upstream.facts.update import Facts
-from tests.upstream.maven import MissingTool
+from tools.kafka.maven import MissingTool
+from tools.schema import jars, layout, stub
+from tools.schema.update import Facts
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command; its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.upstream.facts", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m tools.schema", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help="a patch release, such as 4.4.0")
     parser.add_argument("--check", action="store_true", help="compare the newest release on Maven Central")

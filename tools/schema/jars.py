@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.upstream.maven import DEPENDENCY_PLUGIN, need
+from tools.kafka.maven import DEPENDENCY_PLUGIN, need
 
 # module -> the release that it came with (asking for it below that costs a run of Maven, no more)
 MODULES = {
