@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: bench build check coverage demo fuzz lint mutations soak spark40 test wheels
+.PHONY: bench build check coverage demo fuzz lint mutations schema soak spark40 test wheels
 
 build: $(VENV)/.ready
 	$(BIN)/python setup.py -q build_ext --inplace
@@ -57,6 +57,11 @@ bench: build
 # Wheels of every Python and processor, built, inspected and tried as shipped, into wheelhouse/: half an hour.
 wheels: build
 	$(BIN)/python -m wheelhouse
+
+# A new Kafka release: make schema RELEASE=4.5.0, then do what it prints (docs/new-release.md). Needs Java and Maven.
+schema: build
+	@test -n "$(RELEASE)" || { echo 'which release? make schema RELEASE=4.5.0' >&2; exit 2; }
+	$(BIN)/python -m tools.schema $(RELEASE)
 
 # The Spark tests on the oldest Spark that kwire works with, beside the environment's own packages.
 spark40: build

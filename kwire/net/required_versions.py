@@ -26,7 +26,7 @@ def needs(message: Any, name: str) -> list[Need]:
     facts = schema.message(name)
     found: dict[Need, None] = {}
     _collect(message, _parts(name), found)
-    rule = _RULES.get(facts.api_key if facts.api_key is not None else -1)
+    rule = VALUE_RULES.get(facts.api_key if facts.api_key is not None else -1)
     if rule is not None and facts.type == "request":
         found |= dict.fromkeys(rule(message))
     return list(found)
@@ -153,7 +153,7 @@ def _from(low: int, what: str) -> Need:
 
 
 # API key -> what a request of it means beyond its layout, as in the schemas' own notes and Kafka's request builders
-_RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
+VALUE_RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
     api_keys.PRODUCE: _produce, api_keys.LIST_OFFSETS: _list_offsets, api_keys.METADATA: _metadata,
     api_keys.FIND_COORDINATOR: _find_coordinator, api_keys.CREATE_TOPICS: _create_topics,
     api_keys.DESCRIBE_ACLS: _acl_user_resource, api_keys.CREATE_ACLS: _acl_user_resource,

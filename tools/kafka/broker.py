@@ -1,4 +1,4 @@
-"""Real Apache Kafka brokers, 0.9 to 4.4, on loopback: python -m tools.kafka.broker start|stop|status|resolve.
+"""Real Apache Kafka brokers, from 0.9 on, on loopback: python -m tools.kafka.broker start|stop|status|resolve.
 
     start RELEASE [--dir D] [--nodes 3] [--prop k=v] ...    formats, starts, waits; prints bootstrap=... pid=... dir=...
     stop DIR         clean stop (SIGTERM, SIGKILL after 60 s)

@@ -1,1 +1,1 @@
-"""Makes the facts in kwire/schema, and the stub of messages, from Kafka's published jars."""
+"""Makes kwire/schema, and what follows from it, from Kafka's published jars."""

@@ -87,6 +87,16 @@ def renamed(old: Facts, new: Facts) -> list[tuple[str, str, str]]:
     return list(found)
 
 
+def versions_of(old: Facts, new: Facts, path: str) -> str:
+    """The versions that a message had in which it has a field, by the field's path of JSON names in a newer schema."""
+    fields: list[Facts] = new["fields"]
+    field: Facts = {}
+    for name in path.split(".")[1:]:
+        field = next(one for one in fields if one["name"][:1].lower() + one["name"][1:] == name)
+        fields = field.get("fields", [])
+    return str(Versions.parse(field["versions"]).overlap(Versions.parse(old["validVersions"])))
+
+
 def _valid_set(text: str | None, versions: set[int]) -> set[int]:
     return {version for version in versions if version in Versions.parse(text)}
 

@@ -29,8 +29,10 @@ def put_release(table: Table, release: str, patch: str, apis: Table, requests: d
     for key, entry in apis.items():
         if key not in names or (newest and named):
             for other, row in rows.get(key, {}).items():
-                if order(other) >= (2, 2) and row["versions"] != "none" and entry["name"] != names[key][0]:
-                    rows[key][other] = {**row, "name": names[key][0]}
+                if row["versions"] != "none":
+                    own = row.get("name", names[key][0])
+                    plain = {what: value for what, value in row.items() if what != "name"}
+                    rows[key][other] = plain if own == entry["name"] else {**plain, "name": own}
             names[key] = (entry["name"], entry["enum"])
         row = _api_row(entry, requests.get(int(key), {}))
         if entry["name"] != names[key][0]:
