@@ -67,8 +67,12 @@ def lacking(release: str, *modules: str) -> list[str]:
 
 
 def newest(since: str, before: str = "") -> str:
-    """The newest release of kafka-clients on Maven Central from one on, as Maven itself chooses it from a range."""
-    found, text = _classpath([("org.apache.kafka", "kafka-clients", f"[{since},{before})")], "-U")
+    """The newest release of kafka-clients on Maven Central from one on, as Maven itself chooses it from a range.
+
+    Without an end the list of releases is asked for again (-U); with one the list that Maven has will do.
+    """
+    wanted = [("org.apache.kafka", "kafka-clients", f"[{since},{before})")]
+    found, text = _classpath(wanted, *([] if before else ["-U"]))
     if not found:
         raise RuntimeError(f"mvn failed:\n{text[-2000:]}")
     return found[0].parent.name
