@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench check coverage demo fuzz lint mutations soak spark40 test wheels
+.PHONY: help build bench check coverage demo fuzz lint mutations schema soak spark40 test wheels
 
 help:  ## what this file can do (the default)
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,10 @@ bench: build  ## kwire beside its peers: prints ratios and which bars hold, writ
 
 wheels: build  ## wheels of every Python and processor into wheelhouse, each tried as shipped: half an hour
 	$(BIN)/python -m wheelhouse
+
+schema: build  ## a new Kafka release: make schema RELEASE=4.5.0, then do what it prints (docs/new-release.md)
+	@test -n "$(RELEASE)" || { echo 'which release? make schema RELEASE=4.5.0' >&2; exit 2; }
+	$(BIN)/python -m tools.schema $(RELEASE)
 
 # Beside the environment's own packages.
 spark40: build  ## the Spark tests on the oldest Spark that is supported

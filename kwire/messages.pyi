@@ -1,6 +1,6 @@
 """The classes of all messages, for editors and type checkers.
 
-Written from the facts by `python -m tests.upstream.facts.stub`; do not edit.
+Written from kwire/schema by `python -m tools.schema.stub`; do not edit.
 """
 
 from collections.abc import Sequence

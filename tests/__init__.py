@@ -1,1 +1,1 @@
-"""All tests; a package so that its tools run as modules: python -m tests.upstream.broker."""
+"""All tests; a package so that its harnesses run as modules: python -m tests.fuzz."""

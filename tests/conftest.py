@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.kafka import NEWEST, OLD, Oracle
-from tests.upstream import places
-from tests.upstream.maven import MissingTool
+from tools import places
+from tools.kafka.maven import MissingTool
+from tools.kafka.oracle import NEWEST, OLD, Oracle
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +40,13 @@ def started(release: str) -> Iterator[Oracle]:
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    """Kafka 4.4.0's own classes."""
+    """The newest release's own classes."""
     with started(NEWEST) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def old_oracle() -> Iterator[Oracle]:
-    """Kafka 3.9.2's own classes (messages only), for the versions that 4.0 removed."""
+    """3.9's own classes (messages only), for the versions that 4.0 removed."""
     with started(OLD) as running:
         yield running

@@ -15,10 +15,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.upstream import broker, maven, tool
-from tests.upstream.places import DATA, cache
 from tools import archives, recording
-from tools.kafka_classes import pom
+from tools.kafka import broker, maven, tool
+from tools.kafka.classes import pom
+from tools.places import DATA, cache
 
 SOURCE = Path(__file__).parent / "java" / "ApiVersionsText.java"
 

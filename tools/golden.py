@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.upstream import broker, maven, tool
-from tests.upstream.places import DATA
 from tools import archives, clients, recording
+from tools.kafka import broker, maven, tool
+from tools.places import DATA
 
 LEFT_OUT = (".deleted", ".lock", "kafka_cleanshutdown.tmp", ".swap")
 CLEANER = 20  # seconds that the log cleaner gets for the compacted topic

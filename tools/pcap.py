@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.upstream import broker, maven
-from tests.upstream.places import DATA
 from tools import archives, clients, recording, wire
+from tools.kafka import broker, maven
+from tools.places import DATA
 
 START = 1_700_000_000  # the first packet of a synthetic capture
 SEGMENT = 1448  # most bytes of a TCP segment

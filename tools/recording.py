@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.upstream import broker
 from tools import clients
+from tools.kafka import broker
 
 ROOT = Path(__file__).parents[1]
 HEAP = "512m"
@@ -75,7 +75,7 @@ def brokers(release: str, nodes: int, zookeeper: bool = False) -> Iterator[Clust
 def recorded(cluster: Cluster, prefix: Path) -> Iterator[None]:
     """The proxy while something runs through it; PREFIX.jsonl and PREFIX.bin are complete afterwards."""
     pairs = [part for listen, target in cluster.pairs for part in ("--pair", f"{listen}:{target}")]
-    command = [sys.executable, "-m", "tests.upstream.proxy", *pairs, "--out", str(prefix), "--max-hex", "0"]
+    command = [sys.executable, "-m", "tools.kafka.proxy", *pairs, "--out", str(prefix), "--max-hex", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None
     try:

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.upstream import broker, maven
-from tests.upstream.places import DATA
 from tools import archives, clients, recording
+from tools.kafka import broker, maven
+from tools.places import DATA
 
 
 def kept(lines: str) -> str:

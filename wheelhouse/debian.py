@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.upstream.maven import only_one
-from tests.upstream.places import cache, digest
+from tools.kafka.maven import only_one
+from tools.places import cache, digest
 from wheelhouse.commands import RecipeError, need, run
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

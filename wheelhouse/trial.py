@@ -47,7 +47,8 @@ def try_alone(wheel: Path, interpreter: Interpreter, folder: Path) -> Path:
 def try_tests(wheel: Path, target: Target, python: Path, folder: Path) -> str:
     """Run the core's tests from folder, which is not a checkout, with the wheel installed; return pytest's summary."""
     install(target, python, f"kwire[arrow,fast] @ {wheel.as_uri()}", *NEEDED_BY_TESTS)
-    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    for name in ("tests", "tools"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     shutil.copy(ROOT / "pyproject.toml", folder)  # for pytest's settings
     output = run(
         [python, "-m", "pytest", "-q", "-m", "not soak and not java and not checkout", "--timeout=3600", "-p",

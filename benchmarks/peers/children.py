@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 from benchmarks.peers.contest import Absent, Child, build, build_folder, tool
-from tests.upstream import maven
+from tools.kafka import maven
+from tools.kafka.classes import class_path
+from tools.kafka.oracle import NEWEST
 
 HERE = Path(__file__).parent
 OTHERS = ("crc32c-16k", "crc32c-1m", "message-decode", "message-encode")
@@ -15,7 +17,7 @@ OTHERS = ("crc32c-16k", "crc32c-1m", "message-decode", "message-encode")
 def java() -> Child:
     """Kafka's own client, by the calls that its consumer and producer make, warmed up."""
     try:
-        jars = maven.classpath(HERE.parents[1] / "tests" / "oracle" / "poms" / "4.4.0.xml")
+        jars = class_path(NEWEST)
         classes = maven.compiled([HERE / "java" / "Peer.java"], jars, "peer")
         classpath = os.pathsep.join([str(classes), jars])
         command = [maven.java(), "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classpath, "Peer"]

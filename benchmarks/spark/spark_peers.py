@@ -35,7 +35,9 @@ from pyspark.sql import SparkSession
 
 import kwire
 import kwire.spark
-from tests.upstream import maven
+from tools.kafka import maven
+from tools.kafka.classes import class_path
+from tools.kafka.oracle import NEWEST
 
 HERE = Path(__file__).parent
 PARTITIONS = 8
@@ -208,7 +210,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*")
     arguments = parser.parse_args()
-    kafka = maven.classpath(HERE.parents[1] / "tests/oracle/poms/4.4.0.xml")
+    kafka = class_path(NEWEST)
     import pyspark
 
     spark_jars = os.pathsep.join(map(str, sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))))

@@ -26,7 +26,7 @@ def needs(message: Any, name: str) -> list[Need]:
     definition = schema.message(name)
     needed: dict[Need, None] = {}
     _collect(message, _parts(name), needed)
-    rule = _RULES.get(definition.api_key if definition.api_key is not None else -1)
+    rule = VALUE_RULES.get(definition.api_key if definition.api_key is not None else -1)
     if rule is not None and definition.type == "request":
         needed |= dict.fromkeys(rule(message))
     return list(needed)
@@ -154,7 +154,7 @@ def _from(low: int, what: str) -> Need:
 
 
 # API key -> the needs of a request's values beyond its fields, as in the schemas' comments and Kafka's request builders
-_RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
+VALUE_RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
     api_keys.PRODUCE: _produce, api_keys.LIST_OFFSETS: _list_offsets, api_keys.METADATA: _metadata,
     api_keys.FIND_COORDINATOR: _find_coordinator, api_keys.CREATE_TOPICS: _create_topics,
     api_keys.DESCRIBE_ACLS: _acl_user_resource, api_keys.CREATE_ACLS: _acl_user_resource,

@@ -14,9 +14,9 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from kwire.capture import audit
 from tests.capture.making import read
-from tests.upstream import broker
-from tests.upstream.maven import MissingTool
-from tests.upstream.places import ROOT
+from tools.kafka import broker
+from tools.kafka.maven import MissingTool
+from tools.places import ROOT
 
 pytestmark = pytest.mark.java
 MESSAGES = 200

@@ -14,7 +14,7 @@ import kwire
 from kwire.capture import Exchange, captures, read_capture
 from kwire.capture.pcap import TcpSegment, Unread, read_segments
 from tests.capture.making import read
-from tests.upstream.places import DATA
+from tools.places import DATA
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from kwire.capture.exchange import Frame
 from kwire.pages.audit import audit_page
 from tests.capture.making import ACK, PUSH, Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 from tests.capture.test_framing import blocks, long_talk
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 EDGES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 

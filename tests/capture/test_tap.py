@@ -26,7 +26,7 @@ from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.tap import Tap
 from kwire.cli import main
 from tests.capture.making import hello, metadata, outcomes_of, produce, read, welcome
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

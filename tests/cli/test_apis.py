@@ -19,9 +19,10 @@ def run(capsys, *arguments):
 def test_apis_as_json(capsys):
     code, out, err = run(capsys, "apis", "--json")
     rows = json.loads(out)
-    assert (code, err, len(rows)) == (0, "", 95)
+    assert (code, err, len(rows)) == (0, "", len(schema.apis()))
     assert {key: rows[1][key] for key in ("key", "name", "min_version", "max_version", "flexible_from")} == {
-        "key": 1, "name": "Fetch", "min_version": 0, "max_version": 18, "flexible_from": 12,
+        "key": 1, "name": "Fetch", "min_version": 0, "max_version": schema.api("Fetch").max_version,
+        "flexible_from": 12,
     }
     _, out, _ = run(capsys, "apis", "--release", "3.8.1", "--json")
     rows = {row["name"]: row for row in json.loads(out)}
@@ -47,7 +48,7 @@ def test_releases(capsys):
     code, out, _ = run(capsys, "releases", "--json")
     rows = json.loads(out)
     assert (code, [row["release"] for row in rows]) == (0, list(schema.releases()))
-    assert rows[-1] == {
+    assert next(row for row in rows if row["release"] == "4.4") == {
         "release": "4.4", "read_from": "4.4.0", "apis": 91, "metadata_version": "4.4-IV2", "metadata_level": 33,
     }
     _, out, _ = run(capsys, "releases", "--old")

@@ -15,7 +15,7 @@ import pytest
 
 from kwire.cli import main
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, write_segment
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
 

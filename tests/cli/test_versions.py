@@ -129,7 +129,11 @@ def test_default_is_the_newest_release(capsys: Any) -> None:
     brokers = cluster(named(text))
     with serving(*brokers):
         code, out, _ = run(capsys, "--bootstrap-server", brokers[0].address)
-    assert (code, without_port(out)) == (0, without_port(text))
+        _, named_out, _ = run(capsys, "--bootstrap-server", brokers[0].address, "--as", schema.releases()[-1])
+        _, older_out, _ = run(capsys, "--bootstrap-server", brokers[0].address, "--as", schema.releases()[-2])
+        _, recorded, _ = run(capsys, "--bootstrap-server", brokers[0].address, "--as", "4.4")
+    assert (code, out) == (0, named_out) and out != older_out
+    assert without_port(recorded) == without_port(text)
 
 
 def test_json(capsys: Any) -> None:

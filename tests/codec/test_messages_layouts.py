@@ -13,8 +13,8 @@ import pytest
 import kwire
 from kwire import schema
 from tests.codec.layouts import sample
-from tests.upstream.facts import layouts
-from tests.upstream.places import ROOT
+from tools.places import ROOT
+from tools.schema import layouts
 
 README = ROOT / "README.md"
 SCHEMA = Path(schema.__file__).parent

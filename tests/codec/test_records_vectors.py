@@ -13,7 +13,7 @@ import pytest
 import kwire
 from tests.codec import as_kafka, verdicts
 from tests.codec.rebuild import rebuilt
-from tests.upstream.places import VECTORS
+from tools.places import VECTORS
 
 pytestmark = pytest.mark.quick
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwire import schema
-from tests.upstream.places import VECTORS
+from tools.places import VECTORS
 
 FOLDER = VECTORS
 KINDS = tuple(sorted(path.name for path in FOLDER.glob("messages-*.jsonl.gz")))

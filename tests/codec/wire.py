@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from tests.upstream.places import DATA
+from tools.places import DATA
 
 ARCHIVE = DATA / "wire.tar.xz"
 

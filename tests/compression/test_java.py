@@ -12,9 +12,9 @@ import pytest
 from kwire import KwireError, compression
 from kwire_c.codecs import CODECS
 from tests.compression.payloads import damaged
-from tests.oracle.kafka import HERE as ORACLE
-from tests.oracle.kafka import NEWEST
-from tests.upstream import maven
+from tools.kafka import maven
+from tools.kafka.classes import class_path
+from tools.kafka.oracle import NEWEST
 
 # isal reads some incomplete Huffman tables that zlib refuses; what comes out has the right checksum all the same
 _REFUSED = "error java.util.zip.ZipException: invalid "
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.java
 
 def java(cases: list[tuple[int, int, bytes]]) -> list[str]:
     try:
-        jars = maven.classpath(ORACLE / "poms" / f"{NEWEST}.xml")
+        jars = class_path(NEWEST)
         classes = maven.compiled([Path(__file__).parent / "java" / "Inflate.java"], jars, "inflate")
         runtime = maven.java()
     except maven.MissingTool as missing:

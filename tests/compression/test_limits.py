@@ -12,7 +12,7 @@ import pytest
 import kwire
 from kwire.compression import compress, decompress
 from tests.compression.bombs import BOMBS, MIB, batch
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 CHILD = """
 import json, resource, sys

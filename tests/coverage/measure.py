@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 COPY = ROOT / "build" / "coverage"
 LEAST = 95

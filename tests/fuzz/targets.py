@@ -14,8 +14,8 @@ from pathlib import Path
 import kwire
 from tests.hostile import sanitized
 from tests.hostile.sanitized import ROOT
-from tests.upstream import places
-from tests.upstream.maven import MissingTool, need
+from tools import places
+from tools.kafka.maven import MissingTool, need
 
 HERE = Path(__file__).parent
 CORE = ROOT / "kwire_c" / "core"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.hostile.sanitized import ROOT
-from tests.upstream import places
+from tools import places
 
 HERE = Path(__file__).parent
 MOST = 1 << 40  # of requests, none has so high a number

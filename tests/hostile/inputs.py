@@ -12,7 +12,7 @@ from functools import cache
 
 import kwire
 from kwire.compression import compress, decompress
-from tests.upstream import places
+from tools import places
 
 SMALL = 4096  # bytes: batches up to here are damaged everywhere, larger ones at chosen places
 

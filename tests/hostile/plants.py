@@ -110,7 +110,7 @@ def tried(plant: Plant) -> subprocess.CompletedProcess[str]:
     """What the harness says of a copy with the fault in it."""
     with tempfile.TemporaryDirectory(prefix="kwire-plant.") as scratch:
         tree = Path(scratch)
-        for name in ("kwire", "kwire_c", "tests"):
+        for name in ("kwire", "kwire_c", "tests", "tools"):
             shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
         (tree / "tests" / "data").symlink_to(ROOT / "tests" / "data")
         for name in ("setup.py", "pyproject.toml"):

@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.upstream import places
-from tests.upstream.places import ROOT
+from tools import places
+from tools.places import ROOT
 
 KINDS = {
     "sanitized": {"KWIRE_SANITIZE": "1"},

@@ -13,7 +13,7 @@ import pytest
 
 from tests.hostile import taint
 from tests.hostile.taint import Tainted
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 
 @pytest.mark.parametrize("room", taint.ROOMS, ids=lambda room: room.__name__)

@@ -6,7 +6,8 @@ import pytest
 
 from tests.hostile import sanitized
 
-RECORDS = sorted(str(path.relative_to(sanitized.ROOT)) for path in (sanitized.ROOT / "tests/codec").glob("test_rec*.py"))
+ROOT = sanitized.ROOT
+RECORDS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/codec").glob("test_rec*.py"))
 TESTS = [
     *RECORDS,
     "tests/codec/test_batch_layout.py",

@@ -18,8 +18,8 @@ from tests.cli.test_versions import KIP97
 from tests.net.fake import of_release
 from tests.net.plan import whole_plan
 from tests.net.texts import texts, without_port
-from tests.upstream import broker, maven, tool
-from tests.upstream.places import ROOT
+from tools.kafka import broker, maven, tool
+from tools.places import ROOT
 
 pytestmark = pytest.mark.java
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from kwire import messages
 from kwire.net import AuthenticationError, BrokerConnectionError, Cluster, connect, keywords_of
 from tests.net.test_brokers import kwire_versions
-from tests.upstream import broker, tool
+from tools.kafka import broker, tool
 
 pytestmark = pytest.mark.java
 

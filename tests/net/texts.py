@@ -6,7 +6,7 @@ import re
 import tarfile
 from functools import cache
 
-from tests.upstream.places import DATA
+from tools.places import DATA
 
 _LINE = re.compile(r"\t(?:\w+)\((\d+)\): (\d+)(?: to (\d+))?")
 

@@ -11,7 +11,7 @@ import kwire
 from tests.codec import as_kafka
 from tests.codec.rebuild import rebuilt
 from tests.oracle import shapes
-from tests.oracle.kafka import Oracle
+from tools.kafka.oracle import Oracle
 
 pytestmark = pytest.mark.java
 

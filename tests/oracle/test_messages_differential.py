@@ -9,7 +9,7 @@ import pytest
 
 import kwire
 from kwire import schema
-from tests.oracle.kafka import OLD, Oracle
+from tools.kafka.oracle import OLD, Oracle
 
 pytestmark = pytest.mark.java
 

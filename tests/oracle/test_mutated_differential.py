@@ -13,7 +13,7 @@ from tests.codec.test_messages_malformed import check_lenient, check_strict
 from tests.hostile import mutate, mutate_messages
 from tests.hostile.samples import Pair, pairs
 from tests.oracle import test_messages_differential as sound
-from tests.oracle.kafka import Oracle
+from tools.kafka.oracle import Oracle
 
 pytestmark = pytest.mark.java
 

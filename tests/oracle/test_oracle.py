@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.kafka import Oracle
-from tests.upstream import maven
+from tools.kafka import maven
+from tools.kafka.classes import class_path
+from tools.kafka.oracle import NEWEST, Oracle
 
 pytestmark = pytest.mark.java
 
@@ -47,4 +48,4 @@ def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     with pytest.raises(maven.MissingTool, match=r"java is missing: apt-get install -y openjdk-17"):
         maven.java()
     with pytest.raises(maven.MissingTool, match=r"mvn is missing: apt-get install -y maven"):
-        maven.classpath(Path(__file__).parent / "poms" / "4.4.0.xml")
+        class_path(NEWEST)

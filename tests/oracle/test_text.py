@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 
 import kwire
-from tests.oracle.kafka import Oracle
+from tools.kafka.oracle import Oracle
 
 pytestmark = pytest.mark.java
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import kwire
 from kwire_c.crc32c import crc32c, crc32c_with, variants
 from tests.primitives import checks
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 CORE = checks.CORE
 SOURCES = [str(CORE / name) for name in checks.SOURCES["crc32c_check"]]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.spark.conftest import prepare_environment
-from tests.upstream import broker
-from tests.upstream.places import ROOT
+from tools.kafka import broker
+from tools.places import ROOT
 
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from kwire import schema
-from tests.upstream.places import DATA
+from tools.places import DATA
 
 pytestmark = pytest.mark.quick
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kwire import schema
-from tests.upstream.facts import __main__ as command
-from tests.upstream.facts import jars, layout, merge, schemas, tables
-from tests.upstream.facts.update import Facts, compare, minor
+from tools.schema import __main__ as command
+from tools.schema import jars, layout, merge, schemas, tables
+from tools.schema.update import Facts, Renamed, compare, minor
 
 
 def facts_of(fields, versions="0-2", **more):
@@ -63,12 +63,13 @@ def test_a_rename_at_an_unchanged_layout_is_noticed():
     facts = Facts(layout.ROOT)
     old = facts.messages["VoteRequest"][1]
     new = json.loads(json.dumps(old).replace('"ReplicaEpoch"', '"Epoch"'))
-    facts._note_renames(old, new, "4.5.0")
-    facts._note_same_key("api", "BallotRequest", new, "4.5.0")
-    assert [note.split(":")[0] for note in facts.notes] == [
-        "4.5.0 seems to rename VoteRequest.topics.partitions.replicaEpoch to epoch",
-        "4.5.0 seems to rename VoteRequest to BallotRequest",
-    ]
+    facts._note_renames(old, new)
+    assert [(item.file, item.reason) for item in facts.checklist] == [(
+        "kwire/schema/renames.json", 'a field has another name: {"message": "VoteRequest.topics.partitions", '
+        f'"versions": "0-2", "old": "replicaEpoch", "new": "epoch", "until": "{old["releases"][1]}"}}',
+    )]  # fmt: skip
+    with pytest.raises(Renamed, match=r'seems to rename a message: put \{"VoteRequest": "BallotRequest"}'):
+        facts._note_same_key("api", "BallotRequest", new, "4.5.0")
     assert merge.renamed(old, old) == []
 
 
@@ -102,6 +103,13 @@ def test_a_renamed_api_keeps_its_older_name_in_the_older_rows():
     assert table["apis"]["7"] == {"name": "New", "enum": "NEW", "changes": [
         {"release": "2.2", "name": "Old", "versions": "0-1"}, {"release": "2.4", "versions": "0-1"},
     ]}
+    table = {"releases": {}, "apis": {}}
+    for release, name in (("0.9.0", "Old"), ("1.0", "New"), ("2.2", "New")):
+        row = {"name": name, "enum": name.upper(), "min": 0, "max": 1}
+        tables.put_release(table, release, f"{release}.0", {"7": row}, {})
+    assert table["apis"]["7"]["changes"] == [
+        {"release": "0.9.0", "versions": "0-1", "name": "Old"}, {"release": "1.0", "versions": "0-1"},
+    ]
 
 
 @pytest.mark.quick
@@ -130,7 +138,7 @@ def test_a_known_release_changes_nothing(patch):
 
 
 @pytest.mark.java
-def test_check_tells_what_the_facts_lack_and_the_command_mends_it(tmp_path, monkeypatch, capsys):
+def test_check_tells_what_the_facts_lack_and_the_command_puts_it_in(tmp_path, monkeypatch, capsys):
     facts = Facts(layout.ROOT)
     facts.root = root = tmp_path / "schema"
     topics = next(item for item in facts.messages["FetchRequest"][1]["fields"] if item["name"] == "Topics")
@@ -140,7 +148,7 @@ def test_check_tells_what_the_facts_lack_and_the_command_mends_it(tmp_path, monk
     del facts.metadata["levels"]["4.4-IV2"]
     facts.releases["apis"]["1"]["changes"].pop()
     facts.write()
-    monkeypatch.setattr(jars, "newest", lambda: "4.4.0")
+    monkeypatch.setattr(jars, "newest", lambda since: "4.4.0")
     assert command.main(["--check", "--into", str(root)]) == 1
     said = capsys.readouterr().out
     assert lost["name"] == "HighWatermark"

@@ -9,9 +9,7 @@ pytestmark = pytest.mark.quick
 
 def test_every_stored_record_has_its_type():
     kinds = ("metadata", "group", "transaction", "share", "remote_log")
-    counts = {kind: len(schema.record_types(kind)) for kind in kinds}
-    assert counts == {"metadata": 29, "group": 23, "transaction": 1, "share": 2, "remote_log": 4}
-    for kind in counts:
+    for kind in kinds:
         for row in schema.record_types(kind).values():
             assert schema.message(row.value).type in ("metadata", "coordinator-value", "data")
             assert row.key is None or schema.message(row.key).api_key == row.type

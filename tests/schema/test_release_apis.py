@@ -5,12 +5,13 @@ import pickle
 import pytest
 
 from kwire import UnsupportedVersionError, schema
+from tools.schema import derived
 
 pytestmark = pytest.mark.quick
 
 
 def test_releases():
-    assert len(schema.releases()) == 22 and (schema.releases()[0], schema.releases()[-1]) == ("2.2", "4.4")
+    assert schema.releases()[0] == "2.2" and schema.releases()[-1] == derived.read()["newest"]
     assert schema.releases(old=True)[:9] == (
         "0.9.0",
         "0.10.0",
@@ -39,9 +40,9 @@ def test_a_patch_release_selects_its_minor():
 
 
 def test_apis_of_all_releases_and_of_one():
-    assert (len(schema.apis()), len(schema.apis("4.4")), len(schema.apis("2.2"))) == (95, 91, 44)
+    assert (len(schema.apis("4.4")), len(schema.apis("2.2"))) == (91, 44) and len(schema.apis()) >= 95
     fetch = schema.api("Fetch")
-    assert (fetch.key, fetch.min_version, fetch.max_version, fetch.flexible_from) == (1, 0, 18, 12)
+    assert (fetch.key, fetch.min_version, fetch.flexible_from) == (1, 0, 12) and fetch.max_version >= 18
     assert schema.api(1, "4.4").min_version == 4 and schema.api(1, "2.2").flexible_from is None
     assert schema.api("Produce", "3.8").deprecated == (0, 6)
     assert schema.api("AlterIsr", "3.0").name == "AlterPartition"
@@ -65,7 +66,7 @@ def test_error_codes():
         "The version of API is not supported.",
         False,
     )
-    assert len(schema.ErrorCode) == 138 and all(item.message for item in schema.ErrorCode if item != 0)
+    assert all(item.message for item in schema.ErrorCode if item != 0)
     assert (
         schema.ErrorCode.NOT_LEADER_OR_FOLLOWER.retriable
         and schema.ErrorCode["NOT_LEADER_OR_FOLLOWER"].invalid_metadata
@@ -79,7 +80,7 @@ def test_error_codes():
 
 def test_metadata_versions():
     levels = schema.metadata_versions()
-    assert [row.level for row in levels] == list(range(1, 35))
+    assert [row.level for row in levels] == list(range(1, len(levels) + 1))
     newest = schema.metadata_version(33)
     assert (newest.name, newest.release, newest.changed) == ("4.4-IV2", "4.4", True)
     assert schema.metadata_version("3.9").level == 21
@@ -93,7 +94,7 @@ def test_metadata_versions():
 
 
 def test_features():
-    features = schema.features()
+    features = schema.features("4.4")
     assert {name: (row.minimum, row.maximum) for name, row in features.items()} == {
         "metadata.version": (7, 33),
         "kraft.version": (0, 1),

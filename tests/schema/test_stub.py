@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from kwire import messages, schema
-from tests.upstream.facts import stub
+from tools.schema import stub
 
 SAMPLE = '''
 from typing import assert_type
@@ -35,7 +35,7 @@ FetchRequest(no_such_field=1)
 
 @pytest.mark.quick
 def test_the_stub_is_fresh():
-    assert stub.STUB.read_text() == stub.text(), "stale: run python -m tests.upstream.facts.stub"
+    assert stub.STUB.read_text() == stub.text(), "stale: run python -m tools.schema.stub"
 
 
 def classes_of(node):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import pytest
 import kwire
 from tests.capture.making import Talk, hello, metadata, produce, welcome, write_pcap
 from tests.spark.test_modes import rows_of
-from tests.upstream.places import DATA
+from tools.places import DATA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

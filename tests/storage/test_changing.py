@@ -19,7 +19,7 @@ from kwire.storage.batch_header import examine
 from kwire.storage.scanner import Scanner
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
 from tests.storage.making import batch, write_segment
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 MODULE = (sys.executable, "-m", "tests.storage.changing")
 WHOLE = [*range(COUNT)]

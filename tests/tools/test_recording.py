@@ -11,8 +11,8 @@ import pytest
 import kwire
 from kwire import messages
 from kwire.capture import Exchange, read_capture
-from tests.upstream.maven import MissingTool
 from tools import archives, clients, golden, pcap, recording, wire
+from tools.kafka.maven import MissingTool
 
 pytestmark = pytest.mark.quick
 

@@ -11,7 +11,7 @@ import pytest
 
 import kwire
 from tests.codec import vectors
-from tools.kafka_classes import for_release, modules, pom
+from tools.kafka.classes import for_release, modules, pom
 from tools.vectors import files, judged, messages, values
 from tools.vectors.__main__ import main
 from tools.vectors.values import Kind, Maker

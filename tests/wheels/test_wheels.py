@@ -154,7 +154,8 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_a_trial_installs_what_the_tests_of_the_core_import() -> None:
     brought = {re.split(r"[^\w-]", wanted)[0] for wanted in trial.NEEDED_BY_TESTS}
     assert set(cibuildwheel()["test-requires"]) == brought
-    known = {"kwire", "kwire_c", "tests", "cramjam", "pyarrow", "isal", "zstandard", "lz4", *sys.stdlib_module_names}
+    known = {"kwire", "kwire_c", "tests", "tools", "cramjam", "pyarrow", "isal", "zstandard", "lz4"}
+    known |= sys.stdlib_module_names
     imports = re.compile(r"^\s*(?:import|from) (\w+)", re.M)
     for folder in trial.FOLDERS:
         for path in (build.ROOT / "tests" / folder).glob("*.py"):
@@ -173,7 +174,7 @@ def test_the_targets() -> None:
 def test_the_workflows() -> None:
     """Against the schema of GitHub's workflows."""
     workflows = sorted((build.ROOT / ".github" / "workflows").glob("*.yml"))
-    assert [path.name for path in workflows] == ["ci.yml", "wheels.yml"]
+    assert [path.name for path in workflows] == ["ci.yml", "releases.yml", "wheels.yml"]
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
     done = subprocess.run([*command, *map(str, workflows)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

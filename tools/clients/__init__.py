@@ -10,10 +10,10 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.upstream import maven
-from tests.upstream.maven import MissingTool
-from tests.upstream.places import cache, digest
-from tools.kafka_classes import pom
+from tools.kafka import maven
+from tools.kafka.classes import pom
+from tools.kafka.maven import MissingTool
+from tools.places import cache, digest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

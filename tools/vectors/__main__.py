@@ -14,10 +14,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.upstream import maven
-from tests.upstream.facts.jars import NoSuchRelease
-from tests.upstream.places import VECTORS
-from tools.kafka_classes import KafkaClasses
+from tools.kafka import maven
+from tools.kafka.classes import KafkaClasses
+from tools.places import VECTORS
+from tools.schema.jars import NoSuchRelease
 from tools.vectors import files, judged, messages, records, values
 
 OF_RELEASE = ("messages", "unsupported", "malformed", "versions")  # files with the release in their name

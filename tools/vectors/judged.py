@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.kafka_classes import KafkaClasses
+from tools.kafka.classes import KafkaClasses
 from tools.vectors import files, messages
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tools.kafka_classes import KafkaClasses
+from tools.kafka.classes import KafkaClasses
 from tools.vectors import values
 from tools.vectors.values import Kind, Maker, Schema
 

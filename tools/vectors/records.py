@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kwire import crc32c
-from tools.kafka_classes import KafkaClasses
+from tools.kafka.classes import KafkaClasses
 
 Row = dict[str, Any]
 

@@ -28,7 +28,7 @@ import org.apache.kafka.common.utils.internals.Crc32C;
 
 /**
  * What the generator of test vectors asks beside the oracle's own commands (Oracle.java, Messages.java, Batches.java).
- * What came later than 2.8 goes by reflection; imports are the newest release's, and tools/kafka_classes.py puts those that moved
+ * What came later than 2.8 goes by reflection; imports are the newest release's, and tools/kafka/classes.py puts those that moved
  * back for older ones. So one source serves every release since.
  */
 public class Vectors {

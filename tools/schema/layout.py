@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3] / "kwire" / "schema"
+from tools import places
+
+ROOT = places.ROOT / "kwire" / "schema"
 
 # file of a message: the ending that its name loses, and its place in the file
 _PARTS = {
@@ -27,10 +29,12 @@ def place(message: dict[str, Any], folder: str) -> tuple[str, str]:
 
 
 def line(value: Any) -> str:
+    """A value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def field_lines(fields: list[dict[str, Any]], indent: str) -> list[str]:
+    """Fields, each on a line of its own."""
     lines = []
     for index, field in enumerate(fields):
         end = "" if index == len(fields) - 1 else ","

@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools of any release: python -m tests.upstream.tool RELEASE TOOL [ARGUMENT ...].
+"""Kafka's own command-line tools of any release: python -m tools.kafka.tool RELEASE TOOL [ARGUMENT ...].
 
 TOOL is an alias (features storage dump-log api-versions quorum shell topics configs acls groups share-groups tokens
 txns) or a full class name. KAFKA_TOOL_LOG=WARN shows log lines on stderr (OFF by default, so stderr is the tool's own).
@@ -15,7 +15,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-from tests.upstream import maven, releases
+from tools.kafka import maven, releases
 
 ALIASES = {
     "features": ("org/apache/kafka/tools/FeatureCommand", "kafka/admin/FeatureCommand"),
@@ -70,6 +70,7 @@ def command(release: str, tool: str, folder: Path, heap: str = "256m") -> list[s
 
 
 def main(arguments: list[str]) -> int:
+    """Run the command; its exit code."""
     if len(arguments) < 2:
         print(__doc__, file=sys.stderr)
         return 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwire.schema.definitions import LAST_VERSION, Versions
-from tests.upstream.facts.tables import order
+from tools.schema.tables import order
 
 Facts = dict[str, Any]
 _RANGES = ("versions", "nullableVersions", "taggedVersions")
@@ -85,6 +85,16 @@ def renamed(old: Facts, new: Facts) -> list[tuple[str, str, str]]:
     for version in both.all():
         walk(shape(old["fields"], version), shape(new["fields"], version), new["name"])
     return list(found)
+
+
+def versions_of(old: Facts, new: Facts, path: str) -> str:
+    """The versions that a message had in which it has a field, by the field's path of JSON names in a newer schema."""
+    fields: list[Facts] = new["fields"]
+    field: Facts = {}
+    for name in path.split(".")[1:]:
+        field = next(one for one in fields if one["name"][:1].lower() + one["name"][1:] == name)
+        fields = field.get("fields", [])
+    return str(Versions.parse(field["versions"]).overlap(Versions.parse(old["validVersions"])))
 
 
 def _valid_set(text: str | None, versions: set[int]) -> set[int]:

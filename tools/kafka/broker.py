@@ -1,4 +1,4 @@
-"""Real Apache Kafka brokers, 0.9 to 4.4, on loopback: python -m tests.upstream.broker start|stop|status|resolve.
+"""Real Apache Kafka brokers, from 0.9 on, on loopback: python -m tools.kafka.broker start|stop|status|resolve.
 
     start RELEASE [--dir D] [--nodes 3] [--prop k=v] ...    formats, starts, waits; prints bootstrap=... pid=... dir=...
     stop DIR         clean stop (SIGTERM, SIGKILL after 60 s)
@@ -26,8 +26,8 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tests.upstream import maven, releases
-from tests.upstream.releases import version
+from tools.kafka import maven, releases
+from tools.kafka.releases import version
 
 HOST = "127.0.0.1"
 
@@ -57,10 +57,12 @@ class Options:
 
     @property
     def kraft(self) -> bool:
+        """Whether it runs with KRaft."""
         return version(self.release) >= (3, 3) and not self.zookeeper
 
     @property
     def dynamic(self) -> bool:
+        """Whether its quorum of controllers may change (KIP-853)."""
         return self.kraft and version(self.release) >= (3, 9) and not self.static
 
 
@@ -80,13 +82,16 @@ class Running:
 
     @property
     def bootstrap(self) -> str:
+        """What clients take as bootstrap servers."""
         return ",".join(f"{HOST}:{port}" for port in self.ports)
 
     def save(self) -> None:
+        """Write down what runs, for later commands."""
         (Path(self.dir) / "state.json").write_text(json.dumps(asdict(self)))
 
     @classmethod
     def load(cls, folder: Path) -> Running:
+        """What a folder's state.json says."""
         return cls(**json.loads((folder / "state.json").read_text()))
 
     def __enter__(self) -> Running:
@@ -113,6 +118,7 @@ def random_uuid() -> str:
 
 
 def alive(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -120,6 +126,7 @@ def alive(pid: int) -> bool:
 
 
 def exchange(connection: socket.socket, body: bytes) -> bytes:
+    """Send one frame; the answer's frame."""
     connection.sendall(struct.pack(">i", len(body)) + body)
     with connection.makefile("rb", buffering=0) as reader:
         answer = b""
@@ -222,6 +229,7 @@ def _start(options: Options, spawned: list[int]) -> Running:
 
 
 def listens(port: int) -> bool:
+    """Whether a port of this machine takes connections."""
     try:
         socket.create_connection((HOST, port), 1).close()
     except OSError:
@@ -313,8 +321,9 @@ def stop(folder: Path) -> bool:
 
 
 def arguments() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(
-        "python -m tests.upstream.broker", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "python -m tools.kafka.broker", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("resolve").add_argument("release")
@@ -339,6 +348,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def options_of(told: argparse.Namespace) -> Options:
+    """The options that a command line gives."""
     return Options(
         told.release, told.dir, told.nodes, told.port, dict(one.split("=", 1) for one in told.prop), told.format_arg,
         told.static, told.zk, told.heap, told.wait, told.extra_listener, told.restart, told.cluster_id, told.c1,
@@ -346,6 +356,7 @@ def options_of(told: argparse.Namespace) -> Options:
 
 
 def main() -> int:
+    """Run the command; its exit code."""
     told = arguments().parse_args()
     try:
         if told.command == "resolve":

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.upstream import dump_text, tool
-from tests.upstream.places import golden as unpacked
+from tests.tools import dump_text
+from tools.kafka import tool
+from tools.places import golden as unpacked
 
 RELEASE = "4.3.0"
 SEGMENTS = (".log", ".checkpoint")

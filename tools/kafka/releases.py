@@ -6,8 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from tests.upstream import maven
-from tests.upstream.places import cache
+from tools.kafka import maven
+from tools.places import cache
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>local.kwire</groupId><artifactId>kafka-{release}</artifactId><version>1</version>
@@ -36,6 +36,7 @@ def scala(release: str) -> str:
 
 
 def dependency(group: str, artifact: str, number: str, excluded: list[tuple[str, str]] | None = None) -> str:
+    """One dependency of a pom."""
     out = "".join(
         f"<exclusion><groupId>{g}</groupId><artifactId>{a}</artifactId></exclusion>" for g, a in excluded or []
     )

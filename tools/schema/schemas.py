@@ -21,21 +21,34 @@ _FOLDERS = {
 Facts = dict[str, Any]
 
 
-def read_jars(jars: dict[str, Path]) -> dict[str, tuple[str, Facts]]:
-    """Message name -> (folder, facts) of every schema in the jars, under the name that this release gives it."""
-    found: dict[str, tuple[str, Facts]] = {}
+def texts_of(jars: dict[str, Path]) -> dict[str, dict[str, str]]:
+    """Module -> file in its jar -> text, of every schema in the jars."""
+    found: dict[str, dict[str, str]] = {}
     for module, path in jars.items():
         with zipfile.ZipFile(path) as jar:
-            for name in jar.namelist():
-                if re.search(r"(^|/)(message|metadata)/\w+\.json$", name):
-                    text = _STRING_OR_LOOSE.sub(lambda match: match[1] or "", jar.read(name).decode())
-                    schema, _ = json.JSONDecoder().raw_decode(text.lstrip())  # one file has a brace too many
-                    if schema.get("validVersions") == "none" or "fields" not in schema:
-                        continue  # removed from this release: its file stays for the key alone
-                    facts = one_form(schema, coordinator=module)
-                    if facts is not None:
-                        found[facts["name"]] = (_folder(module, facts), facts)
+            names = [name for name in jar.namelist() if re.search(r"(^|/)(message|metadata)/\w+\.json$", name)]
+            found[module] = {name: jar.read(name).decode() for name in names}
+    return {module: files for module, files in found.items() if files}
+
+
+def read_texts(texts: dict[str, dict[str, str]]) -> dict[str, tuple[str, Facts]]:
+    """Message name -> (folder, facts) of every schema, under the name that its release gives it."""
+    found: dict[str, tuple[str, Facts]] = {}
+    for module, files in texts.items():
+        for text in files.values():
+            plain = _STRING_OR_LOOSE.sub(lambda match: match[1] or "", text)
+            schema, _ = json.JSONDecoder().raw_decode(plain.lstrip())  # one file has a brace too many
+            if schema.get("validVersions") == "none" or "fields" not in schema:
+                continue  # removed from this release: its file stays for the key alone
+            facts = one_form(schema, coordinator=module)
+            if facts is not None:
+                found[facts["name"]] = (_folder(module, facts), facts)
     return found
+
+
+def read_jars(jars: dict[str, Path]) -> dict[str, tuple[str, Facts]]:
+    """Message name -> (folder, facts) of every schema in the jars."""
+    return read_texts(texts_of(jars))
 
 
 def _folder(module: str, facts: Facts) -> str:

@@ -16,6 +16,7 @@ MARKERS = {"LEADER_CHANGE": "LeaderChange:", "SNAPSHOT_HEADER": "SnapshotHeader"
 
 
 def truth(value: bool) -> str:
+    """A bool as Java prints it."""
     return "true" if value else "false"
 
 
@@ -25,12 +26,14 @@ def text(data: Any) -> str:
 
 
 def last_sequence(batch: Any) -> int:
+    """The sequence of the last record, which wraps after 2^31 - 1."""
     if batch.base_sequence == -1:
         return -1
     return int(batch.base_sequence + batch.last_offset - batch.base_offset) % 2**31
 
 
 def batch_line(batch: Any) -> str:
+    """The line of a batch."""
     if batch.magic == 2:
         horizon = "OptionalLong.empty" if batch.delete_horizon is None else f"OptionalLong[{batch.delete_horizon}]"
         start = (
@@ -66,6 +69,7 @@ def record_line(record: Any, batch: Any, contents: bool) -> str:
 
 
 def control(record: Any) -> str:
+    """What is printed of a control record."""
     if record.control_type in ("COMMIT", "ABORT"):
         return f" endTxnMarker: {record.control_type} coordinatorEpoch: {record.control.coordinator_epoch}"
     version = int.from_bytes(bytes(record.value)[:2], "big")
@@ -83,6 +87,7 @@ def lines(data: Any, *, records: bool, contents: bool) -> Iterator[str]:
 
 
 def start_line(path: Path) -> str:
+    """The line that says what kind of file it is."""
     if path.name == "bootstrap.checkpoint":
         return "KRaft bootstrap snapshot"
     if path.suffix == ".checkpoint":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.upstream.facts.layout import line, table_text
+from tools.schema.layout import line, table_text
 
 Table = dict[str, Any]
 
@@ -18,7 +18,7 @@ def order(release: str) -> tuple[int, ...]:
 # releases.json: {"releases": {release: patch}, "apis": {key: {"name", "enum", "changes": [row, ...]}}}
 
 
-def put_release(table: Table, release: str, patch: str, apis: Table, requests: Table) -> None:
+def put_release(table: Table, release: str, patch: str, apis: Table, requests: dict[int, Table]) -> None:
     """Put a release's APIs in. apis: what ApiKeys says, by key; requests: the facts of its request schemas, by key."""
     rows = {key: dict(_rows(table, api)) for key, api in table["apis"].items()}
     names = {key: (api["name"], api["enum"]) for key, api in table["apis"].items()}
@@ -29,8 +29,10 @@ def put_release(table: Table, release: str, patch: str, apis: Table, requests: T
     for key, entry in apis.items():
         if key not in names or (newest and named):
             for other, row in rows.get(key, {}).items():
-                if order(other) >= (2, 2) and row["versions"] != "none" and entry["name"] != names[key][0]:
-                    rows[key][other] = {**row, "name": names[key][0]}
+                if row["versions"] != "none":
+                    own = row.get("name", names[key][0])
+                    plain = {what: value for what, value in row.items() if what != "name"}
+                    rows[key][other] = plain if own == entry["name"] else {**plain, "name": own}
             names[key] = (entry["name"], entry["enum"])
         row = _api_row(entry, requests.get(int(key), {}))
         if entry["name"] != names[key][0]:
@@ -76,6 +78,7 @@ def _api_row(entry: Table, request: Table) -> Table:
 
 
 def releases_text(table: Table) -> str:
+    """The text of releases.json."""
     head = table_text({"releases": table["releases"]}, 2).rstrip()[:-2].rstrip()
     body = []
     for key, api in table["apis"].items():
@@ -128,6 +131,7 @@ def put_metadata(table: Table, release: str, levels: Table, bounds: Table) -> No
 
 
 def put_errors(table: Table, release: str, errors: Table, newest: bool) -> None:
+    """Put a release's error codes in."""
     for code, told in errors.items():
         row = table.get(code)
         if row is None or newest:

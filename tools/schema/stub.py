@@ -1,20 +1,20 @@
-"""Writes kwire/messages.pyi from the facts, so that editors and type checkers know every message.
+"""Writes kwire/messages.pyi from kwire/schema, so that editors and type checkers know every message.
 
-    python -m tests.upstream.facts.stub
+    python -m tools.schema.stub
 """
 
 from __future__ import annotations
 
 import keyword
-from pathlib import Path
 
 from kwire import schema
 from kwire.schema import Field, Message
+from tools import places
 
-STUB = Path(__file__).resolve().parents[3] / "kwire" / "messages.pyi"
+STUB = places.ROOT / "kwire" / "messages.pyi"
 HEAD = '''"""The classes of all messages, for editors and type checkers.
 
-Written from the facts by `python -m tests.upstream.facts.stub`; do not edit.
+Written from kwire/schema by `python -m tools.schema.stub`; do not edit.
 """
 
 from collections.abc import Sequence
@@ -48,6 +48,7 @@ def taken(field: Field, message: str) -> str:
 
 
 def nullable(field: Field) -> bool:
+    """Whether its value may be None in some version."""
     return bool(field.nullable_versions) or field.default == "null" or field.type == "records"
 
 
@@ -74,6 +75,7 @@ def struct_lines(name: str, fields: tuple[Field, ...], message: str, indent: str
 
 
 def message_lines(message: Message) -> list[str]:
+    """The classes of a message."""
     name = message.name
     lines = [f"class {name}(Struct):"]
     for struct, fields in message.structs().items():

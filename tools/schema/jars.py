@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.upstream.maven import DEPENDENCY_PLUGIN, need
+from tools.kafka.maven import DEPENDENCY_PLUGIN, need
 
 # module -> the release that it came with (asking for it below that costs a run of Maven, no more)
 MODULES = {
@@ -17,6 +17,8 @@ MODULES = {
     "kafka-transaction-coordinator": (3, 8), "kafka-share-coordinator": (4, 0), "kafka-coordinator-common": (4, 0),
     "kafka-streams": (2, 4),
 }
+# Kafka's own modules that the broker needs and that have no schemas
+WITHOUT_SCHEMAS = {"kafka-group-coordinator-api", "kafka-server", "kafka-tools-api", "kafka-log4j-appender"}
 # what the classes that we ask need besides
 _LOGGER = ("org.slf4j", "slf4j-api", "1.7.36")
 
@@ -50,9 +52,27 @@ def resolve(release: str) -> tuple[dict[str, Path], list[str]]:
         wanted = [name for name in wanted if name not in lacking]
 
 
-def newest() -> str:
-    """The newest release of kafka-clients on Maven Central, as Maven itself chooses it from an open range."""
-    found, text = _classpath([("org.apache.kafka", "kafka-clients", "[4.4.0,)")], "-U")
+def other_modules(release: str, found: dict[str, Path]) -> list[str]:
+    """Kafka's own modules that the broker of a release depends on, and that nobody has looked at yet."""
+    path = found.get(core(release).removesuffix(f"-{release}"))
+    pom = path.with_suffix(".pom").read_text() if path and path.with_suffix(".pom").exists() else ""
+    named = re.findall(r"<groupId>org\.apache\.kafka</groupId>\s*<artifactId>([\w.-]+)</artifactId>", pom)
+    return sorted(set(named) - MODULES.keys() - WITHOUT_SCHEMAS - {core(release)})
+
+
+def lacking(release: str, *modules: str) -> list[str]:
+    """Those of some modules that Maven Central lacks at a release."""
+    found, text = _classpath([("org.apache.kafka", module, release) for module in modules])
+    return [] if found else [name for name in modules if f"org.apache.kafka:{name}:" in text]
+
+
+def newest(since: str, before: str = "") -> str:
+    """The newest release of kafka-clients on Maven Central from one on, as Maven itself chooses it from a range.
+
+    Without an end the list of releases is asked for again (-U); with one the list that Maven has will do.
+    """
+    wanted = [("org.apache.kafka", "kafka-clients", f"[{since},{before})")]
+    found, text = _classpath(wanted, *([] if before else ["-U"]))
     if not found:
         raise RuntimeError(f"mvn failed:\n{text[-2000:]}")
     return found[0].parent.name

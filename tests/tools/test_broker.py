@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.upstream import broker
-from tests.upstream.places import ROOT
+from tools.kafka import broker
+from tools.places import ROOT
 
 pytestmark = pytest.mark.java
 
@@ -41,7 +41,7 @@ def test_proxy_records_frames(tmp_path: Path) -> None:
         listen, target = broker.free_ports(1)[0], server.getsockname()[1]
         out = tmp_path / "frames"
         proxy = subprocess.Popen(
-            [sys.executable, "-m", "tests.upstream.proxy", "--pair", f"{listen}:{target}", "--out", str(out)],
+            [sys.executable, "-m", "tools.kafka.proxy", "--pair", f"{listen}:{target}", "--out", str(out)],
             stdout=subprocess.PIPE, text=True, cwd=ROOT,
         )  # fmt: skip
         try:

@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests" / "data"
 VECTORS = DATA / "vectors"
 
@@ -23,6 +23,7 @@ def cache() -> Path:
 
 
 def digest(*parts: bytes) -> str:
+    """16 hex digits of SHA-256, for names of files in the cache."""
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
 """Which layouts Kafka changed under an unchanged version number: tests/data/schema/layouts.json, from the jars.
 
-    python -m tests.upstream.facts.layouts
+    python -m tools.schema.layouts
 
 A layout is what decides the bytes of a version: types in their order, nullability, flexible or not. Names do not, nor
 does the set of tagged fields, which may grow: unknown tags are carried.
@@ -8,13 +8,14 @@ does the set of tagged fields, which may grow: unknown tags are carried.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kwire import schema
 from kwire.schema import Versions
-from tests.upstream.facts import jars, schemas
-from tests.upstream.facts.layout import table_text
-from tests.upstream.places import DATA
+from tools.places import DATA
+from tools.schema import jars, schemas
+from tools.schema.layout import table_text
 
 FILE = DATA / "schema" / "layouts.json"
 FIRST = "2.2"  # older jars have no schemas
@@ -63,9 +64,14 @@ def bytes_of(layout: Layout) -> Any:
 def of_release(patch: str) -> dict[str, Layout]:
     """The layout of every version of every message that a patch release's jars have."""
     found, _ = jars.resolve(patch)
+    return of_messages(facts for _, facts in schemas.read_jars(found).values())
+
+
+def of_messages(messages: Iterable[Facts]) -> dict[str, Layout]:
+    """The layout of every version of messages."""
     return {
-        f"{name} {version}": at(facts, version)
-        for name, (_, facts) in schemas.read_jars(found).items()
+        f"{facts['name']} {version}": at(facts, version)
+        for facts in messages
         for version in Versions.parse(facts["validVersions"]).all()
     }
 
@@ -86,6 +92,18 @@ def changed(releases: Releases) -> dict[str, dict[str, Layout]]:
         if len(spans) > 1:
             table[name] = {first if first == last else f"{first} to {last}": row for first, last, row in spans}
     return table
+
+
+def put(table: dict[str, dict[str, Layout]], release: str, layouts: dict[str, Layout]) -> None:
+    """Put the layouts of the next release into a table of changed()'s, for the versions that are in it."""
+    for name, spans in table.items():
+        if name in layouts:
+            last = list(spans)[-1]
+            if bytes_of(spans[last]) == bytes_of(layouts[name]):
+                del spans[last]
+                spans[f"{last.partition(' to ')[0]} to {release}"] = layouts[name]
+            else:
+                spans[release] = layouts[name]
 
 
 def main() -> None:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.kafka import HERE as ORACLE
-from tests.upstream import maven, releases
-from tests.upstream.facts import jars, schemas
-from tests.upstream.places import cache
+from tools import places
+from tools.kafka import maven, releases
+from tools.places import cache
+from tools.schema import jars, schemas
 
-JAVA = Path(__file__).parent / "vectors" / "java"
+JAVA = Path(__file__).parent / "java"
+VECTORS = places.ROOT / "tools" / "vectors" / "java" / "Vectors.java"
 HEAP = "512m"
 AT_ONCE = 200  # questions in one line
 NO_LOGGER = releases.dependency("org.slf4j", "slf4j-nop", "1.7.36")
@@ -69,7 +70,7 @@ def for_release(source: str, classes: set[str]) -> str:
 
 
 class KafkaClasses:
-    """One Java process of a release. Commands: those of tests/oracle/java and of tools/vectors/java/Vectors.java.
+    """One Java process of a release. Commands: those of tools/kafka/java and of tools/vectors/java/Vectors.java.
 
     schemas: message name -> its schema in the form of kwire/schema, as the release's own jars have it;
     folders: message name -> the folder of kwire/schema it belongs to; has_batches: whether batches can be asked too.
@@ -82,9 +83,9 @@ class KafkaClasses:
         self.folders = {name: folder for name, (folder, _) in read.items()}
         self.schemas = {name: schema for name, (_, schema) in read.items()}
         self.has_batches = release_number(release) >= (3, 9)
-        java = [ORACLE / "java" / "Oracle.java", ORACLE / "java" / "Messages.java", JAVA / "Vectors.java"]
+        java = [JAVA / "Oracle.java", JAVA / "Messages.java", VECTORS]
         if self.has_batches:
-            java.append(ORACLE / "java" / "Batches.java")
+            java.append(JAVA / "Batches.java")
         with zipfile.ZipFile(own_jars(release, path)["kafka-clients"]) as jar:
             there = set(jar.namelist())
         sources = [self._source(file, there) for file in java]

@@ -1,4 +1,4 @@
-"""A recording proxy for Kafka's frames on loopback: python -m tests.upstream.proxy --pair LISTEN:TARGET --out PREFIX.
+"""A recording proxy for Kafka's frames on loopback: python -m tools.kafka.proxy --pair LISTEN:TARGET --out PREFIX.
 
 Writes PREFIX.bin (every frame with its 4-byte size, in the order seen) and PREFIX.jsonl, one line a frame: seq, us
 since the start, conn, port, dir (c2s or s2c), corr, api_key, api_version, client_id, off (in .bin), len, hex (without
@@ -28,6 +28,7 @@ class Recorder:
         self.max_hex, self.start, self.count, self.offset = max_hex, time.monotonic(), 0, 0
 
     def add(self, connection: int, port: int, way: str, frame: bytes, requests: dict[int, tuple[int, int]]) -> None:
+        """Write one frame down."""
         told: dict[str, Any] = {"seq": self.count, "us": int((time.monotonic() - self.start) * 1e6)}
         told |= {"conn": connection, "port": port, "dir": way}
         try:
@@ -51,6 +52,7 @@ class Recorder:
         self.offset += len(frame) + 4
 
     def close(self) -> None:
+        """Close both files."""
         self.frames.close()
         self.lines.close()
 
@@ -62,6 +64,7 @@ class Proxy:
         self.recorder, self.connections = recorder, 0
 
     async def serve(self, listen: int, target: int) -> asyncio.Server:
+        """Listen on one port for a target."""
         async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             connection, self.connections = self.connections, self.connections + 1
             try:
@@ -81,6 +84,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int, port: int, way: str,
         requests: dict[int, tuple[int, int]],
     ) -> None:  # fmt: skip
+        """Pass frames on, one way, until the end."""
         try:
             while True:
                 head = await reader.readexactly(4)
@@ -95,6 +99,7 @@ class Proxy:
 
 
 async def run(pairs: list[str], out: str, max_hex: int) -> None:
+    """Record until it is ended."""
     recorder = Recorder(out, max_hex)
     proxy = Proxy(recorder)
     servers = [await proxy.serve(*map(int, pair.split(":"))) for pair in pairs]
@@ -109,6 +114,7 @@ async def run(pairs: list[str], out: str, max_hex: int) -> None:
 
 
 def main() -> None:
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pair", action="append", required=True, metavar="LISTEN:TARGET")
     parser.add_argument("--out", required=True, type=Path)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.upstream.places import cache, digest
+from tools.places import cache, digest
 
 JAVA_WANTED = 17
 JDK = f"openjdk-{JAVA_WANTED}-jdk-headless"

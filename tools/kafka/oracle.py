@@ -9,10 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.upstream import maven
+from kwire import schema
+from tools.kafka import maven
+from tools.kafka.classes import class_path
 
-HERE = Path(__file__).parent
-NEWEST, OLD = "4.4.0", "3.9.2"  # OLD: for the versions that 4.0 removed
+JAVA = Path(__file__).parent / "java"
+NEWEST = schema.patch_release(schema.releases()[-1])
+OLD = schema.patch_release("3.9")  # for the versions that 4.0 removed
 SOURCES = {NEWEST: ("Oracle", "Messages", "Batches"), OLD: ("Oracle", "Messages")}
 
 
@@ -29,8 +32,8 @@ class Oracle:
     """
 
     def __init__(self, release: str = NEWEST) -> None:
-        jars = maven.classpath(HERE / "poms" / f"{release}.xml")
-        sources = [HERE / "java" / f"{name}.java" for name in SOURCES[release]]
+        jars = class_path(release)
+        sources = [JAVA / f"{name}.java" for name in SOURCES[release]]
         classes = maven.compiled(sources, jars, f"oracle-{release}")
         self.release = release
         self._process = subprocess.Popen(

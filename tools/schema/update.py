@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.upstream.facts import jars, layout, merge, schemas, tables
-from tests.upstream.maven import java
+from kwire.schema import record_types
+from tools.schema import inputs, layout, merge, schemas, tables
 
-PROBE = Path(__file__).with_name("Probe.java")
-# the control records that kwire.schema.record_type_ids names; a release with others wants them there
-CONTROL = {"0", "1", "2", "3", "4", "5", "6", "-1"}
+CONTROL = {"-1", *map(str, record_types("control"))}  # -1: UNKNOWN, of Kafka's own enum alone
+
+
+RENAMES = "kwire/schema/renames.json"
+
+
+class Item(NamedTuple):
+    """Something that is left to do by hand: in which file, and why."""
+
+    file: str
+    reason: str
+
+
+class Renamed(ValueError):
+    """A message has another name: nothing can be written before renames.json says so."""
 
 
 class Facts:
@@ -33,22 +43,24 @@ class Facts:
             parts = json.loads((root / row[0]).read_text())
             self.messages[name] = (row[0].partition("/")[0], parts[row[1]])
         self.notes: list[str] = []
+        self.checklist: list[Item] = []
 
-    def take(self, patch: str) -> None:
-        """Put in what a patch release ("4.4.0") says."""
+    def take(self, patch: str, given: inputs.Input | None = None) -> None:
+        """Put in what a patch release ("4.4.0") says; given: what its jars have, where that is not to be asked anew."""
         release = minor(patch)
         known = self.releases["releases"].get(release)
         if known and tables.order(known) > tables.order(patch):
             self.notes.append(f"{release} is known from {known}, which is newer than {patch}: nothing taken")
             return
-        found, missing, told = look(patch)
+        given = given or inputs.look(patch)
+        missing, told = given.missing, given.classes
         newest = all(tables.order(release) >= tables.order(other) for other in self.releases["releases"])
-        read = schemas.read_jars(found) if tables.order(release) >= (2, 2) else {}
+        read = schemas.read_texts(given.texts) if tables.order(release) >= (2, 2) else {}
         for name, (folder, message) in read.items():
             latest = self.renames["messages"].get(name, name)
             at, old = self.messages.get(latest, (folder, None))
             if old is not None and tables.order(release) >= tables.order(old["releases"][1]):
-                self._note_renames(old, {**message, "name": latest}, patch)
+                self._note_renames(old, {**message, "name": latest})
             try:
                 merged = merge.merge_message(old, {**message, "name": latest}, release)
             except ValueError as error:
@@ -56,6 +68,7 @@ class Facts:
             self.messages[latest] = (at, merged)
             if old is None:
                 self._note_same_key(folder, latest, message, patch)
+        missing = [name for name in missing if name != "kafka-tools"]  # has no schemas
         if missing and tables.order(release) >= (2, 2):
             here = {folder for folder, _ in read.values()}
             kept = sorted({folder for folder, _ in self.messages.values()} - here)
@@ -71,20 +84,26 @@ class Facts:
             self.features[release] = told["features"]
             self.features = dict(sorted(self.features.items(), key=lambda item: tables.order(item[0])))
         for number in sorted(set(told["control"]) - CONTROL):
-            self.notes.append(f"{patch} has a control record {number} {told['control'][number]}: kinds.py lacks it")
+            self.checklist.append(Item(
+                "kwire/schema/record_type_ids.py",
+                f"_CONTROL lacks the control record {number} {told['control'][number]}, and which message its value is",
+            ))  # fmt: skip
 
-    def _note_renames(self, old: dict[str, Any], new: dict[str, Any], patch: str) -> None:
+    def _note_renames(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         known = {(row["message"], row["old"], row["new"]) for row in self.renames["fields"]}
         for path, was, now in merge.renamed(old, new):
             if (path, was, now) not in known:
-                self.notes.append(f"{patch} seems to rename {path}.{was} to {now}: renames.json lacks it")
+                versions = merge.versions_of(old, new, f"{path}.{now}")
+                row = {"message": path, "versions": versions, "old": was, "new": now, "until": old["releases"][1]}
+                self.checklist.append(Item(RENAMES, f"a field has another name: {layout.line(row)}"))
 
     def _note_same_key(self, folder: str, name: str, new: dict[str, Any], patch: str) -> None:
         if folder != "api":
             return
         for other, (_, facts) in self.messages.items():
             if other != name and (facts.get("apiKey"), facts["type"]) == (new["apiKey"], new["type"]):
-                self.notes.append(f"{patch} seems to rename {other} to {name}: renames.json lacks it")
+                raise Renamed(f'{patch} seems to rename a message: put {layout.line({other: name})} into "messages" of '
+                              f"{RENAMES} and run this again")
 
     def texts(self) -> dict[str, str]:
         """File under kwire/schema -> text, of all files."""
@@ -126,25 +145,6 @@ def minor(patch: str) -> str:
     if found is None:
         raise ValueError(f"{patch!r} is no patch release such as 4.4.0")
     return found[1]
-
-
-@lru_cache(4)
-def look(patch: str) -> tuple[dict[str, Path], list[str], dict[str, Any]]:
-    """(jars, modules that Maven Central lacks, what the classes say) of a release."""
-    found, missing = jars.resolve(patch)
-    return found, missing, probe(found)
-
-
-def probe(found: dict[str, Path]) -> dict[str, Any]:
-    """What the classes of these jars say of themselves (Probe.java)."""
-    run = subprocess.run(
-        [java(), "-Xmx512m", "-cp", ":".join(map(str, found.values())), str(PROBE)],
-        capture_output=True, text=True, timeout=300,
-    )
-    if run.returncode:
-        raise RuntimeError(f"Probe.java failed:\n{run.stderr[-2000:]}")
-    told: dict[str, Any] = json.loads(run.stdout)
-    return told
 
 
 def compare(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Makes kwire/schema, and what follows from it, from Kafka's published jars."""
