@@ -10,7 +10,7 @@ import pytest
 
 import kwire
 from tests.hostile import mutate_messages, samples, sanitized, soak
-from tests.hostile.test_mutations import told
+from tests.hostile.test_mutations import report
 
 RUNNER = ("-m", "tests.hostile.mutate_messages")
 
@@ -67,7 +67,7 @@ def test_a_wrong_reader_is_told(
 @pytest.mark.timeout(1800)
 def test_sanitised(tmp_path: Path) -> None:
     ran = watched(sanitized.extensions(), tmp_path / "at", "--count", "60000", "--seed", "2")
-    assert ran.returncode == 0, told(ran, tmp_path / "at", "--seed", "2", runner=RUNNER)
+    assert ran.returncode == 0, report(ran, tmp_path / "at", "--seed", "2", runner=RUNNER)
     assert json.loads(ran.stdout)["mutations"] == 60_000
 
 
