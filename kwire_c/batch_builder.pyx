@@ -166,7 +166,7 @@ cdef class Rows:
                 self.copy()
             name, value = pair
             if not isinstance(name, str):
-                raise TypeError(f"expected a header key to be a str, got {type(name).__name__}")
+                raise TypeError(f"header key must be a str, not {type(name).__name__}")
             text = raw_str_utf8(<PyObject *> name, &text_size)
             if text == NULL:
                 PyErr_Clear()

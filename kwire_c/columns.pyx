@@ -734,7 +734,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     cdef RecordGatherer gatherer = RecordGatherer.__new__(RecordGatherer)
     cdef Py_ssize_t source
     if errors not in ("raise", "keep"):
-        raise ValueError(f"expected errors to be 'raise' or 'keep', got {errors!r}")
+        raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
     gatherer.chunks = []
     gatherer.bad = []
     gatherer.fields = fields

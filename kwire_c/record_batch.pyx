@@ -407,7 +407,7 @@ cdef bytes _bytes_of(object data, str what):
         try:
             content = memoryview(data).tobytes()
         except TypeError:
-            raise TypeError(f"expected {what} to be bytes, got {type(data).__name__}") from None
+            raise TypeError(f"{what} must be bytes, not {type(data).__name__}") from None
     if len(content) > INT32_MAX:
         raise EncodeError(f"{what} exceeds 2 GiB", path=what)
     return content
@@ -416,7 +416,7 @@ cdef bytes _bytes_of(object data, str what):
 cdef bytes _encoded(object name):
     """A header key as UTF-8. Raises TypeError, EncodeError."""
     if not isinstance(name, str):
-        raise TypeError(f"expected a header key to be a str, got {type(name).__name__}")
+        raise TypeError(f"header key must be a str, not {type(name).__name__}")
     try:
         return str.encode(name)
     except UnicodeEncodeError:
@@ -726,7 +726,7 @@ cdef class BatchIterator:
 
     def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
         if errors not in ("raise", "keep"):
-            raise ValueError(f"expected errors to be 'raise' or 'keep', got {errors!r}")
+            raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
         self.block = pin(data)
         self.verify_crc = verify_crc
         self.keep = errors == "keep"

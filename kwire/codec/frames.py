@@ -240,7 +240,7 @@ def _key_of(api: int | str) -> int:
     if isinstance(api, int):
         return api
     if not isinstance(api, str):
-        raise TypeError(f"expected api to be a key (int) or a name (str), got {brief(api)}")
+        raise TypeError(f"api must be a key (int) or a name (str), not {brief(api)}")
     definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
     if definition.api_key is None or definition.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{brief(api)} is not an API", api=api)

@@ -77,9 +77,9 @@ def columns_of(
     for a path that does not exist in that version.
     """
     if errors not in ("raise", "keep"):
-        raise ValueError(f"expected errors to be 'raise' or 'keep', got {errors!r}")
+        raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
     if isinstance(paths, str):
-        raise TypeError("expected paths to be a list of str, got one str")
+        raise TypeError("paths must be a list of str, not one str")
     flat = None if paths is None else tuple(paths)
     wanted = None if flat is None else _tree(flat)
     gatherers = [MessageGatherer(message, version, wanted)]
@@ -109,7 +109,7 @@ def _tree(paths: tuple[str, ...]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for path in paths:
         if not isinstance(path, str):
-            raise TypeError(f"expected a path to be a str, got {type(path).__name__}")
+            raise TypeError(f"a path must be a str, not {type(path).__name__}")
         *above, last = path.split(".")
         here = tree
         for name in above:

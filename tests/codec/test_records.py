@@ -229,7 +229,7 @@ def test_bad_batches_have_words() -> None:
     again = pickle.loads(pickle.dumps(bad))
     assert repr(bad) == repr(again) and repr(bad).startswith(f"<BadBatch position=0 size={len(data)}: ")
     assert (again.position, again.raw, again.source) == (0, bytes(data), 0)
-    with pytest.raises(ValueError, match="expected errors to be 'raise' or 'keep', got 'skip'"):
+    with pytest.raises(ValueError, match="errors must be 'raise' or 'keep', not 'skip'"):
         kwire.read_batches(data, errors="skip")  # type: ignore[call-overload,arg-type,unused-ignore]
     torn = kwire.build_batch([(0, None, b"v")])[:-3]
     (bad,) = kwire.read_batches(torn, errors="keep", strict_tail=True)

@@ -2,7 +2,7 @@
 
 Each public call runs with one request for memory after another failing: Python's own (Cython's too), and those that the
 C of kwire makes; a library that is loaded before Python (failing.c) does it. What comes must be the right value or
-MemoryError, the call must then do as before, and of C's requests nothing may stay behind. Prints what broke, exit 1.
+MemoryError, the call must then work as before, and of C's requests nothing may be leaked. Prints what broke, exit 1.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def file_calls(folder: Path) -> Iterator[tuple[str, Call]]:
     damaged = folder / "damaged.log"
     damaged.write_bytes(path.read_bytes()[:300] + bytes(40) + path.read_bytes() + b"\1\2\3")
     # paths as texts: of a Path, os.fspath itself says TypeError where memory is short
-    log, names = str(path), {"sound": str(path), "damaged": str(damaged)}
+    log, names = str(path), {"valid": str(path), "damaged": str(damaged)}
     for name, one in names.items():
         for call, work in {
             "batches": lambda opened: batches_of(opened.batches(errors="keep")),

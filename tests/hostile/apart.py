@@ -60,7 +60,7 @@ _notes: list[str] = []
 
 
 def note(text: str) -> None:
-    """Something to be told of the case that runs."""
+    """A message about the running case."""
     _notes.append(text)
 
 
@@ -98,11 +98,11 @@ def run(module: str, names: list[str], seconds: float) -> dict[str, str | None]:
                     print(spent, file=sys.stderr, flush=True)
                 if time.monotonic() > until:
                     process.kill()
-            told = process.stderr.read() if process.stderr else ""
+            errors = process.stderr.read() if process.stderr else ""
         if left and process.returncode and time.monotonic() < until:
             name = left.pop(0)
             how = "hangs" if process.returncode == -signal.SIGALRM else f"died ({process.returncode})"
-            found[name] = f"{how} {told[-800:]}"
+            found[name] = f"{how} {errors[-800:]}"
     return found
 
 
@@ -116,7 +116,7 @@ def report(found: dict[str, str | None]) -> int:
 
 
 def sample(name: str) -> None:
-    """Cases that hang, die, fail and work, to see that they are told apart."""
+    """Cases that hang, die, fail and work, to see that they are distinguished."""
     if name == "hangs":
         signal.pause()
     elif name == "dies":

@@ -59,7 +59,7 @@ def lz4_bomb() -> bytes:
 
 
 def record(body: bytes) -> bytes:
-    """A batch with one record whose bytes, behind its length, are these."""
+    """A batch with one record that has these bytes after its length."""
     length = b""
     size = len(body) << 1
     while size >= 0x80:
@@ -177,16 +177,16 @@ def child(library: str, number: int) -> None:
         file.write("5")  # the peak counts from here
     before, limit = memory("VmRSS"), memory("VmSize") + GROWTH
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    told: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for way, read in ways.items():
         try:
             read(data)
-            told[way] = ["accepted", "", ""]
+            answers[way] = ["accepted", "", ""]
         except BaseException as error:
             family = [base.__name__ for base in type(error).__mro__]
             kind = "struct.error" if isinstance(error, struct.error) else type(error).__name__
-            told[way] = [kind, "KwireError" if "KwireError" in family else "", str(error)[:300]]
-    print(json.dumps({"ways": told, "grown": memory("VmHWM") - before, "bytes": len(data)}))
+            answers[way] = [kind, "KwireError" if "KwireError" in family else "", str(error)[:300]]
+    print(json.dumps({"ways": answers, "grown": memory("VmHWM") - before, "bytes": len(data)}))
 
 
 def run(library: str, number: int) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def shown(answer: dict[str, Any]) -> str:
         return str(answer["died"]).strip().splitlines()[-1][:60]
     if not answer["ways"]:
         return "-"
-    kinds = {way: told[0] for way, told in answer["ways"].items()}
+    kinds = {way: result[0] for way, result in answer["ways"].items()}
     first = next(iter(kinds.values()))
     others = ", ".join(f"{way}: {kind}" for way, kind in kinds.items() if kind != first)
     grown = f" at {answer['grown'] >> 20} MiB" if answer["grown"] >> 20 > 64 else ""

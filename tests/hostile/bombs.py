@@ -62,7 +62,7 @@ def zlib_member() -> bytes:
 
 
 def batch(codec: int, payload: bytes, magic: int, count: int = 1) -> bytes:
-    """A sound header around the payload."""
+    """A valid header and the payload."""
     if magic == 2:
         head = bytearray(kwire.build_batch([(0, None, None)])[:61])
         head[22] = codec

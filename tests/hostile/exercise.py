@@ -28,7 +28,7 @@ class Wrong(Exception):
 
 
 def exact(data: bytes | bytearray) -> Any:
-    """The bytes in memory that ends where they end, so that a read behind them is seen by an address sanitiser."""
+    """The bytes in memory that ends where they end, so that AddressSanitizer sees a read past their end."""
     return (ctypes.c_char * len(data)).from_buffer_copy(data)
 
 

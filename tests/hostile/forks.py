@@ -289,8 +289,8 @@ def forked(work: Callable[[], object]) -> None:
         finally:
             os._exit(status)
     os.close(write)
-    with open(read, "rb") as told:
-        said = told.read().decode(errors="replace")
+    with open(read, "rb") as report:
+        said = report.read().decode(errors="replace")
     _, status = os.waitpid(child, 0)
     if status:
         how = f"hangs: {signal.Signals(status).name}" if os.WIFSIGNALED(status) else "fails"

@@ -83,7 +83,7 @@ def open_transactions(folder: Path, n: int) -> Callable[[], Any]:
 
 
 def aborted(folder: Path, n: int, indexed: bool = False) -> Callable[[], Any]:
-    """Transactions begun one behind the other, all aborted at the end."""
+    """Transactions begun one after the other, all aborted at the end."""
     data = [one_by_one(at, at, transactional=True) for at in range(n)]
     data += [making.marker(n + at, at, False) for at in range(n)]
     path = Path(written(folder, b"".join(data)))
@@ -153,7 +153,7 @@ def long_false_headers(folder: Path, n: int) -> Callable[[], Any]:
 
 
 def islands(folder: Path, n: int) -> Callable[[], Any]:
-    """Pairs of sound batches with bytes between them that are none."""
+    """Pairs of valid batches with bytes between them that are not a batch."""
     path = written(folder, b"".join(plain_batch(at) * 2 + b"\xff" * 20 for at in range(n)))
     return lambda: (LogSegment(path).stats(), [None for _ in LogSegment(path).column_batches(errors="keep")])
 
@@ -211,7 +211,7 @@ def backwards(talk: talks.Talk, n: int) -> None:
 
 
 def repeated(talk: talks.Talk, n: int) -> None:
-    """A gap, and behind it one segment again and again."""
+    """A gap, and after it the same segment again and again."""
     talk.seq[True] += 10
     talk.say(True, b"x" * 20)
     talk.packets += talk.packets[-2:] * n
@@ -433,9 +433,9 @@ def command(name: str, version: int, line: str, verb: str) -> Callable[[Path, in
         arguments = [verb, name, str(version), str(folder / "lines")]
 
         def work() -> None:
-            with contextlib.redirect_stdout(io.StringIO()) as told:
+            with contextlib.redirect_stdout(io.StringIO()) as output:
                 expect(main(arguments) == 0, "no error")
-            expect(told.getvalue().count("\n") == n, "lines")
+            expect(output.getvalue().count("\n") == n, "lines")
 
         return work
 

@@ -102,5 +102,5 @@ def unpacked(batch: bytes) -> tuple[int, bytes] | None:
 
 
 def packed(batch: bytes, codec: int, payload: bytes) -> bytearray:
-    """The batch of magic 2 with another payload, compressed anew."""
+    """The batch of magic 2 with another payload, compressed again."""
     return with_length(batch[:61] + bytes(compress(codec, payload)))

@@ -67,7 +67,7 @@ def case(make: Case) -> Case:
 
 
 def of(work: Callable[[], Any]) -> Work:
-    """A call that leaves nothing behind, or that can be done again."""
+    """A call that leaves no state, or that can be repeated."""
     wanted = work()
     return Work(work, lambda: same(work(), wanted, "again"))
 
@@ -377,7 +377,7 @@ def capture(_: random.Random, folder: Path, __: ExitStack) -> Work:
 
 @case
 def record(_: random.Random, folder: Path, __: ExitStack) -> Work:
-    """What a FrameWriter wrote is right up to where it ends; it does not go on behind a frame written in part."""
+    """What a FrameWriter wrote is right up to its end; it does not continue after a frame written in part."""
     request, response = captures.metadata(1, 30)
     by = Connection("w", 0, "10.0.0.1:1", "10.0.0.2:9092")
     turns = iter(range(1 << 30))
@@ -405,8 +405,8 @@ def record(_: random.Random, folder: Path, __: ExitStack) -> Work:
 
     def again() -> None:
         if name and os.path.exists(name + ".jsonl.gz") and os.path.getsize(name + ".jsonl.gz"):
-            told = [str(event) for event in read_capture(name + ".jsonl.gz")]
-            assert told is not None
+            events = [str(event) for event in read_capture(name + ".jsonl.gz")]
+            assert events is not None
         for path in folder.glob("w*"):
             path.unlink()
 

@@ -1,6 +1,6 @@
 """Seeded mutations of record batches: python -m tests.hostile.mutate --count 100000 --seed 1.
 
-Every case follows from (seed, number) alone. What fails is told with both and with its bytes; --only NUMBER runs one
+Every case follows from (seed, number) alone. A failure is reported with both and with its bytes; --only NUMBER runs one
 case again, --truncations runs the truncations instead. --progress FILE holds the number that is running, for a parent
 that finds the process dead.
 """
@@ -172,7 +172,7 @@ def form(data: bytes) -> str:
 
 
 def options(about: str | None) -> argparse.ArgumentParser:
-    """What every run of mutations is told on its command line."""
+    """The command line of every run of mutations."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100_000, help="mutants")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,8 +1,8 @@
 """Seeded mutations of every (message, version): python -m tests.hostile.mutate_messages --count 100000 --seed 1.
 
-Mutants come in groups of 16 of one pair; the pairs take turns. A group follows from (seed, number) alone. What fails is
-told with both and with its bytes; --only NUMBER runs one group again. --progress FILE holds the number that is running,
-for a parent that finds the process dead.
+Mutants come in groups of 16 of one pair; the pairs take turns. A group follows from (seed, number) alone; a failure is
+reported with both and with its bytes; --only NUMBER runs one group again. --progress FILE holds the number of the
+running group, for a parent that finds the process dead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.hostile.samples import Pair, pairs, samples
 
 GROUP = 16
 ODD = (0x00, 0x01, 0x02, 0x7F, 0x80, 0xFE, 0xFF)
-_room = (ctypes.c_char * (1 << 17))()  # each mutant ends where it ends: a read behind it is seen by a sanitiser
+_room = (ctypes.c_char * (1 << 17))()  # each mutant ends where it ends: a sanitizer sees a read past it
 _area = memoryview(_room).cast("B")
 
 
@@ -106,18 +106,18 @@ def lenient(pair: Pair, data: bytes, good: bool) -> None:
 
 
 def exercise(pair: Pair, mutants: list[bytes], number: int) -> int:
-    """Reads a group in every way; how many were sound. KwireErrors are what is expected, anything else comes out."""
-    sound = [strict(pair, data, thorough=(number + at) % 4 == 0) for at, data in enumerate(mutants)]
+    """Reads a group in every way; returns how many were valid. KwireErrors are expected, anything else is raised."""
+    valid = [strict(pair, data, thorough=(number + at) % 4 == 0) for at, data in enumerate(mutants)]
     for at in range(number % 4, GROUP, 4):
-        lenient(pair, mutants[at], sound[at])
+        lenient(pair, mutants[at], valid[at])
     passed: Iterator[memoryview] = map(placed, mutants)
     table = kwire.columns_of(*pair, passed, errors="keep")
     bad = {one.number for one in table.bad}
-    if bad != {at for at, good in enumerate(sound) if not good} or len(table) != sum(sound):
-        raise Wrong(f"{pair}: columns_of took {len(table)}, decode {sum(sound)}")
+    if bad != {at for at, good in enumerate(valid) if not good} or len(table) != sum(valid):
+        raise Wrong(f"{pair}: columns_of took {len(table)}, decode {sum(valid)}")
     if number % 64 == 0:
         look(table)
-    return sum(sound)
+    return sum(valid)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,8 +138,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"seed {chosen.seed}, group {number} of {pair} failed: {[m.hex() for m in mutants]}", file=sys.stderr)
             return 1
         taken[pair] += len(mutants)
-    told = {"mutations": taken.total(), "accepted": accepted, "pairs": len(taken), "fewest": min(taken.values())}
-    print(json.dumps(told), flush=True)
+    summary = {"mutations": taken.total(), "accepted": accepted, "pairs": len(taken), "fewest": min(taken.values())}
+    print(json.dumps(summary), flush=True)
     note.done()
     return 0
 

@@ -18,7 +18,7 @@ class Plant:
     """A fault.
 
     file: in which `old` becomes `new`; builds: the extensions to build then, none for Python; harness, arguments: the
-    module of tests.hostile that finds it; told: words of its report.
+    module of tests.hostile that finds it; report: text in its output.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Plant:
     builds: tuple[str, ...]
     harness: str
     arguments: tuple[str, ...]
-    told: str = ""
+    report: str = ""
 
 
 PLANTS = (
@@ -137,7 +137,7 @@ def main(names: list[str]) -> int:
     for plant in PLANTS:
         if not names or any(name in plant.name or name == plant.harness for name in names):
             ran = tried(plant)
-            found = ran.returncode != 0 and plant.told in ran.stdout + ran.stderr
+            found = ran.returncode != 0 and plant.report in ran.stdout + ran.stderr
             missed += not found
             last = [line for line in (ran.stderr or ran.stdout).splitlines() if line.strip()][-3:]
             print(f"{'found' if found else 'MISSED'} by {plant.harness}: {plant.name}", *last, sep="\n    ", flush=True)

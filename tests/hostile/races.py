@@ -132,11 +132,11 @@ def same(found: Any, wanted: Any, what: str) -> None:
         same(found[0], wanted[0], what)
         same(found[1], wanted[1], f"{what}: errors")
     elif found != wanted:
-        told = f"{found!r:.600}\n    wanted {wanted!r:.600}"
+        difference = f"{found!r:.600}\n    wanted {wanted!r:.600}"
         if isinstance(found, list) and isinstance(wanted, list):
             extra, lost = Counter(map(repr, found)), Counter(map(repr, wanted))
-            told = f"too many: {list(extra - lost)[:5]!r:.300}; lost: {list(lost - extra)[:5]!r:.300}"
-        raise AssertionError(f"{what}: {told}")
+            difference = f"too many: {list(extra - lost)[:5]!r:.300}; lost: {list(lost - extra)[:5]!r:.300}"
+        raise AssertionError(f"{what}: {difference}")
 
 
 def rows(dice: random.Random, count: int, size: int = 40) -> list[tuple[Any, ...]]:
@@ -334,7 +334,7 @@ def message_columns(dice: random.Random, _: Path) -> None:
                 same((len(shared), [bad.number for bad in shared.bad]), (len(wanted), [60]), "columns_of")  # noqa: B023
 
         together(work)
-    # a generator gives each payload to one thread; a thread that comes while it runs is told so, and has made nothing
+    # a generator gives each payload to one thread; a thread that comes while it runs gets an error and makes nothing
     flow = (payload for payload in payloads)
     counts = [0] * THREADS
 

@@ -1,4 +1,4 @@
-"""Messages to damage: the vectors of every pair (message, version), and filled ones by the facts."""
+"""Messages to damage: the vectors of every pair (message, version), and filled ones made from the schema."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _vectors() -> dict[Pair, list[bytes]]:
 
 @cache
 def pairs() -> tuple[Pair, ...]:
-    """Every (message, version) that the facts have."""
-    facts = [schema.message(name) for name in sorted(schema.message_names())]
-    return tuple((one.name, version) for one in facts for version in one.valid_versions.all())
+    """Every (message, version) of the schema."""
+    definitions = [schema.message(name) for name in sorted(schema.message_names())]
+    return tuple((item.name, version) for item in definitions for version in item.valid_versions.all())
 
 
 @cache
 def samples(pair: Pair) -> tuple[bytes, ...]:
-    """Sound messages of a pair: those that Kafka wrote, and eight filled at random."""
+    """Valid messages of a pair: those that Kafka wrote, and eight filled at random."""
     name, version = pair
     dice = random.Random(f"{name} {version}")
     cls, fields = getattr(messages, name), schema.message(name).fields

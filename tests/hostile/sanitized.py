@@ -29,9 +29,9 @@ def _compiler() -> str:
 def runtime() -> str:
     """The path of the compiler's address sanitiser, which must be loaded before Python."""
     compiler = _compiler()
-    told = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True)
-    path = told.stdout.strip()
-    if told.returncode or not os.path.isabs(path):
+    ran = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True)
+    path = ran.stdout.strip()
+    if ran.returncode or not os.path.isabs(path):
         raise RuntimeError(f"{compiler} has no libasan.so: apt-get install gcc")
     return path
 
@@ -45,7 +45,7 @@ def _content() -> bytes:
 
 
 def extensions(kind: str = "sanitized", plant: bool = False) -> Path:
-    """A folder with the package kwire_c, built in one of KINDS; with plant an out-of-bounds read stands in it.
+    """A folder with the package kwire_c, built in one of KINDS; with plant it has an out-of-bounds read.
 
     Kept by content.
     """

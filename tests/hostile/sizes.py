@@ -78,11 +78,11 @@ def tries(*works: Callable[[], Any], also: tuple[type[Exception], ...] = ()) -> 
                 raise
 
 
-def rising(places: Iterable[tuple[int, int]]) -> int:
-    """Where they end: (position, size) of pieces, each behind the one before it, none of them empty."""
+def ascending(places: Iterable[tuple[int, int]]) -> int:
+    """Where they end: (position, size) of pieces, each after the previous one, none of them empty."""
     end = 0
     for position, size in places:
-        expect(position >= end and size > 0, f"{size} bytes at {position}, behind {end}")
+        expect(position >= end and size > 0, f"{size} bytes at {position}, before {end}")
         end = position + size
     return end
 
@@ -97,7 +97,7 @@ def lengths(size: int, errors: str, magics: tuple[int, ...]) -> Callable[[Path],
                 data[:61] = head(length, magic)
                 options: dict[str, Any] = {"errors": errors, "verify_crc": False}
                 tries(
-                    lambda o=options: rising((one.position, getattr(one, "size", 0) or len(one.raw))  # type: ignore[misc]
+                    lambda o=options: ascending((one.position, getattr(one, "size", 0) or len(one.raw))  # type: ignore[misc]
                                              for one in kwire.read_batches(data, **o)),
                     lambda o=options: kwire.columns(data, **o),  # type: ignore[misc]
                     lambda o=options: kwire.columns(data, committed=True, **o),  # type: ignore[misc]
@@ -107,7 +107,7 @@ def lengths(size: int, errors: str, magics: tuple[int, ...]) -> Callable[[Path],
 
 
 def behind_2_and_4_gib(_: Path) -> None:
-    """Batches of 800 MiB, and small ones behind them: headers are read, not what is in them."""
+    """Batches of 800 MiB, and small ones after them: headers are read, records are not."""
     huge = (800 << 20) + 123
     data = area(6 * huge + 3 * len(SMALL), *((at * huge, head(huge - 12)) for at in range(6)),
                 *((6 * huge + at * len(SMALL), SMALL) for at in range(3)))
@@ -119,7 +119,7 @@ def behind_2_and_4_gib(_: Path) -> None:
 
 
 def positions(_: Path) -> None:
-    """decode_from and varints behind 2 and 4 GiB; positions that are no place in memory."""
+    """decode_from and varints after 2 and 4 GiB; positions outside memory."""
     message = kwire.messages.ApiVersionsRequest(client_software_name="me", client_software_version="1")
     payload = kwire.encode(message, 3)
     data = area((4 << 30) + 4096)
@@ -233,7 +233,7 @@ def checksums(size: int) -> Callable[[Path], None]:
 
 
 def one_record(size: int) -> Callable[[Path], None]:
-    """A sound batch of one record of that many bytes: read as an object, refused or read as columns."""
+    """A valid batch of one record of this many bytes: read as an object, refused or read as columns."""
 
     def work(_: Path) -> None:
         room = area(size + 100)
@@ -252,7 +252,7 @@ def one_record(size: int) -> Callable[[Path], None]:
         view = memoryview(room)[:size]
         struct.pack_into(">I", room, 17, kwire.crc32c(view[21:]))
         (batch,) = kwire.read_batches(view)
-        expect(batch.is_valid() and len(batch) == 1, "one sound batch")
+        expect(batch.is_valid() and len(batch) == 1, "one valid batch")
         tries(lambda: expect(len(kwire.columns(view, fields=("value",), views=True)) == 1, "views"),
               lambda: expect(len(kwire.columns(view, fields=("offset",))) == 1, "offsets"))
 
@@ -275,7 +275,7 @@ def preallocated(size: int) -> Callable[[Path], None]:
 
 
 def segment_lengths(size: int, chosen: tuple[int, ...] = LENGTHS) -> Callable[[Path], None]:
-    """A segment whose first batch says to be about 2 GiB long, with a sound one at its end."""
+    """A segment whose first batch declares about 2 GiB, with a valid one at its end."""
 
     def work(folder: Path) -> None:
         for number, length in enumerate(chosen):
@@ -283,7 +283,7 @@ def segment_lengths(size: int, chosen: tuple[int, ...] = LENGTHS) -> Callable[[P
             segment = LogSegment(sparse(path, size, (0, head(length)), (size - len(SMALL), SMALL)))
             found = [(one.position, len(one.raw) if isinstance(one, kwire.BadBatch) else one.size)
                      for one in segment.batches(errors="keep", verify_crc=False, max_batch_bytes=1 << 20)]
-            rising(found)
+            ascending(found)
             expect(found[-1] == (size - len(SMALL), len(SMALL)), found)
             tries(lambda s=segment: [None for _ in s.column_batches(committed=True)])  # type: ignore[misc]
             os.unlink(segment.path)
@@ -305,7 +305,7 @@ def segment_statistics(size: int) -> Callable[[Path], None]:
 
 
 def indexes(folder: Path) -> None:
-    """Index files of 2, 4 and 10 GiB are no indexes: told so, and the segment is read without them."""
+    """Index files of 2, 4 and 10 GiB are not indexes: reported, and the segment is read without them."""
     path = folder / f"{0:020}.log"
     for size in (2 * GIB + 8, 4 * GIB + 8, 10 * GIB):
         path.write_bytes(SMALL)
@@ -346,7 +346,7 @@ def captures(folder: Path) -> None:
 
 
 def frame_files(folder: Path) -> None:
-    """Frames behind 2 and 4 GiB of a file, at its end and behind it."""
+    """Frames after 2 and 4 GiB of a file, at its end and past it."""
     from kwire.capture import Exchange, read_capture
 
     frame = kwire.pack_frame(kwire.encode_request(kwire.messages.MetadataRequest(), 12))
@@ -388,7 +388,7 @@ def numbers(folder: Path) -> None:
 
 
 def gzip_of_zeros(folder: Path) -> None:
-    """A .gz of 5 GiB of zeros behind a batch: read to its end through a temporary file, or refused."""
+    """A .gz of 5 GiB of zeros after a batch: read to its end through a temporary file, or refused."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     block = bytes(64 << 20)
     with (folder / "a.log.gz").open("wb") as file:

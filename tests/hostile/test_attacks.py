@@ -19,7 +19,7 @@ MOST = 160 << 20  # bytes that any row may cost: the 64 MiB of a batch, and smal
 def told_in_the_table() -> dict[str, str]:
     """{attack: what SECURITY.md says that kwire does}."""
     rows = [line.split(" | ") for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.count(" | ") == 4]
-    return {row[0].removeprefix("| "): row[1] for row in rows[1:]}  # behind the heading
+    return {row[0].removeprefix("| "): row[1] for row in rows[1:]}  # after the heading
 
 
 @pytest.mark.parametrize("number", range(len(attacks.ATTACKS)), ids=[attack.name for attack in attacks.ATTACKS])

@@ -13,7 +13,7 @@ SHORT = sorted(set(interrupts.CASES) - {"pages"})  # a site takes seconds
 
 
 def harness(name: str, *arguments: str, timeout: int = 600) -> str:
-    """What python -m tests.hostile.NAME prints, in a process of its own: a crash is told as well."""
+    """What python -m tests.hostile.NAME prints, in a process of its own: a crash is reported too."""
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", f"tests.hostile.{name}", *arguments],
         cwd=sanitized.ROOT, capture_output=True, text=True, timeout=timeout,
@@ -54,7 +54,7 @@ def test_a_plant_has_its_place(plant: plants.Plant) -> None:
 def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
     found = plants.tried(plant)
     assert found.returncode != 0, f"{plant.harness} finds nothing\n{found.stdout}{found.stderr}"
-    assert plant.told in found.stdout + found.stderr, found.stdout[-2000:] + found.stderr[-4000:]
+    assert plant.report in found.stdout + found.stderr, found.stdout[-2000:] + found.stderr[-4000:]
 
 
 @pytest.mark.soak

@@ -68,7 +68,7 @@ def test_twice_a_large_input_takes_about_twice_the_time(name: str) -> None:
 
 
 def test_a_child_that_hangs_or_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The harnesses go on behind it."""
+    """The harnesses continue after it."""
     monkeypatch.setenv("KWIRE_PATIENCE", "2")
     found = apart.run("tests.hostile.apart", ["hangs", "dies", "fails", "works"], 60)
     assert found["hangs"] is not None and found["hangs"].startswith("hangs")
@@ -79,9 +79,9 @@ def test_a_child_that_hangs_or_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_files_are_closed_without_a_warning(tmp_path: Path) -> None:
     path = making.write_segment(tmp_path / "t-0", 0, [making.batch(0)])
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as issued:
         warnings.simplefilter("always")
         assert len(list(LogSegment(path).read())) == 3
         assert LogSegment(path).verify() == []
         gc.collect()
-    assert [str(one.message) for one in told] == []
+    assert [str(one.message) for one in issued] == []

@@ -10,7 +10,7 @@ import pytest
 
 import kwire
 from tests.hostile import mutate_messages, samples, sanitized, soak
-from tests.hostile.test_mutations import told
+from tests.hostile.test_mutations import report
 from tools.schema import derived
 
 RUNNER = ("-m", "tests.hostile.mutate_messages")
@@ -46,7 +46,7 @@ def test_some(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["encode", "columns_of", "decode_from", "from_json"])
-def test_a_wrong_reader_is_told(
+def test_a_wrong_reader_is_report(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Other bytes, other verdicts and other exceptions fail the run, with seed, number and bytes."""
@@ -68,7 +68,7 @@ def test_a_wrong_reader_is_told(
 @pytest.mark.timeout(1800)
 def test_sanitised(tmp_path: Path) -> None:
     ran = watched(sanitized.extensions(), tmp_path / "at", "--count", "60000", "--seed", "2")
-    assert ran.returncode == 0, told(ran, tmp_path / "at", "--seed", "2", runner=RUNNER)
+    assert ran.returncode == 0, report(ran, tmp_path / "at", "--seed", "2", runner=RUNNER)
     assert json.loads(ran.stdout)["mutations"] == 60_000
 
 

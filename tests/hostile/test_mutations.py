@@ -15,7 +15,7 @@ from tests.hostile import inputs, mutate, sanitized
 RUNNER = ("-m", "tests.hostile.mutate")
 
 
-def told(
+def report(
     ran: subprocess.CompletedProcess[str], progress: Path, *arguments: str, runner: tuple[str, ...] = RUNNER
 ) -> str:
     """What a failed run left: its last words, and how to run the case again."""
@@ -34,7 +34,7 @@ def plain(progress: Path, *arguments: str) -> str:
         [sys.executable, *RUNNER, *arguments, "--progress", str(progress)],
         cwd=sanitized.ROOT, capture_output=True, text=True, preexec_fn=capped,
     )  # fmt: skip
-    assert ran.returncode == 0, told(ran, progress, *arguments)
+    assert ran.returncode == 0, report(ran, progress, *arguments)
     return ran.stdout
 
 
@@ -95,7 +95,7 @@ def test_sanitised(tmp_path: Path) -> None:
     """Mutations under the sanitisers. The build is made once and kept."""
     folder = sanitized.extensions()
     ran = watched(folder, tmp_path / "at", "--count", "40000", "--seed", "2")
-    assert ran.returncode == 0, told(ran, tmp_path / "at", "--seed", "2")
+    assert ran.returncode == 0, report(ran, tmp_path / "at", "--seed", "2")
     assert "40000 mutations" in ran.stdout
 
 
@@ -105,7 +105,7 @@ def test_a_planted_read_out_of_bounds_is_found(tmp_path: Path) -> None:
     folder = sanitized.extensions(plant=True)
     ran = watched(folder, tmp_path / "at", "--count", "40000", "--seed", "2")
     assert ran.returncode != 0, "the planted read was not found"
-    assert "ERROR: AddressSanitizer: heap-buffer-overflow" in ran.stderr, told(ran, tmp_path / "at", "--seed", "2")
+    assert "ERROR: AddressSanitizer: heap-buffer-overflow" in ran.stderr, report(ran, tmp_path / "at", "--seed", "2")
     assert "READ of size" in ran.stderr
 
 
@@ -126,7 +126,7 @@ def test_every_truncation_at_every_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("--count", "1000000", "--seed", "12"), ("--truncations",)])
 def test_all_sanitised(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     ran = watched(sanitized.extensions(), tmp_path / "at", *arguments)
-    assert ran.returncode == 0, told(ran, tmp_path / "at", *arguments)
+    assert ran.returncode == 0, report(ran, tmp_path / "at", *arguments)
 
 
 def test_a_hang_is_told(tmp_path: Path) -> None:
