@@ -223,7 +223,7 @@ def records(dice: random.Random, _: Path) -> None:
                     if magic == 2 or codec != "none" else ([next(kwire.read_batches(data, errors=errors))],) * 3
                 wanted = alone(iter(one), of_record)
                 same(drained(iter(many), of_record), wanted, f"records, {magic} {codec} {errors}")
-                told = (len(one), one.extent(), one.plain_size, one.is_valid(), one.base_offset, one.raw)
+                expected = (len(one), one.extent(), one.plain_size, one.is_valid(), one.base_offset, one.raw)
                 seen: list[Any] = [None] * THREADS
 
                 def look(number: int, fresh: Any = fresh, seen: list[Any] = seen) -> None:
@@ -234,7 +234,7 @@ def records(dice: random.Random, _: Path) -> None:
                         len(fresh), fresh.extent(), fresh.plain_size, fresh.is_valid(), fresh.base_offset, fresh.raw)
 
                 together(look)
-                same(seen, [told] * THREADS, f"a fresh batch, {magic} {codec} {errors}")
+                same(seen, [expected] * THREADS, f"a fresh batch, {magic} {codec} {errors}")
     damaged = bytearray(batch(dice, 2, "none", 0, 500))
     damaged[-3000:-2900] = bytes(100)
     (bad,) = kwire.read_batches(damaged, verify_crc=False)
@@ -273,7 +273,7 @@ def columns(dice: random.Random, _: Path) -> None:
         shared, one = make(), make()
         wanted = table(one)
         numbers = {name: one[name].to_numpy().tolist() for name in FIELDS}
-        told = repr(one), len(one), one.nbytes, [str(bad.error) for bad in one.bad]
+        expected = repr(one), len(one), one.nbytes, [str(bad.error) for bad in one.bad]
         mine = [one["offset"].to_numpy()] * 2
 
         def work(number: int, shared: Any = shared, views: bool = views) -> None:
@@ -286,7 +286,7 @@ def columns(dice: random.Random, _: Path) -> None:
                 if name in ("offset", "sequence", "source"):
                     same(memoryview(column).tolist(), numbers[name], name)  # noqa: B023
             assert table(shared).equals(wanted), "the table is another one"  # noqa: B023
-            same((repr(shared), len(shared), shared.nbytes, [str(b.error) for b in shared.bad]), told, "told")  # noqa: B023
+            same((repr(shared), len(shared), shared.nbytes, [str(b.error) for b in shared.bad]), expected, "sizes")  # noqa: B023
             shared.tail = (number, 1)
             assert shared.tail[1] == 1
 
@@ -679,7 +679,7 @@ def storage(dice: random.Random, folder: Path) -> None:
     """Segments, partitions and directories whose indexes and transactions are read when first asked for."""
     paths = partition(dice, folder / "t-0")
 
-    def told(one: Any) -> Any:
+    def contents(one: Any) -> Any:
         segments = [one] if isinstance(one, LogSegment) else one.segments
         found = (
             [of_record(record) for record in one.read(committed=True)], [of_record(record) for record in one.read()],
@@ -695,11 +695,11 @@ def storage(dice: random.Random, folder: Path) -> None:
 
     makers: list[Callable[[], Any]] = [lambda: LogSegment(paths[0]), part]
     for make in makers:
-        wanted, shared = told(make()), make()
+        wanted, shared = contents(make()), make()
         found: list[Any] = [None] * THREADS
 
         def work(number: int, shared: Any = shared, found: list[Any] = found) -> None:
-            found[number] = told(shared)
+            found[number] = contents(shared)
 
         together(work)
         same(found, [wanted] * THREADS, f"{make()!r}")
