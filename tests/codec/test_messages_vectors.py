@@ -12,6 +12,7 @@ import pytest
 import kwire
 from kwire import schema
 from tests.codec import vectors
+from tools.vectors.messages import without_tags
 
 
 def test_all_vectors_are_there() -> None:
@@ -38,7 +39,7 @@ def test_bytes_and_json_both_ways(name: str) -> None:
         seen = kwire.to_json(value, version)
         assert kwire.encode(kwire.from_json(message, version, seen), version) == data, where
         expected = vectors.newest(message, version, vector["json"])
-        assert vectors.without_unknown(seen) == expected, where
+        assert without_tags(seen) == expected, where
         if vector["kind"] == "unknown_tags":
             for row in vector["unknownTaggedFields"]:
                 tags = {item["tag"]: bytes.fromhex(item["hex"]) for item in row["tags"]}

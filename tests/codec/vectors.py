@@ -81,11 +81,3 @@ def _newest(value: Any, names: dict[str, list[tuple[str, Any, str]]], version: i
         key = known.get(key, key)
         out[key] = _newest(item, names, version, f"{path}.{key}" if path else key)
     return out
-
-
-def without_unknown(value: Any) -> Any:
-    if isinstance(value, list):
-        return [without_unknown(item) for item in value]
-    if isinstance(value, dict):
-        return {key: without_unknown(item) for key, item in value.items() if key != "_unknownTags"}
-    return value

@@ -7,10 +7,10 @@ import pytest
 from kwire import schema
 from tools.schema import __main__ as command
 from tools.schema import jars, layout, merge, schemas, tables
-from tools.schema.update import Facts, Renamed, compare, minor
+from tools.schema.update import Renamed, SchemaSet, compare, minor
 
 
-def facts_of(fields, versions="0-2", **more):
+def definition_of(fields, versions="0-2", **more):
     head = {"name": "PingRequest", "type": "request", "apiKey": 99, "flexibleVersions": "2+", **more}
     return schemas.one_form({**head, "validVersions": versions, "fields": fields}, "kafka-clients")
 
@@ -22,54 +22,54 @@ def field(name, versions="0+", type="int32", **more):
 @pytest.mark.quick
 def test_one_form_puts_structs_in_place_and_cuts_versions():
     pair = {"name": "Pair", "versions": "0+", "fields": [field("Key"), field("Value", "2+")]}
-    facts = facts_of(
+    definitions = definition_of(
         [field("A", "1+", "[]Pair"), field("B", "0-1", "[]Pair"), field("C", "2+", "string", default="null", tag=0,
          taggedVersions="2+", nullableVersions="2+", about="two\n  lines")],
         commonStructs=[pair],
     )
-    assert [item["versions"] for item in facts["fields"][0]["fields"]] == ["1+", "2+"]
-    assert [item["name"] for item in facts["fields"][1]["fields"]] == ["Key"]
-    assert facts["fields"][2]["about"] == "two lines"
-    assert merge.tidy({**facts, "releases": ["4.4", "4.4"]})["sharedStructs"] == ["Pair"]
+    assert [item["versions"] for item in definitions["fields"][0]["fields"]] == ["1+", "2+"]
+    assert [item["name"] for item in definitions["fields"][1]["fields"]] == ["Key"]
+    assert definitions["fields"][2]["about"] == "two lines"
+    assert merge.tidy({**definitions, "releases": ["4.4", "4.4"]})["sharedStructs"] == ["Pair"]
 
 
 @pytest.mark.quick
 def test_removed_versions_stay_with_their_source():
-    old = merge.merge_message(None, facts_of([field("Old", "0"), field("Both", ignorable=True)]), "4.0")
-    new = merge.merge_message(old, facts_of([field("Both", "1+"), field("New", "3+")], "1-3"), "4.1")
+    old = merge.merge_message(None, definition_of([field("Old", "0"), field("Both", ignorable=True)]), "4.0")
+    new = merge.merge_message(old, definition_of([field("Both", "1+"), field("New", "3+")], "1-3"), "4.1")
     assert (new["validVersions"], new["flexibleVersions"], new["releases"]) == ("0-3", "2+", ["4.0", "4.1"])
     assert new["lastSource"] == {"0": "4.0"}
     assert {item["name"]: item["versions"] for item in new["fields"]} == {"Old": "0", "Both": "0+", "New": "3+"}
-    again = merge.merge_message(new, facts_of([field("Old", "0"), field("Both", ignorable=True)]), "4.0")
+    again = merge.merge_message(new, definition_of([field("Old", "0"), field("Both", ignorable=True)]), "4.0")
     assert again == new
-    assert merge.merge_message(old, facts_of([field("Renamed")], "1-3"), "4.1")["lastSource"] == {"0": "4.0"}
+    assert merge.merge_message(old, definition_of([field("Renamed")], "1-3"), "4.1")["lastSource"] == {"0": "4.0"}
 
 
 @pytest.mark.quick
 def test_a_version_keeps_its_layout():
-    old = merge.merge_message(None, facts_of([field("A"), field("B")]), "4.0")
+    old = merge.merge_message(None, definition_of([field("A"), field("B")]), "4.0")
     with pytest.raises(ValueError, match="lose its layout"):
-        merge.merge_message(old, facts_of([field("B"), field("A")], "1-2"), "4.1")
+        merge.merge_message(old, definition_of([field("B"), field("A")], "1-2"), "4.1")
 
 
 @pytest.mark.quick
 def test_a_rename_at_an_unchanged_layout_is_noticed():
     def shape(outer, inner):
         pairs = field("Pairs", type="[]Pair", fields=[field(inner), field("Kept")])
-        return facts_of([field("First"), field(outer, type="string"), pairs])
+        return definition_of([field("First"), field(outer, type="string"), pairs])
 
     found = merge.renamed(merge.tidy({**shape("Name", "Zk"), "releases": ["4.0", "4.0"]}), shape("Title", "Epoch"))
     assert found == [("PingRequest", "name", "title"), ("PingRequest.pairs", "zk", "epoch")]
-    facts = Facts(layout.ROOT)
-    old = facts.messages["VoteRequest"][1]
+    definitions = SchemaSet(layout.ROOT)
+    old = definitions.messages["VoteRequest"][1]
     new = json.loads(json.dumps(old).replace('"ReplicaEpoch"', '"Epoch"'))
-    facts._note_renames(old, new)
-    assert [(item.file, item.reason) for item in facts.checklist] == [(
+    definitions._note_renames(old, new)
+    assert [(item.file, item.reason) for item in definitions.checklist] == [(
         "kwire/schema/renames.json", 'a field has another name: {"message": "VoteRequest.topics.partitions", '
         f'"versions": "0-2", "old": "replicaEpoch", "new": "epoch", "until": "{old["releases"][1]}"}}',
     )]  # fmt: skip
     with pytest.raises(Renamed, match=r'seems to rename a message: put \{"VoteRequest": "BallotRequest"}'):
-        facts._note_same_key("api", "BallotRequest", new, "4.5.0")
+        definitions._note_same_key("api", "BallotRequest", new, "4.5.0")
     assert merge.renamed(old, old) == []
 
 
@@ -121,33 +121,33 @@ def test_names_of_patch_releases():
 
 @pytest.mark.quick
 def test_the_files_are_as_the_importer_writes_them():
-    facts = Facts(layout.ROOT)
-    assert facts.changes() == []
-    assert {file for file in facts.texts()} == {
+    definitions = SchemaSet(layout.ROOT)
+    assert definitions.changes() == []
+    assert {file for file in definitions.texts()} == {
         str(path.relative_to(layout.ROOT)) for path in layout.ROOT.rglob("*.json")
     }
-    assert list(facts.releases["releases"]) == list(schema.releases(old=True))
+    assert list(definitions.releases["releases"]) == list(schema.releases(old=True))
 
 
 @pytest.mark.java
 @pytest.mark.parametrize("patch", ["4.4.0", "3.9.2", "2.8.2"])
 def test_a_known_release_changes_nothing(patch):
-    facts = Facts(layout.ROOT)
-    facts.take(patch)
-    assert facts.changes() == []
+    definitions = SchemaSet(layout.ROOT)
+    definitions.take(patch)
+    assert definitions.changes() == []
 
 
 @pytest.mark.java
 def test_check_tells_what_the_facts_lack_and_the_command_puts_it_in(tmp_path, monkeypatch, capsys):
-    facts = Facts(layout.ROOT)
-    facts.root = root = tmp_path / "schema"
-    topics = next(item for item in facts.messages["FetchRequest"][1]["fields"] if item["name"] == "Topics")
+    definitions = SchemaSet(layout.ROOT)
+    definitions.root = root = tmp_path / "schema"
+    topics = next(item for item in definitions.messages["FetchRequest"][1]["fields"] if item["name"] == "Topics")
     partitions = next(item for item in topics["fields"] if item["name"] == "Partitions")
     lost = partitions["fields"].pop()
-    del facts.errors["129"], facts.features["4.4"], facts.messages["UnregisterControllerRequest"]
-    del facts.metadata["levels"]["4.4-IV2"]
-    facts.releases["apis"]["1"]["changes"].pop()
-    facts.write()
+    del definitions.errors["129"], definitions.features["4.4"], definitions.messages["UnregisterControllerRequest"]
+    del definitions.metadata["levels"]["4.4-IV2"]
+    definitions.releases["apis"]["1"]["changes"].pop()
+    definitions.write()
     monkeypatch.setattr(jars, "newest", lambda since: "4.4.0")
     assert command.main(["--check", "--into", str(root)]) == 1
     said = capsys.readouterr().out
@@ -164,7 +164,7 @@ def test_check_tells_what_the_facts_lack_and_the_command_puts_it_in(tmp_path, mo
 
 @pytest.mark.quick
 def test_compare_names_what_differs():
-    old = merge.merge_message(None, facts_of([field("A", about="one")]), "4.0")
-    new = merge.merge_message(None, facts_of([field("A", about="two"), field("B", "2+")]), "4.0")
+    old = merge.merge_message(None, definition_of([field("A", about="one")]), "4.0")
+    new = merge.merge_message(None, definition_of([field("A", about="two"), field("B", "2+")]), "4.0")
     assert compare("Ping", old, new) == ["Ping.A: about one -> two", "Ping.B: new, int32 2+"]
     assert compare("Ping", {}, new) == ["Ping: new, request 0-2"]

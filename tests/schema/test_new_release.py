@@ -16,7 +16,7 @@ from tools import archives
 from tools.places import ROOT
 from tools.schema import checklist, inputs, jars, layout, rehearsal
 from tools.schema.__main__ import newer
-from tools.schema.update import Facts
+from tools.schema.update import SchemaSet
 
 KNOWN = rehearsal.patches()
 ARCHIVE = rehearsal.ARCHIVE.relative_to(ROOT)
@@ -140,7 +140,7 @@ def next_release(given: inputs.Input) -> inputs.Input:
 @pytest.mark.quick
 def test_the_checklist_names_what_differs_and_no_more() -> None:
     known = rehearsal.read(KNOWN[-1])[1]
-    before, after = Facts(layout.ROOT), Facts(layout.ROOT)
+    before, after = SchemaSet(layout.ROOT), SchemaSet(layout.ROOT)
     after.take(known.patch, known)
     assert checklist.items(before, after, known) == [] and checklist.text([]).startswith("nothing is left")
 

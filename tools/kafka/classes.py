@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from tools import places
 from tools.kafka import maven, releases
+from tools.kafka.process import JavaProcess
 from tools.places import cache
 from tools.schema import jars, schemas
 
 JAVA = Path(__file__).parent / "java"
 VECTORS = places.ROOT / "tools" / "vectors" / "java" / "Vectors.java"
 HEAP = "512m"
-AT_ONCE = 200  # questions in one line
 NO_LOGGER = releases.dependency("org.slf4j", "slf4j-nop", "1.7.36")
 
 
@@ -69,7 +66,7 @@ def for_release(source: str, classes: set[str]) -> str:
     return re.sub(r"^import (org\.apache\.kafka\.[\w.]+);", older, source, flags=re.MULTILINE)
 
 
-class KafkaClasses:
+class KafkaClasses(JavaProcess):
     """One Java process of a release. Commands: those of tools/kafka/java and of tools/vectors/java/Vectors.java.
 
     schemas: message name -> its schema in the form of kwire/schema, as the release's own jars have it;
@@ -77,7 +74,6 @@ class KafkaClasses:
     """
 
     def __init__(self, release: str) -> None:
-        self.release = release
         path = class_path(release)
         read = schemas.read_jars(own_jars(release, path))
         self.folders = {name: folder for name, (folder, _) in read.items()}
@@ -90,11 +86,7 @@ class KafkaClasses:
             there = set(jar.namelist())
         sources = [self._source(file, there) for file in java]
         classes = maven.compiled(sources, path, f"vectors-{release}")
-        self._process = subprocess.Popen(
-            [maven.java(), f"-Xmx{HEAP}", "-Xss8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
-             os.pathsep.join([str(classes), path]), "Vectors"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
-        )  # fmt: skip
+        super().__init__(release, "Vectors", classes, path, HEAP)
 
     def _source(self, file: Path, there: set[str]) -> Path:
         """A Java source, written for the newest release, as this one needs it."""
@@ -103,33 +95,6 @@ class KafkaClasses:
         place = folder / file.name
         place.write_text(for_release(file.read_text(), there))
         return place
-
-    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Sends one command; its answer, {"error": "class: text"} where Kafka's classes threw."""
-        process = self._process
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the Java process of Kafka {self.release} ended with {process.wait()}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def many(self, asks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Sends commands ({"do": ..., ...}), many in a line; their answers in order."""
-        waiting = list(asks)
-        for at in range(0, len(waiting), AT_ONCE):
-            yield from self.ask("many", asks=waiting[at : at + AT_ONCE])["answers"]
-
-    def __enter__(self) -> KafkaClasses:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()
 
 
 def release_number(release: str) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from tools.kafka.maven import MissingTool
 from tools.schema import checklist, jars, layout, layouts, rehearsal, schemas
 from tools.schema.inputs import Input, look
 from tools.schema.tables import order
-from tools.schema.update import Facts, minor
+from tools.schema.update import SchemaSet, minor
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,8 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--into", type=Path, default=layout.ROOT, help="the schema's folder (default kwire/schema)")
     parser.add_argument("--stored", action="store_true", help="from the inputs in tests/data/schema/rehearsal.tar.xz")
     given = parser.parse_args(arguments)
-    facts = Facts(given.into, empty=given.rebuild)
-    known = list(Facts(layout.ROOT).releases["releases"].values())
+    definitions = SchemaSet(given.into, empty=given.rebuild)
+    known = list(SchemaSet(layout.ROOT).releases["releases"].values())
     try:
         wanted = list(given.releases)
         if given.check:
@@ -52,26 +52,26 @@ def main(arguments: list[str] | None = None) -> int:
             wanted += known
         if not wanted and not given.check:
             parser.error("name a release, or --check, --all or --rebuild")
-        before, inputs = copy.deepcopy(facts), []
+        before, inputs = copy.deepcopy(definitions), []
         for patch in wanted:
             print(f"reading {patch}", file=sys.stderr, flush=True)
             inputs.append(rehearsal.read(patch)[1] if given.stored else look(patch))
-            facts.take(patch, inputs[-1])
+            definitions.take(patch, inputs[-1])
     except (jars.NoSuchRelease, MissingTool, RuntimeError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    for note in facts.notes:
+    for note in definitions.notes:
         print(f"note: {note}", file=sys.stderr)
-    changes = facts.changes()
+    changes = definitions.changes()
     print("\n".join(checklist.news(changes)) if changes else "nothing changed")
     if given.check or given.dry_run:
         return 1 if changes else 0
     if given.into != layout.ROOT or given.rebuild:
-        print(f"{len(facts.write())} files written")
+        print(f"{len(definitions.write())} files written")
         if given.into == layout.ROOT:
             follow()
         return 0
-    write(before, facts, inputs)
+    write(before, definitions, inputs)
     return 0
 
 
@@ -89,7 +89,7 @@ def newer(known: list[str], patches: bool) -> list[str]:
     return found
 
 
-def write(before: Facts, facts: Facts, inputs: list[Input]) -> None:
+def write(before: SchemaSet, definitions: SchemaSet, inputs: list[Input]) -> None:
     """Write the tree's files and print the checklist of each release that was new."""
     table = json.loads(layouts.FILE.read_text())
     old = rehearsal.state(before, table)
@@ -97,17 +97,17 @@ def write(before: Facts, facts: Facts, inputs: list[Input]) -> None:
     items = []
     for given in inputs:
         release = minor(given.patch)
-        items += checklist.items(before, facts, given)
+        items += checklist.items(before, definitions, given)
         if all(order(release) > order(other) for other in known):
             read = schemas.read_texts(given.texts)
-            latest = facts.renames["messages"]
+            latest = definitions.renames["messages"]
             layouts.put(table, release, layouts.of_messages(
                 {**message, "name": latest.get(name, name)} for name, (_, message) in read.items()
             ))  # fmt: skip
             if len(inputs) == 1:
                 rehearsal.keep(old, given)
     layouts.FILE.write_text(layout.table_text(table, 2))
-    print(f"{len(facts.write())} files of kwire/schema written, and what follows from them")
+    print(f"{len(definitions.write())} files of kwire/schema written, and what follows from them")
     follow()
     print(checklist.text(list(dict.fromkeys(items))))
 

@@ -12,12 +12,12 @@ from tools.kafka.releases import NO_TOOLS
 from tools.schema import layouts
 from tools.schema.inputs import Input
 from tools.schema.merge import shape
-from tools.schema.update import Facts, Item, minor
+from tools.schema.update import Item, SchemaSet, minor
 
 Message = dict[str, Any]
 
 
-def items(before: Facts, after: Facts, given: Input) -> list[Item]:
+def items(before: SchemaSet, after: SchemaSet, given: Input) -> list[Item]:
     """The checklist of a release that has just been taken. before: without it."""
     release = minor(given.patch)
     found = list(after.checklist)
@@ -39,7 +39,7 @@ def items(before: Facts, after: Facts, given: Input) -> list[Item]:
     return found
 
 
-def _apis(before: Facts, after: Facts) -> list[Item]:
+def _apis(before: SchemaSet, after: SchemaSet) -> list[Item]:
     found, fresh, silent, ruled = [], [], [], []
     for name, (folder, new) in sorted(after.messages.items()):
         if folder != "api" or new["type"] != "request":
@@ -67,7 +67,7 @@ def _apis(before: Facts, after: Facts) -> list[Item]:
     return found
 
 
-def _layouts(before: Facts, after: Facts) -> list[Item]:
+def _layouts(before: SchemaSet, after: SchemaSet) -> list[Item]:
     found = []
     changed, tagged = [], []
     for name, (_, new) in sorted(after.messages.items()):
@@ -116,7 +116,7 @@ def _maven(given: Input) -> list[Item]:
     return found
 
 
-def _new_pairs(before: Facts, after: Facts) -> int:
+def _new_pairs(before: SchemaSet, after: SchemaSet) -> int:
     return sum(
         len(Versions.parse(new["validVersions"]).all())
         - (len(Versions.parse(before.messages[name][1]["validVersions"]).all()) if name in before.messages else 0)

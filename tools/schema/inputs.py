@@ -29,8 +29,8 @@ class Input(NamedTuple):
 
     def to_files(self) -> dict[str, bytes]:
         """File -> bytes, for an archive."""
-        facts = {"patch": self.patch, "missing": self.missing, "others": self.others, "classes": self.classes}
-        files = {"input.json": json.dumps(facts, ensure_ascii=False, indent=1).encode()}
+        header = {"patch": self.patch, "missing": self.missing, "others": self.others, "classes": self.classes}
+        files = {"input.json": json.dumps(header, ensure_ascii=False, indent=1).encode()}
         for module, texts in self.texts.items():
             files |= {f"jars/{module}/{name}": text.encode() for name, text in texts.items()}
         return files
@@ -38,13 +38,13 @@ class Input(NamedTuple):
 
 def from_files(files: dict[str, bytes]) -> Input:
     """What to_files() gave."""
-    facts = json.loads(files["input.json"])
+    header = json.loads(files["input.json"])
     texts: dict[str, dict[str, str]] = {}
     for name, data in files.items():
         if name.startswith("jars/"):
             module, _, inner = name.removeprefix("jars/").partition("/")
             texts.setdefault(module, {})[inner] = data.decode()
-    return Input(facts["patch"], texts, facts["classes"], facts["missing"], facts["others"])
+    return Input(header["patch"], texts, header["classes"], header["missing"], header["others"])
 
 
 @lru_cache(4)

@@ -90,7 +90,7 @@ def _classpath(modules: list[tuple[str, str, str]], *flags: str) -> tuple[list[P
         pom, out = Path(folder, "pom.xml"), Path(folder, "classpath.txt")
         pom.write_text(
             '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-            "<groupId>kwire</groupId><artifactId>facts</artifactId><version>1</version>"
+            "<groupId>kwire</groupId><artifactId>schema</artifactId><version>1</version>"
             f"<dependencies>{rows}</dependencies></project>"
         )
         run = subprocess.run(

@@ -1,4 +1,4 @@
-"""How the facts stand on disk: one file a pair of messages, one field a line, so that a change reads as a diff."""
+"""How the definitions are written: one file a pair of messages, one field a line, so that a change reads as a diff."""
 
 from __future__ import annotations
 

@@ -20,22 +20,22 @@ from tools.schema.layout import table_text
 FILE = DATA / "schema" / "layouts.json"
 FIRST = "2.2"  # older jars have no schemas
 
-Facts = dict[str, Any]
+Definition = dict[str, Any]
 Layout = dict[str, Any]  # {"flexible": bool, "fields": [{"name", "type", "nullable", "tag", "fields"}, ...]}
 Releases = dict[str, dict[str, Layout]]  # release -> "Message 0" -> its layout
 
 
-def at(facts: Facts, version: int) -> Layout:
+def at(definition: Definition, version: int) -> Layout:
     """The layout of one version of a message, with the names for readers."""
-    flexible = version in Versions.parse(facts["flexibleVersions"])
-    return {"flexible": flexible, "fields": _fields(facts["fields"], version)}
+    flexible = version in Versions.parse(definition["flexibleVersions"])
+    return {"flexible": flexible, "fields": _fields(definition["fields"], version)}
 
 
-def _fields(fields: list[Facts], version: int) -> list[Facts]:
+def _fields(fields: list[Definition], version: int) -> list[Definition]:
     rows = []
     for field in fields:
         if version in Versions.parse(field["versions"]):
-            row: Facts = {"name": field["name"], "type": field["type"].replace("records", "bytes")}
+            row: Definition = {"name": field["name"], "type": field["type"].replace("records", "bytes")}
             if version in Versions.parse(field.get("nullableVersions")):
                 row["nullable"] = True
             if version in Versions.parse(field.get("taggedVersions")):
@@ -51,7 +51,7 @@ def _fields(fields: list[Facts], version: int) -> list[Facts]:
 def bytes_of(layout: Layout) -> Any:
     """What of a layout decides the bytes: two layouts are the same if this is."""
 
-    def plain(fields: list[Facts]) -> list[Any]:
+    def plain(fields: list[Definition]) -> list[Any]:
         return [
             ("[]" * field["type"].startswith("[]") + "struct" if "fields" in field else field["type"],
              field.get("nullable"), field.get("flexible"), plain(field.get("fields", [])))
@@ -64,15 +64,15 @@ def bytes_of(layout: Layout) -> Any:
 def of_release(patch: str) -> dict[str, Layout]:
     """The layout of every version of every message that a patch release's jars have."""
     found, _ = jars.resolve(patch)
-    return of_messages(facts for _, facts in schemas.read_jars(found).values())
+    return of_messages(definition for _, definition in schemas.read_jars(found).values())
 
 
-def of_messages(messages: Iterable[Facts]) -> dict[str, Layout]:
+def of_messages(messages: Iterable[Definition]) -> dict[str, Layout]:
     """The layout of every version of messages."""
     return {
-        f"{facts['name']} {version}": at(facts, version)
-        for facts in messages
-        for version in Versions.parse(facts["validVersions"]).all()
+        f"{definition['name']} {version}": at(definition, version)
+        for definition in messages
+        for version in Versions.parse(definition["validVersions"]).all()
     }
 
 

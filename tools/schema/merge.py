@@ -1,4 +1,4 @@
-"""Puts what a release says into the facts: the newest release that has a version tells what the version is."""
+"""Puts what a release says into the definitions: the newest release that has a version tells what the version is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from kwire.schema.definitions import LAST_VERSION, Versions
 from tools.schema.tables import order
 
-Facts = dict[str, Any]
+Definition = dict[str, Any]
 _RANGES = ("versions", "nullableVersions", "taggedVersions")
 _HEAD = (
     "name", "type", "apiKey", "listeners", "validVersions", "flexibleVersions", "deprecatedVersions",
@@ -15,10 +15,10 @@ _HEAD = (
 )
 
 
-def merge_message(old: Facts | None, new: Facts, release: str) -> Facts:
-    """The facts of a message with what a release says of it.
+def merge_message(old: Definition | None, new: Definition, release: str) -> Definition:
+    """The definition of a message with what a release says of it.
 
-    old: the facts so far, or None; new: the schema of that release ("3.9") in the facts' one form.
+    old: the definition so far, or None; new: the schema of that release ("3.9") in that one form.
     """
     if old is None:
         return tidy({**new, "releases": [release, release]})
@@ -46,14 +46,14 @@ def merge_message(old: Facts | None, new: Facts, release: str) -> Facts:
     deprecated |= set(_valid_set(tail.get("deprecatedVersions"), tail_versions))
     out["deprecatedVersions"] = _range(deprecated) if deprecated else None
     out["fields"] = _merge_fields(head["fields"], head_versions, tail["fields"], tail_versions)
-    for facts, versions in ((head, head_versions), (tail, tail_versions)):
+    for definition, versions in ((head, head_versions), (tail, tail_versions)):
         for version in versions:
-            if shape(out["fields"], version) != shape(facts["fields"], version):
+            if shape(out["fields"], version) != shape(definition["fields"], version):
                 raise ValueError(f"version {version} would lose its layout: was a field renamed, or its type changed?")
     return tidy(out)
 
 
-def shape(fields: list[Facts], version: int) -> list[Any]:
+def shape(fields: list[Definition], version: int) -> list[Any]:
     """The layout of a version: name, type, null, tag and inner fields in the order of the bytes."""
     rows = []
     for field in fields:
@@ -64,7 +64,7 @@ def shape(fields: list[Facts], version: int) -> list[Any]:
     return sorted(rows, key=lambda row: row[0])
 
 
-def renamed(old: Facts, new: Facts) -> list[tuple[str, str, str]]:
+def renamed(old: Definition, new: Definition) -> list[tuple[str, str, str]]:
     """(path of the parent, old JSON name, new JSON name) of fields that a newer schema seems to have renamed.
 
     That is: at a version that both have, another name with the same type at the same place of the layout.
@@ -87,10 +87,10 @@ def renamed(old: Facts, new: Facts) -> list[tuple[str, str, str]]:
     return list(found)
 
 
-def versions_of(old: Facts, new: Facts, path: str) -> str:
+def versions_of(old: Definition, new: Definition, path: str) -> str:
     """The versions that a message had in which it has a field, by the field's path of JSON names in a newer schema."""
-    fields: list[Facts] = new["fields"]
-    field: Facts = {}
+    fields: list[Definition] = new["fields"]
+    field: Definition = {}
     for name in path.split(".")[1:]:
         field = next(one for one in fields if one["name"][:1].lower() + one["name"][1:] == name)
         fields = field.get("fields", [])
@@ -113,9 +113,11 @@ def _range(versions: set[int]) -> str:
     return str(Versions(low, high))
 
 
-def _merge_fields(head: list[Facts], head_at: set[int], tail: list[Facts], tail_at: set[int]) -> list[Facts]:
+def _merge_fields(
+    head: list[Definition], head_at: set[int], tail: list[Definition], tail_at: set[int]
+) -> list[Definition]:
     """The fields of both, each for its own versions; a field that only the tail has stands where it stood there."""
-    merged: list[Facts] = []
+    merged: list[Definition] = []
     older = {field["name"]: field for field in tail}
     for field in head:
         merged.append(_merge_field(field, head_at, older.get(field["name"]), tail_at))
@@ -130,7 +132,7 @@ def _merge_fields(head: list[Facts], head_at: set[int], tail: list[Facts], tail_
     return merged
 
 
-def _merge_field(field: Facts, at: set[int], other: Facts | None, other_at: set[int]) -> Facts:
+def _merge_field(field: Definition, at: set[int], other: Definition | None, other_at: set[int]) -> Definition:
     out = dict(field)
     for key in _RANGES:
         both = _valid(field.get(key), at).span(_valid((other or {}).get(key), other_at))
@@ -145,18 +147,18 @@ def _merge_field(field: Facts, at: set[int], other: Facts | None, other_at: set[
     return out
 
 
-def tidy(facts: Facts) -> Facts:
-    """The facts in their written form: keys in order, nothing empty, ranges up to the newest version left open."""
-    highest = Versions.parse(facts["validVersions"]).high
-    fields = [_tidy_field(field, highest) for field in facts["fields"]]
+def tidy(definition: Definition) -> Definition:
+    """A definition in its written form: keys in order, nothing empty, ranges up to the newest version left open."""
+    highest = Versions.parse(definition["validVersions"]).high
+    fields = [_tidy_field(field, highest) for field in definition["fields"]]
     shared = _shared(fields)
-    rows = {**facts, "sharedStructs": shared}
+    rows = {**definition, "sharedStructs": shared}
     out = {key: rows[key] for key in _HEAD if rows.get(key) not in (None, {}, [])}
     return {**out, "fields": fields}
 
 
-def _tidy_field(field: Facts, highest: int) -> Facts:
-    out: Facts = {}
+def _tidy_field(field: Definition, highest: int) -> Definition:
+    out: Definition = {}
     for key in (
         "name", "type", *_RANGES, "tag", "default", "ignorable", "mapKey", "zeroCopy", "entityType",
         "flexibleVersions", "about",
@@ -176,11 +178,11 @@ def _tidy_field(field: Facts, highest: int) -> Facts:
     return out
 
 
-def _shared(fields: list[Facts]) -> list[str]:
+def _shared(fields: list[Definition]) -> list[str]:
     """The structs that stand at more than one place, in order of their second appearance."""
     seen: list[str] = []
 
-    def walk(rows: list[Facts]) -> None:
+    def walk(rows: list[Definition]) -> None:
         for field in rows:
             if "fields" in field:
                 seen.append(field["type"].removeprefix("[]"))

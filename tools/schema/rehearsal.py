@@ -20,7 +20,7 @@ from tools.schema import inputs, layouts, schemas
 from tools.schema.inputs import Input
 from tools.schema.layout import ROOT, table_text
 from tools.schema.tables import order
-from tools.schema.update import Facts
+from tools.schema.update import SchemaSet
 
 ARCHIVE = places.DATA / "schema" / "rehearsal.tar.xz"
 KEPT = 2  # releases
@@ -48,9 +48,9 @@ def keep(before: dict[str, str], given: Input) -> None:
         archives.replace(ARCHIVE, old, {})
 
 
-def state(facts: Facts, table: dict[str, dict[str, layouts.Layout]]) -> dict[str, str]:
+def state(definitions: SchemaSet, table: dict[str, dict[str, layouts.Layout]]) -> dict[str, str]:
     """File of the tree -> text, of all that the step rewrites but for what follows from it (derived.py, the stub)."""
-    texts = {str((ROOT / name).relative_to(places.ROOT)): text for name, text in facts.texts().items()}
+    texts = {str((ROOT / name).relative_to(places.ROOT)): text for name, text in definitions.texts().items()}
     return texts | {LAYOUTS: table_text(table, 2)}
 
 
@@ -67,29 +67,29 @@ def take_out(patch: str, tree: Path) -> Input:
     return given
 
 
-def without_renames(facts: Facts, last: str) -> None:
+def without_renames(definitions: SchemaSet, last: str) -> None:
     """Leave out the names of fields that came after a release: they are written by hand with the next one."""
-    rows = facts.renames["fields"]
-    facts.renames["fields"] = [row for row in rows if order(row["until"].replace("x", "0")) < order(last)]
+    rows = definitions.renames["fields"]
+    definitions.renames["fields"] = [row for row in rows if order(row["until"].replace("x", "0")) < order(last)]
 
 
 def main() -> int:
     """Makes the archive anew."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     known = schema.releases(old=True)
-    facts = Facts(ROOT, empty=True)
+    definitions = SchemaSet(ROOT, empty=True)
     tables: layouts.Releases = {}
     for name in known:
         patch = schema.patch_release(name)
         print(f"reading {patch}", file=sys.stderr, flush=True)
         given = inputs.look(patch)
         if name in known[-KEPT:]:
-            renames = json.loads(json.dumps(facts.renames))
-            without_renames(facts, known[known.index(name) - 1])
-            before = state(facts, layouts.changed(tables))
-            facts.renames = renames
+            renames = json.loads(json.dumps(definitions.renames))
+            without_renames(definitions, known[known.index(name) - 1])
+            before = state(definitions, layouts.changed(tables))
+            definitions.renames = renames
             keep(before, given)
-        facts.take(patch, given)
+        definitions.take(patch, given)
         if order(name) >= order(layouts.FIRST):
             tables[name] = layouts.of_messages(message for _, message in schemas.read_texts(given.texts).values())
     return 0

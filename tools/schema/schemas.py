@@ -18,7 +18,7 @@ _FOLDERS = {
     "kafka-share-coordinator": "share", "kafka-streams": "streams",
 }
 
-Facts = dict[str, Any]
+Definition = dict[str, Any]
 
 
 def texts_of(jars: dict[str, Path]) -> dict[str, dict[str, str]]:
@@ -31,31 +31,31 @@ def texts_of(jars: dict[str, Path]) -> dict[str, dict[str, str]]:
     return {module: files for module, files in found.items() if files}
 
 
-def read_texts(texts: dict[str, dict[str, str]]) -> dict[str, tuple[str, Facts]]:
-    """Message name -> (folder, facts) of every schema, under the name that its release gives it."""
-    found: dict[str, tuple[str, Facts]] = {}
+def read_texts(texts: dict[str, dict[str, str]]) -> dict[str, tuple[str, Definition]]:
+    """Message name -> (folder, definition) of every schema, under the name that its release gives it."""
+    found: dict[str, tuple[str, Definition]] = {}
     for module, files in texts.items():
         for text in files.values():
             plain = _STRING_OR_LOOSE.sub(lambda match: match[1] or "", text)
             schema, _ = json.JSONDecoder().raw_decode(plain.lstrip())  # one file has a brace too many
             if schema.get("validVersions") == "none" or "fields" not in schema:
                 continue  # removed from this release: its file stays for the key alone
-            facts = one_form(schema, coordinator=module)
-            if facts is not None:
-                found[facts["name"]] = (_folder(module, facts), facts)
+            definition = one_form(schema, coordinator=module)
+            if definition is not None:
+                found[definition["name"]] = (_folder(module, definition), definition)
     return found
 
 
-def read_jars(jars: dict[str, Path]) -> dict[str, tuple[str, Facts]]:
-    """Message name -> (folder, facts) of every schema in the jars."""
+def read_jars(jars: dict[str, Path]) -> dict[str, tuple[str, Definition]]:
+    """Message name -> (folder, definition) of every schema in the jars."""
     return read_texts(texts_of(jars))
 
 
-def _folder(module: str, facts: Facts) -> str:
-    name = facts["name"]
-    if facts["type"] in ("request", "response"):
+def _folder(module: str, definition: Definition) -> str:
+    name = definition["name"]
+    if definition["type"] in ("request", "response"):
         return "api"
-    if facts["type"] == "header":
+    if definition["type"] == "header":
         return "header"
     if module in _FOLDERS:
         return _FOLDERS[module]
@@ -64,49 +64,49 @@ def _folder(module: str, facts: Facts) -> str:
     return "data"
 
 
-def one_form(schema: Facts, coordinator: str) -> Facts | None:
-    """A schema as the facts have it: structs in place, versions cut to those of their parents, text defaults.
+def one_form(schema: Definition, coordinator: str) -> Definition | None:
+    """A schema as kwire has it: structs in place, versions cut to those of their parents, text defaults.
 
     A coordinator's key from before 4.1 has its type for a version: it gets the form that later releases have.
     """
-    facts: Facts = {"name": schema["name"], "type": schema["type"]}
+    definition: Definition = {"name": schema["name"], "type": schema["type"]}
     valid, own_key = schema["validVersions"], schema.get("apiKey")
     at = "coordinator" in coordinator or coordinator.startswith("kafka_")
     if at and schema["type"] == "data" and schema["name"].endswith("Key"):
         if Versions.parse(valid).low != Versions.parse(valid).high:
             return None  # OffsetCommitKey 0-1: two types in one, later LegacyOffsetCommitKey and OffsetCommitKey
-        facts["type"], own_key, valid = "coordinator-key", int(valid), "0"
+        definition["type"], own_key, valid = "coordinator-key", int(valid), "0"
         schema = {**schema, "fields": [{**field, "versions": "0"} for field in schema["fields"]]}
     elif at and schema["type"] == "data" and schema["name"].endswith("Value"):
-        facts["type"] = "coordinator-value"
+        definition["type"] = "coordinator-value"
     if own_key is not None:
-        facts["apiKey"] = own_key
+        definition["apiKey"] = own_key
     if schema.get("listeners"):
-        facts["listeners"] = [name for name in ("zkBroker", "broker", "controller") if name in schema["listeners"]]
-    facts["validVersions"] = valid
-    facts["flexibleVersions"] = schema.get("flexibleVersions", "none")
+        definition["listeners"] = [name for name in ("zkBroker", "broker", "controller") if name in schema["listeners"]]
+    definition["validVersions"] = valid
+    definition["flexibleVersions"] = schema.get("flexibleVersions", "none")
     if schema.get("deprecatedVersions"):
-        facts["deprecatedVersions"] = schema["deprecatedVersions"]
+        definition["deprecatedVersions"] = schema["deprecatedVersions"]
     if schema.get("latestVersionUnstable"):
-        facts["latestVersionUnstable"] = True
+        definition["latestVersionUnstable"] = True
     shared = {item["name"]: item for item in schema.get("commonStructs", ())}
     # a struct that is written out once may be used again by name
     _collect(schema["fields"], shared)
-    facts["fields"] = [_field(item, Versions.parse("0+"), shared) for item in schema["fields"]]
-    return facts
+    definition["fields"] = [_field(item, Versions.parse("0+"), shared) for item in schema["fields"]]
+    return definition
 
 
-def _collect(fields: list[Facts], shared: dict[str, Facts]) -> None:
+def _collect(fields: list[Definition], shared: dict[str, Definition]) -> None:
     for field in fields:
         if field.get("fields"):
             shared.setdefault(field["type"].removeprefix("[]"), field)
             _collect(field["fields"], shared)
 
 
-def _field(field: Facts, parent: Versions, shared: dict[str, Facts]) -> Facts:
+def _field(field: Definition, parent: Versions, shared: dict[str, Definition]) -> Definition:
     # a field without versions has those at which it is tagged
     versions = Versions.parse(field.get("versions", field.get("taggedVersions"))).overlap(parent)
-    out: Facts = {"name": field["name"], "type": field["type"], "versions": str(versions)}
+    out: Definition = {"name": field["name"], "type": field["type"], "versions": str(versions)}
     nullable = Versions.parse(field.get("nullableVersions")).overlap(versions)
     tagged = Versions.parse(field.get("taggedVersions")).overlap(versions)
     if nullable:

@@ -19,7 +19,7 @@ def order(release: str) -> tuple[int, ...]:
 
 
 def put_release(table: Table, release: str, patch: str, apis: Table, requests: dict[int, Table]) -> None:
-    """Put a release's APIs in. apis: what ApiKeys says, by key; requests: the facts of its request schemas, by key."""
+    """Put a release's APIs in. apis: from ApiKeys, by key; requests: its request schemas, by key."""
     rows = {key: dict(_rows(table, api)) for key, api in table["apis"].items()}
     names = {key: (api["name"], api["enum"]) for key, api in table["apis"].items()}
     newest = all(order(release) >= order(other) for other in table["releases"])

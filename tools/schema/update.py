@@ -1,4 +1,4 @@
-"""Reads releases into the facts and says what changed."""
+"""Reads releases into the definitions and says what changed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Renamed(ValueError):
     """A message has another name: nothing can be written before renames.json says so."""
 
 
-class Facts:
-    """All facts in memory: those of a folder, or none yet."""
+class SchemaSet:
+    """All definitions in memory: those of a folder, or none yet."""
 
     def __init__(self, root: Path, empty: bool = False) -> None:
         self.root = root
@@ -74,7 +74,7 @@ class Facts:
             kept = sorted({folder for folder, _ in self.messages.values()} - here)
             lost = f"; its {', '.join(kept)} messages stay as they were" if kept else ""
             self.notes.append(f"Maven Central lacks {', '.join(missing)} {patch}{lost}")
-        requests = {facts["apiKey"]: facts for _, facts in read.values() if facts["type"] == "request"}
+        requests = {one["apiKey"]: one for _, one in read.values() if one["type"] == "request"}
         tables.put_release(self.releases, release, patch, told["apis"], requests)
         if read:
             tables.put_errors(self.errors, release, told["errors"], newest)
@@ -100,8 +100,8 @@ class Facts:
     def _note_same_key(self, folder: str, name: str, new: dict[str, Any], patch: str) -> None:
         if folder != "api":
             return
-        for other, (_, facts) in self.messages.items():
-            if other != name and (facts.get("apiKey"), facts["type"]) == (new["apiKey"], new["type"]):
+        for other, (_, definitions) in self.messages.items():
+            if other != name and (definitions.get("apiKey"), definitions["type"]) == (new["apiKey"], new["type"]):
                 raise Renamed(f'{patch} seems to rename a message: put {layout.line({other: name})} into "messages" of '
                               f"{RENAMES} and run this again")
 
@@ -119,7 +119,7 @@ class Facts:
     def changes(self) -> list[str]:
         """What differs from the folder, a line each: messages and fields by name, tables by their lines."""
         said: list[str] = []
-        before = Facts(self.root).messages if (self.root / "index.json").exists() else {}
+        before = SchemaSet(self.root).messages if (self.root / "index.json").exists() else {}
         for name in sorted({*before, *self.messages}):
             said += compare(name, before.get(name, ("", {}))[1], self.messages.get(name, ("", {}))[1])
         for file, text in self.texts().items():
@@ -148,10 +148,10 @@ def minor(patch: str) -> str:
 
 
 def compare(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What differs between two facts of a message, a line each."""
+    """What differs between two definitions of a message, a line each."""
     if not old or not new:
-        facts = new or old
-        return [f"{name}: {'new' if new else 'gone'}, {facts['type']} {facts['validVersions']}"]
+        definitions = new or old
+        return [f"{name}: {'new' if new else 'gone'}, {definitions['type']} {definitions['validVersions']}"]
     said = [
         f"{name}: {key} {old.get(key)} -> {new.get(key)}"
         for key in new | old
