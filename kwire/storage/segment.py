@@ -12,7 +12,7 @@ from kwire.shared_iterator import shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import Bounds
-from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
+from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
@@ -74,7 +74,8 @@ class LogSegment:
 
     topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
     are bytes in the file, offsets Kafka offsets, timestamps milliseconds; all ends are exclusive. options: keywords
-    for fsspec. Raises FileNotFoundError if the file does not exist.
+    for fsspec. size, beside: what a listing said (SegmentFile), so that the file system is not asked again; a file
+    that is gone is then an error of the first read. Raises FileNotFoundError if the file does not exist.
     """
 
     def __init__(
@@ -84,13 +85,16 @@ class LogSegment:
         topic: str | None = None,
         partition: int | None = None,
         options: dict[str, Any] | None = None,
+        size: int = -1,
+        beside: SideFiles | None = None,
     ) -> None:
         self.path = plain(path)
         self.options = options
-        self.file = open_file(self.path, options)
+        self.beside = beside
+        self.file = open_file(self.path, options, size)
         if isinstance(self.file, SpooledFile) and not self.file.once:
             os.stat(self.path)  # a .gz is decompressed when it is read
-        else:
+        elif size < 0:
             self.file.size()
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
@@ -137,8 +141,9 @@ class LogSegment:
     def log(self) -> PartitionSegments:
         """The partition from this segment on, or the whole one if a Partition has set it: see join."""
         return PartitionSegments([self, *(
-            type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
-            for path in later_segments(self.path, self.options)
+            type(self)(file.path, topic=self.topic, partition=self.partition, options=self.options, size=file.size,
+                       beside=file.beside)
+            for file in later_segments(self.path, self.options)
         )])  # fmt: skip
 
     def join(self, log: PartitionSegments, number: int) -> None:
@@ -160,8 +165,11 @@ class LogSegment:
         self._tail = tail
 
     def _beside(self, kind: str) -> bytes | None:
+        listed = -1 if self.beside is None else self.beside.of(kind)
+        if self.beside is not None and listed <= 0:
+            return None if listed < 0 else b""
         try:
-            file = open_file(beside(self.path, kind), self.options)
+            file = open_file(beside(self.path, kind), self.options, listed)
             if isinstance(file, SpooledFile):  # a pipe, which the user did not name: it may never end
                 return None
             file = file.held()
