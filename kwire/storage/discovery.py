@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeVar
 
-from kwire.storage.filesystem import Entry, Folder, is_url, open_folder, plain, shown
+from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
 from kwire_c.printable import printable
 
 T = TypeVar("T")
@@ -98,30 +98,28 @@ class Listing:
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
         self._options = options
-        self._stores: dict[str, Folder] = {}
         self._entries: dict[str, list[Entry]] = {}
         self._beside: dict[str, dict[str, SideFiles] | None] = {}
 
     def look(self, paths: Sequence[str]) -> list[Entry | None]:
         """What is at each path, None where nothing is; many are looked at at a time."""
-        return in_threads(lambda store_path: store_path[0].entry(store_path[1]), [*map(self._at, paths)])
+        return in_threads(lambda path: open_folder(path, self._options).entry(path), paths)
 
     def gather(self, folders: Iterable[str]) -> None:
         """List the folders that were not listed yet, many at a time; one that does not exist is empty."""
         missing = [folder for folder in dict.fromkeys(folders) if folder not in self._entries]
-        self._entries.update(zip(missing, in_threads(_listed, [*map(self._at, missing)]), strict=True))
+        self._entries.update(zip(missing, in_threads(self._listed, missing), strict=True))
 
     def entries(self, folder: str) -> list[Entry]:
         """What is in a folder, sorted by name."""
         self.gather([folder])
         return self._entries[folder]
 
-    def _at(self, path: str) -> tuple[Folder, str]:
-        """The file system that a path is in, and the path. fsspec would open a store anew in each thread."""
-        store = "" if not is_url(path) else path if "::" in path else "/".join(path.split("/", 3)[:3])
-        if store not in self._stores:
-            self._stores[store] = open_folder(path, self._options)
-        return self._stores[store], path
+    def _listed(self, folder: str) -> list[Entry]:
+        try:
+            return open_folder(folder, self._options).entries(folder)
+        except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
+            return []
 
     def segment(self, entry: Entry) -> SegmentFile:
         """The segment of a file; what is beside it is known if its folder was listed."""
@@ -168,14 +166,6 @@ class Listing:
         return found
 
 
-def _listed(store_folder: tuple[Folder, str]) -> list[Entry]:
-    store, folder = store_folder
-    try:
-        return store.entries(folder)
-    except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
-        return []
-
-
 def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """The function of each item, in order; many at a time, as each waits for a file system."""
     if len(items) < 2:
@@ -213,12 +203,15 @@ def beside(path: str, kind: str) -> str:
 def later_segments(path: str, options: dict[str, Any] | None = None) -> list[SegmentFile]:
     """The segments after this one in its folder, in order; none if its name has no base offset."""
     base = offset_in_name(path)
-    if base < 0:
-        return []
+    return [] if base < 0 else [file for file in siblings(path, options) if file.base_offset > base]
+
+
+def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFile]:
+    """The segments of the folder that a segment is in, itself included, in order of their base offsets."""
     listing = Listing(options)
     entries = listing.entries(path.rpartition("/")[0])
-    later = (entry for entry in entries if not entry.is_folder and offset_in_name(entry.path) > base)
-    return sorted(map(listing.segment, later), key=lambda file: file.base_offset)
+    files = (listing.segment(entry) for entry in entries if not entry.is_folder and offset_in_name(entry.path) >= 0)
+    return sorted(files, key=lambda file: file.base_offset)
 
 
 def _segments(

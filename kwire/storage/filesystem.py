@@ -301,14 +301,25 @@ def plain(path: str | os.PathLike[str]) -> str:
     return text
 
 
+_STORES: dict[tuple[int, str, str], Any] = {}  # of this process, by host or bucket and options
+
+
 def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
-    """The fsspec file system of a URL and the path in it. ImportError names the extra to install."""
+    """The fsspec file system of a URL and the path in it. ImportError names the extra to install.
+
+    fsspec opens a store anew in each thread: where threads may share one (asynchronous stores), they do.
+    """
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
+    place = os.getpid(), "/".join(path.split("/", 3)[:3]), repr(options or {})
     with _without_secrets(path):
+        if place in _STORES:
+            return _STORES[place], str(_STORES[place]._strip_protocol(path))
         store, inner = url_to_fs(path, **(options or {}))
+    if getattr(store, "async_impl", False) and "::" not in path:
+        store = _STORES.setdefault(place, store)
     return store, inner
 
 

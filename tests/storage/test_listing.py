@@ -41,13 +41,13 @@ def asked(local: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, l
     questions: list[str] = []
 
     def counted(name: str, real: Any) -> Any:
-        def call(path: str, *arguments: Any, **options: Any) -> Any:
+        def call(self: Any, path: str, *arguments: Any, **options: Any) -> Any:
             questions.append(f"{name} {path.removeprefix(root).removeprefix('/')}")
-            return real(path, *arguments, **options)
+            return real(self, path, *arguments, **options)
         return call
 
     for name, method in (("ls", "ls"), ("info", "info"), ("cat", "cat_file"), ("isdir", "isdir"), ("glob", "glob")):
-        monkeypatch.setattr(store, method, counted(name, getattr(store, method)))
+        monkeypatch.setattr(type(store), method, counted(name, getattr(type(store), method)))
     yield f"memory:/{root}", questions
     store.rm(root, recursive=True)
 
@@ -132,3 +132,17 @@ def test_a_web_server_lists_no_sizes_and_is_asked_for_them(local: Path) -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_threads_share_one_client_of_a_store() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from kwire.storage.filesystem import store_of
+
+    options = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": "http://127.0.0.1:1"}}
+    first, inner = store_of("s3://bucket/t-0", options)
+    assert inner == "bucket/t-0"
+    with ThreadPoolExecutor(4) as pool:
+        for store, inner in pool.map(lambda number: store_of(f"s3://bucket/t-{number}/x", options), range(8)):
+            assert store is first and inner.startswith("bucket/t-") and inner.endswith("/x")
+    assert store_of("s3://bucket/t-0", options | {"key": "c"})[0] is not first
