@@ -217,10 +217,10 @@ def test_filters(spark: SparkSession, tmp_path: Path, conf: str, option: str) ->
     for partition in (0, 1):
         segment(tmp_path / f"t-{partition}", 0, batch(0, 5), batch(5, 5), batch(10, 5))
     spark.conf.set("spark.sql.python.filterPushdown.enabled", conf)
-    once = read(spark, tmp_path)
+    once = read(spark, tmp_path, openCostBytes="128m")  # a task a file
 
     def frame() -> DataFrame:
-        return read(spark, tmp_path, pushFilters=option) if option == "true" else once
+        return read(spark, tmp_path, pushFilters=option, openCostBytes="128m") if option == "true" else once
 
     try:
         assert offsets(frame().where("offset >= 6 and offset < 9 and partition = 1")) == [6, 7, 8]
