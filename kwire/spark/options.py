@@ -13,7 +13,7 @@ from kwire.defaults import MAX_BATCH_BYTES
 EARLIEST = -2
 LATEST = -1
 
-KINDS = ("records", "capture")
+KINDS = ("records", "capture", "segments")
 PLANNED_KINDS = ("metadata", "offsets", "transactions")
 DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the decoding functions; the data source has one more
 MODES = (*DECODING_MODES, "DROPMALFORMED")
@@ -26,8 +26,9 @@ NAMES = (
     "openCostBytes", "minPartitions", "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
 )
 
-# the options of kind "capture"
-_OF_EVERY_KIND = ("path", "paths", "kind", "mode", "storageoptions")
+# the options of the other kinds
+_OF_EVERY_KIND = ("path", "paths", "kind", "storageOptions")
+_OF_KIND = {"capture": (*_OF_EVERY_KIND, "mode"), "segments": (*_OF_EVERY_KIND, "topic", "partition")}
 
 # EARLIEST or LATEST for every partition, or (topic, partition) -> offset
 Bound = int | dict[tuple[str, int], int]
@@ -89,8 +90,8 @@ def parse(given: Mapping[str, str]) -> Options:
         raise ValueError(f'option kind: "{kind}" is not supported yet; this version reads {" and ".join(KINDS)}')
     if kind not in KINDS:
         raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
-    if kind == "capture":
-        _only_for_records(options)
+    if kind in _OF_KIND:
+        _check_names_of(kind, options)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
         raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
@@ -137,10 +138,10 @@ def _check_names(options: Mapping[str, str]) -> None:
                 raise ValueError(f'unknown option "{name}"; did you mean "{known[near[0]]}"?')
 
 
-def _only_for_records(options: Mapping[str, str]) -> None:
+def _check_names_of(kind: str, options: Mapping[str, str]) -> None:
     for name in NAMES:
-        if name.lower() in options and name.lower() not in _OF_EVERY_KIND:
-            raise ValueError(f'option {name} applies to kind "records" only, not to "capture"')
+        if name.lower() in options and name not in _OF_KIND[kind]:
+            raise ValueError(f'option {name} applies to kind "records" only, not to "{kind}"')
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:

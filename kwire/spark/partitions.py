@@ -11,9 +11,7 @@ from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import GUESSED, Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
 from kwire.storage import LogSegment, SegmentFile, discover
 from kwire.storage.bounds import NO_BOUNDS, Bounds
-from kwire.storage.discovery import in_threads
 from kwire.storage.filesystem import shown
-from kwire.storage.log_end import end_offset
 
 _BYTES_OF_A_RECORD = 4096  # as guessed where nothing is known of a segment's records
 
@@ -55,7 +53,7 @@ def folder_of(path: str) -> str:
 
 
 def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
-    """Return the tasks of a batch read. Nothing is read for it but listings, and ends where a read starts at "latest".
+    """Return the tasks of a batch read. Nothing is read for it but listings.
 
     Raises FileNotFoundError for a path that does not exist.
     """
@@ -76,12 +74,10 @@ def _exact_cuts(portion: Portion, most: int, options: Options) -> Iterator[Porti
 
 def _portions(options: Options, pushed: Pushed) -> list[Portion]:
     """Return the segments that may have records of the read, in order of topic, partition and offset."""
-    groups = [files for files in by_partition(segments(options)) if pushed.reads(files[0])]
-    bounds_of = in_threads(lambda files: partition_bounds(options, files), groups)
     portions: list[Portion] = []
-    for files, bounds in zip(groups, bounds_of, strict=True):
-        bounds = bounds.narrowed(pushed.bounds)
-        if bounds.empty:
+    for files in by_partition(segments(options)):
+        bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
+        if bounds.empty or not pushed.reads(files[0]):
             continue
         ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
@@ -105,33 +101,20 @@ def _bytes_read(file: SegmentFile, end_offset: int, bounds: Bounds) -> int:
     return min(size, -(-size * max(end - first, 0) // (end_offset - file.base_offset)))
 
 
-def partition_bounds(options: Options, files: list[SegmentFile]) -> Bounds:
-    """Return the bounds that the options set on one partition; LATEST at the start is resolved to the log's end."""
-    topic, partition = files[0].topic, files[0].partition
-    start: int | None = options.start_of(topic, partition)
-    end: int | None = options.end_of(topic, partition)
-    if start == LATEST:
-        start = log_end(files, options)
-    if start == EARLIEST:
-        start = None
-    if end == EARLIEST:
-        end = -1
-        start = 0 if start is None else start
-    elif end == LATEST:
-        end = None
-    return Bounds(start, end, options.starting_timestamp, options.ending_timestamp)
+def partition_bounds(options: Options, file: SegmentFile) -> Bounds:
+    """Return the bounds that the options set on the partition of a segment.
+
+    A batch read that begins at "latest", or ends at "earliest", is empty: nothing is read to find out where that is.
+    """
+    start, end = options.start_of(file.topic, file.partition), options.end_of(file.topic, file.partition)
+    if start == LATEST or end == EARLIEST:
+        return Bounds(0, 0)
+    return Bounds(
+        None if start == EARLIEST else start, None if end == LATEST else end, options.starting_timestamp,
+        options.ending_timestamp)
 
 
 def opened(file: SegmentFile, options: Options) -> LogSegment:
     """Return a segment to read, in a worker or in the driver; what the listing said is not asked again."""
     return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options.storage_options,
                       size=file.size, beside=file.beside)
-
-
-def log_end(files: list[SegmentFile], options: Options) -> int:
-    """Return the offset after the last whole batch of a partition."""
-    for file in reversed(files):
-        end = end_offset(opened(file, options))
-        if end is not None:
-            return end
-    return max(int(files[-1].base_offset), 0)

@@ -14,8 +14,7 @@ from kwire.spark.options import parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
 from kwire.spark.partitions import Pushed, tasks
 from kwire.storage import SegmentFile
-from kwire.storage.bounds import Bounds
-from tests.spark.logs import START, batch, damaged, segment
+from tests.spark.logs import batch, damaged, segment
 from tests.spark.test_modes import rows_of
 
 pytestmark = pytest.mark.quick
@@ -149,37 +148,3 @@ def test_an_error_names_the_file_of_its_range_and_each_torn_tail_is_told(tmp_pat
         f"{torn}, offset -1, byte {len(batch(0))}"]
     assert [row["offset"] for row in rows if not row["_corrupt_record"]] == [
         0, 1, 2, 3, 4, 5, 9, 10, 11, 0, 1, 2]
-
-
-def test_a_start_at_the_end_is_found_with_and_without_an_index_and_past_damage(tmp_path: Path) -> None:
-    pieces = [batch(base, 50, codec="none") for base in range(0, 10_000, 50)]
-    path = segment(tmp_path / "t-0", 0, *pieces)
-
-    def start() -> int:
-        from kwire.spark.partitions import partition_bounds, segments
-
-        options = parse({"path": str(tmp_path), "startingOffsets": "latest"})
-        return partition_bounds(options, segments(options)).start_offset or 0
-
-    assert start() == 10_000
-    path.write_bytes(path.read_bytes() + batch(10_000)[:-3])
-    assert start() == 10_000
-    index = path.with_suffix(".index")
-    position = sum(map(len, pieces[:-1]))
-    for entry in ((9_999, position), (9_999, position + 7), (0, 0), (1, 1 << 30)):
-        index.write_bytes(entry[0].to_bytes(4, "big") + entry[1].to_bytes(4, "big"))
-        assert start() == 10_000
-    path.write_bytes(damaged(b"".join(pieces), position - 30))
-    assert start() == 10_000
-    assert START  # the batches' times are of no account
-
-
-def test_the_end_of_a_segment_of_one_large_batch(tmp_path: Path) -> None:
-    import kwire
-
-    large = kwire.build_batch([(START, None, bytes(range(256)) * 4000)] * 3, base_offset=7)
-    segment(tmp_path / "t-0", 0, large)
-    options = parse({"path": str(tmp_path), "startingOffsets": "latest"})
-    from kwire.spark.partitions import partition_bounds, segments
-
-    assert partition_bounds(options, segments(options)) == Bounds(start_offset=10)

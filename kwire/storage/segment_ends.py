@@ -1,4 +1,4 @@
-"""Where a segment ends, found by a few small reads at its end."""
+"""The first and the last batch of a segment, found by a few small reads at its ends and in its indexes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,33 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kwire.errors import CorruptBatchError
+from kwire.storage.batch_header import BatchHeader, examine, parse_header
 from kwire.storage.discovery import beside
 from kwire.storage.filesystem import open_file
 from kwire.storage.scanner import resync
+from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
 _FIRST_SPAN = 32 << 10  # bytes at the end of a segment that are looked at first
-_ENTRY = 8  # bytes of an entry of a .index
+
+
+def first_header(segment: LogSegment) -> BatchHeader | None:
+    """The header of the first batch of a segment, by one read of 61 bytes; None if there is none.
+
+    The batch itself is not looked at: its checksum may be wrong.
+    """
+    size = segment.size
+    head = memoryview(segment.file.read(0, min(size, RECORD_BATCH_OVERHEAD)))
+    place = examine(segment.file, 0, size, head, zeros_to=lambda file, position, size: size)
+    return parse_header(head, 0, 0) if place.kind == "batch" else None
+
+
+def last_timestamp(segment: LogSegment) -> int | None:
+    """The largest timestamp (ms) up to the last entry of the .timeindex; None where there is none, or zeros."""
+    entry = _last_entry(segment, ".timeindex", 12)
+    return None if not any(entry) else int.from_bytes(entry[:8], "big", signed=True)
 
 
 def end_offset(segment: LogSegment) -> int | None:
@@ -52,11 +70,16 @@ def _starts(segment: LogSegment) -> Iterator[int]:
 
 def _last_indexed(segment: LogSegment) -> int:
     """The position in the last entry of the .index; 0 where there is none, or zeros that Kafka preallocated."""
-    size = -1 if segment.beside is None else segment.beside.offset_index
-    if size < _ENTRY:
-        return 0
-    with suppress(FileNotFoundError):
-        at = size // _ENTRY * _ENTRY
-        index = open_file(beside(segment.path, ".index"), segment.options, size)
-        return int.from_bytes(index.read(at - _ENTRY // 2, at), "big")
-    return 0
+    return int.from_bytes(_last_entry(segment, ".index", 8)[4:], "big")
+
+
+def _last_entry(segment: LogSegment, kind: str, width: int) -> bytes:
+    """The last entry of an index beside a segment that was listed, empty where there is none."""
+    size = -1 if segment.beside is None else segment.beside.of(kind)
+    at = size // width * width
+    if at <= 0:
+        return b""
+    try:
+        return open_file(beside(segment.path, kind), segment.options, size).read(at - width, at)
+    except FileNotFoundError:
+        return b""
