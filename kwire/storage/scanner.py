@@ -2,20 +2,20 @@
 
 Which batches are of the log, and what is damage, read with verify=True and search=True (errors="keep"):
 
-- Where a batch of the log ends, the next one begins, if its header is valid and its checksum holds. The first begins at
-  byte 0. (One whose offsets are out of order, while those of the batches before and after it are not, is damage too: its
-  base offset, which no checksum protects, is wrong.)
-- Anything else begins a bad region. It ends at the next batch of the log, or where a batch with a wrong checksum ends by
-  its own length, if a header follows there.
+- The first begins at byte 0, and where one ends the next one begins, if its header is valid and its checksum holds.
+  (One whose offsets are out of order, while those of the batches before and after it are not, is damage too: its base
+  offset, which no checksum protects, is wrong.)
+- Anything else begins a bad region. It ends at the next batch of the log, or where a batch with a wrong checksum ends
+  by its own length, if a header follows there.
 - The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
   offsets goes on for CHAIN_BYTES or to the end of the file. Before that one, a batch is of the log if its offsets and
   those of all that are chained to it are above the offsets of the damaged batch (as far as its header says them) and
   below those of that next batch: a piece between two damages. A batch in the value of a record is not of the log: its
   chain ends with the value, and its offsets are not between the two.
 
-So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in the
-middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at byte 0),
-and comes to the same batches and the same regions as one that has read everything from byte 0.
+So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
+the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
+OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
@@ -117,7 +118,7 @@ def _holds_at(file: File, position: int, size: int, view: memoryview = _NOTHING,
 class _Buffer:
     """A part of a file in memory: `view`, from byte `begin` on.
 
-    piece: bytes read at a time; it doubles with each read, up to `most`. end: nothing is read after it unless asked for.
+    piece: bytes read at a time; it doubles with each read, up to `most`. end: what is after it is read only if loaded.
     """
 
     def __init__(self, file: File, size: int, end: int, piece: int, most: int) -> None:
@@ -152,13 +153,12 @@ class Scanner:
 
     It begins at byte start, and ends before the first batch or bad region at or after end. guessed=True: start may be
     any byte, it begins with the first batch or bad region at or after it. anchor: (position, offset) of an index entry;
-    if a valid batch with a base offset up to that is there, it begins there, and what is before start is left out; else
-    as without an anchor.
+    if it is right, it begins there, and what is before start is left out; else as without an anchor.
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
-    between windows. read_bytes: bytes of the file read at a time, but at least one batch, the first time first_bytes (if
-    given), each time twice as many; windows of one read share its buffer, which is freed with the last of them.
+    between windows. read_bytes: bytes of the file read at a time, but at least one batch; with first_bytes so many the
+    first time, and each time twice as many. Windows of one read share its buffer, which is freed with the last of them.
     """
 
     def __init__(
@@ -194,6 +194,11 @@ class Scanner:
         self.begin()
         yield from self._windows(self._end)
 
+    @property
+    def ended(self) -> bool:
+        """Has it reached the end of its bytes?"""
+        return self._at >= self._end
+
     def begin(self) -> int:
         """The byte at which reading goes on: at first that of the first batch or bad region, the size if none."""
         start, guessed, anchor = self._at, self._guessed, self._anchor
@@ -201,27 +206,44 @@ class Scanner:
         if anchor is None and not guessed:
             return start
         wanted, self.search, self.verify = (self.search, self.verify), True, True
-        if anchor is not None and self._is_batch(*anchor):
+        found = False
+        if anchor is not None and self.is_append(*anchor):
             self._go_to(anchor[0])
-            self._walk(start, 0)
-        elif guessed:
+            sure = anchor[0] + 2 * CHAIN_BYTES if guessed else 0
+            found = self._walk(start, sure) and (not guessed or self._is_chain(sure))
+        if guessed and not found:
             self._look_back(start)
+        elif not found:
+            self._go_to(start)
         self.search, self.verify = wanted
         return self._at
 
     def _go_to(self, position: int) -> None:
         self._at, self._previous, self.last = position, UNKNOWN_OFFSET, -1
 
-    def _is_batch(self, position: int, offset: int) -> bool:
-        """Is there a valid batch with a base offset up to offset at position?"""
-        if not 0 <= position < self._size:
-            return False
-        place = self._buffer.examine(position)
-        if place.kind != "batch" or not 0 <= place.offset <= offset:
-            return False
-        self._buffer.load(position, place.size + HEADER_UP_TO_MAGIC)
-        data = self._buffer.at(position)
-        return hop_valid(data, 1, 0, self._size - position, UNKNOWN_OFFSET)[0] > 0
+    def is_append(self, position: int, offset: int) -> bool:
+        """Do valid batches begin at position, of which one ends at offset, as an index says? What is read is kept.
+
+        UNKNOWN_OFFSET: of which the first has any offsets.
+        """
+        done, room = 0, HEADER_UP_TO_MAGIC
+        while 0 <= position + done < self._size and done < 2 * CHAIN_BYTES:
+            self._buffer.load(position, room)
+            data = self._buffer.at(position)
+            place = examine(self._file, position + done, self._size, data, done)
+            room = done + place.size + HEADER_UP_TO_MAGIC
+            if place.kind != "batch" or place.offset > offset:
+                return False
+            self._buffer.load(position, room)
+            data = self._buffer.at(position)[done:]
+            hopped = hop_valid(data, 1, 0, self._size - position - done, UNKNOWN_OFFSET)[0]
+            if not hopped:
+                return False
+            last = parse_header(data, 0, 0).last_offset
+            if last >= offset or offset == UNKNOWN_OFFSET:
+                return last == offset or offset == UNKNOWN_OFFSET
+            done += hopped
+        return False
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
@@ -312,7 +334,7 @@ class Scanner:
         else:
             after, follower = self.last, self._header(at + place.size)
             self._at, self._previous = at + place.size, parse_header(data, 0, at).last_offset
-            reason = "base offset is out of order"
+            reason = f"base offset is {OUT_OF_ORDER}"
             yield Window(at, self._at, data[: min(place.size, _REGION_BYTES)], reason, place.offset, after, follower)
 
     def _not_a_batch(self, at: int, place: Place) -> Iterator[Window]:
@@ -340,8 +362,8 @@ class Scanner:
         yield Window(at, end, data, reason, place.offset, self.last, follower)
 
     def _may_end(self, position: int) -> bool:
-        """May a batch end at position: is there a header, or zeros to the end?"""
-        return examine(self._file, position, self._size).kind != "bad"
+        """May a batch end at position: is there a header, or are there zeros to the end?"""
+        return self._size - position >= HEADER_UP_TO_MAGIC and examine(self._file, position, self._size).kind != "bad"
 
     def _header(self, position: int) -> BatchHeader | None:
         """The header at position, None if it is not all there."""
@@ -401,12 +423,12 @@ class _Resync:
         if chain.batches:
             # offsets may go back where the chain leaves a value that holds whole batches: it begins after that
             place, pairs = 0, chain.batches
-            for at in range(1, len(pairs)):
-                if pairs[at][1] <= pairs[at - 1][2]:
-                    place = at
-            for at in range(place, len(pairs)):  # what is in the damaged batch by its length and its offsets
-                if pairs[at][0] == position + size and pairs[place][1] <= claimed < pairs[at][1]:
-                    place = at
+            for number in range(1, len(pairs)):
+                if pairs[number][1] <= pairs[number - 1][2]:
+                    place = number
+            for number in range(place, len(pairs)):  # what is in the damaged batch by its length and its offsets
+                if pairs[number][0] == position + size and pairs[place][1] <= claimed < pairs[number][1]:
+                    place = number
             stop, high = pairs[place][:2]
         low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
@@ -481,8 +503,8 @@ class _Resync:
     ) -> int | None:
         """The byte of the next valid batch in [position, end) with a base offset in [low, high].
 
-        view: bytes from position on, already in memory; followed: after it, another header may begin, or zeros, or it is
-        the end.
+        view: bytes from position on, already in memory; followed: after it is the end, or another header or zeros may
+        be.
         """
         file, size = self._file, self._size
         span, most = _SEARCH_BYTES
