@@ -17,7 +17,6 @@ from kwire.storage.filesystem import shown
 from kwire_c.printable import printable
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
-GUESSED = False  # cut at any byte: needs LogSegment.column_batches(guessed=True)
 MOST_CUTS = 10_000  # ranges of one segment, however small partitionBytes is
 
 

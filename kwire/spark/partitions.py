@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby, pairwise
 
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.packing import GUESSED, Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
+from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
 from kwire.storage import LogSegment, SegmentFile, discover
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
@@ -59,17 +58,7 @@ def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
     """
     portions = _portions(options, pushed)
     most = task_bytes(portions, options)
-    cut = cuts if GUESSED else partial(_exact_cuts, options=options)
-    return packed((piece for portion in portions for piece in cut(portion, most)), options, most)
-
-
-def _exact_cuts(portion: Portion, most: int, options: Options) -> Iterator[Portion]:
-    size, part = portion
-    if part.end is None or size <= most:
-        yield portion
-        return
-    for start, end, _ in opened(part.file, options).split(most):
-        yield Portion(end - start, part._replace(start=start, end=end, last=end == part.end))
+    return packed((piece for portion in portions for piece in cuts(portion, most)), options, most)
 
 
 def _portions(options: Options, pushed: Pushed) -> list[Portion]:

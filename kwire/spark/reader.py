@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceReader
 from kwire.defaults import BATCH_ROWS
 from kwire.errors import CorruptBatchError, LimitError, MissingCodecError
 from kwire.spark.options import Options
-from kwire.spark.packing import GUESSED, ReadTask, SegmentRange
+from kwire.spark.packing import ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.storage import LogSegment, SegmentFile
-    from kwire.storage.bounds import Bounds
 
 _JOINED_BYTES = 16 << 20  # most bytes of small batches that are joined to one
 
@@ -67,15 +66,12 @@ def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa
     """Yield the rows of one range."""
     options, file, bounds = logs.options, part.file, part.bounds
     segment = logs.opened(file)
-    start = part.start if part.end is None else _seek(segment, part.start, part.end, bounds)
-    if part.end is not None and start >= part.end:
-        return
     shaper.take(file)
-    guessed: dict[str, Any] = {"guessed": True} if GUESSED and part.end is not None else {}
     pieces = segment.column_batches(
         shaper.fields,
-        start=start,
+        start=part.start,
         end=part.end,
+        guessed=part.end is not None,
         rows=BATCH_ROWS,
         start_offset=bounds.start_offset,
         end_offset=bounds.end_offset,
@@ -85,7 +81,6 @@ def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa
         transactions=part.transactions,
         errors="raise" if options.mode == "FAILFAST" else "keep",
         max_batch_bytes=options.max_batch_bytes,
-        **guessed,
     )
     try:
         for columns in pieces:
@@ -107,18 +102,6 @@ def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa
         warnings.warn(printable(f"{reason}: {shown(file.path)}, byte {position}"), RuntimeWarning, stacklevel=2)
         if options.mode == "PERMISSIVE":
             yield shaper.bad([(f"{reason} at {shown(file.path)}, offset -1, byte {position}", None)])
-
-
-def _seek(segment: LogSegment, start: int, end: int, bounds: Bounds) -> int:
-    """Return the byte of a range from which on it may have records of the bounds, by the indexes; end if it has none.
-
-    Not for a range that begins with the segment, as then LogSegment.column_batches does it.
-    """
-    if start and bounds.start_offset is not None and segment.index is not None:
-        start = max(start, segment.seek(bounds.start_offset))
-    if 0 < start < end and bounds.start_timestamp is not None and segment.time_index is not None:
-        start = max(start, segment.seek_time(bounds.start_timestamp))
-    return min(start, end)
 
 
 class _Logs:
