@@ -161,7 +161,7 @@ def run(store: ObjectStore, name: str, url: str, columns: str = "", **options: A
         tasks = reader.partitions()
     with store.counting() as executors:
         rows = sum(batch.num_rows for task in tasks for batch in reader.read(task))
-    ranges = sum((part.end or 0) - part.start for task in tasks for part in task.ranges)
+    ranges = sum((part.end or 0) - part.start for task in tasks for part in getattr(task, "ranges", ()))
     return Job(name, driver[0], executors[0], len(tasks), ranges, rows)
 
 
@@ -175,7 +175,7 @@ def jobs(store: ObjectStore, folder: Path, segments: int, size: int) -> Iterator
     point = {"startingOffsets": json.dumps({"t": {"0": middle}}),
              "endingOffsets": json.dumps({"t": {"0": middle + 100}})}
     last = {"startingTimestamp": START + end - 100}
-    cut = {"partitionBytes": size // 2}
+    cut = {"partitionBytes": size * 2 // 3}  # two ranges a segment
     yield run(store, "count, all columns", indexed, **cut)
     yield run(store, "one column", indexed, "value", **cut)
     yield run(store, "count, no indexes", bare, **cut)
@@ -184,6 +184,7 @@ def jobs(store: ObjectStore, folder: Path, segments: int, size: int) -> Iterator
     yield run(store, "the last 100 records by timestamp", indexed, **last, **cut)
     yield run(store, "from latest", indexed, startingOffsets="latest", **cut)
     yield run(store, "from latest, no indexes", bare, startingOffsets="latest", **cut)
+    yield run(store, "describe()", indexed, kind="segments")
     yield run(store, "readCommitted", committed, readCommitted="true", **cut)
 
 
