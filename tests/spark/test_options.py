@@ -57,6 +57,9 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "endingOffsets": '{"a": {"0": -3}}'}, "endingOffsets"),
         ({"path": "x", "startingTimestamp": "now"}, "startingTimestamp"),
         ({"path": "x", "partitionBytes": "0"}, "partitionBytes"),
+        ({"path": "x", "openCostBytes": "-1"}, "openCostBytes must be at least 0"),
+        ({"path": "x", "minPartitions": "0"}, "minPartitions must be at least 1"),
+        ({"path": "x", "kind": "segments", "minPartitions": "2"}, 'minPartitions applies to kind "records" only'),
         ({"path": "x", "storageOptions": "[]"}, "storageOptions"),
     ],
 )

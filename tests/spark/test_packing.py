@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,18 @@ from kwire.storage import SegmentFile
 from tests.spark.logs import batch, damaged, segment
 from tests.spark.test_modes import rows_of
 
-pytestmark = pytest.mark.quick
-
 MIB = 1 << 20
+
+PLAN = """
+import os, resource, sys, time
+from kwire.spark.options import parse
+from kwire.spark.partitions import Pushed, tasks
+
+before = time.process_time()
+made = tasks(parse({"path": sys.argv[1]}), Pushed())
+print(sum(len(task.ranges) for task in made), time.process_time() - before,
+      resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
 
 
 def portions(*sizes: int, topic: str = "t") -> list[Portion]:
@@ -38,6 +49,7 @@ def planned(path: Path, **options: Any) -> list[ReadTask]:
     return tasks(parse({"path": str(path), **{name: str(value) for name, value in options.items()}}), Pushed())
 
 
+@pytest.mark.quick
 def test_small_segments_share_a_task_up_to_partition_bytes_and_the_cost_of_opening_them() -> None:
     options = parse({"path": "x"})
     made = packed(portions(*[2000] * 10_000), options)
@@ -47,12 +59,14 @@ def test_small_segments_share_a_task_up_to_partition_bytes_and_the_cost_of_openi
     assert len(free) == 1
 
 
+@pytest.mark.quick
 def test_big_portions_come_first_and_each_task_reads_in_order_of_offsets() -> None:
     options = parse({"path": "x", "partitionBytes": "100m", "openCostBytes": "10m"})
     made = packed(portions(*(MIB * size for size in (5, 90, 20, 10, 100, 45, 1))), options)
     assert numbers(made) == [[1], [4], [0, 2, 3], [5, 6]]
 
 
+@pytest.mark.quick
 def test_min_partitions_makes_tasks_smaller_but_not_below_the_open_cost() -> None:
     given = {"path": "x", "partitionBytes": "128m", "openCostBytes": "4m"}
     files = portions(*[12 * MIB] * 10)
@@ -63,6 +77,7 @@ def test_min_partitions_makes_tasks_smaller_but_not_below_the_open_cost() -> Non
     assert task_bytes([], parse(given | {"minPartitions": "3", "openCostBytes": "0"})) == 1
 
 
+@pytest.mark.quick
 def test_a_large_segment_is_cut_evenly_and_wholly() -> None:
     [whole] = portions(1000)
     assert list(cuts(whole, 1000)) == [whole]
@@ -76,6 +91,7 @@ def test_a_large_segment_is_cut_evenly_and_wholly() -> None:
     assert list(cuts(unknown, 1000)) == [unknown]
 
 
+@pytest.mark.quick
 def test_a_task_is_small_when_it_is_sent() -> None:
     parts = [part for _, part in portions(*range(10_000, 11_700), topic="a-topic-with-a-long-name")]
     task = ReadTask(parts)
@@ -85,6 +101,7 @@ def test_a_task_is_small_when_it_is_sent() -> None:
     assert "..." in repr(task) and len(repr(task)) < 400
 
 
+@pytest.mark.quick
 def test_a_plan_reads_the_wanted_segments_in_few_tasks(tmp_path: Path) -> None:
     for base in range(0, 300, 3):
         segment(tmp_path / "t-0", base, batch(base))
@@ -98,6 +115,7 @@ def test_a_plan_reads_the_wanted_segments_in_few_tasks(tmp_path: Path) -> None:
     assert planned(tmp_path, startingOffsets="latest") == []
 
 
+@pytest.mark.quick
 def test_a_few_offsets_of_a_large_segment_are_one_task(tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, *(batch(base, 100, codec="none") for base in range(0, 20_000, 100)))
     segment(tmp_path / "t-0", 20_000, batch(20_000))
@@ -110,6 +128,7 @@ def test_a_few_offsets_of_a_large_segment_are_one_task(tmp_path: Path) -> None:
     assert [row["offset"] for row in rows] == list(range(9_000, 9_100))
 
 
+@pytest.mark.quick
 def test_rows_of_many_segments_come_in_few_batches_with_their_own_topic_and_file(tmp_path: Path) -> None:
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -131,6 +150,7 @@ def test_rows_of_many_segments_come_in_few_batches_with_their_own_topic_and_file
     ]
 
 
+@pytest.mark.quick
 def test_an_error_names_the_file_of_its_range_and_each_torn_tail_is_told(tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, batch(0))
     bad = segment(tmp_path / "t-0", 3, batch(3), damaged(batch(6), 75), batch(9), batch(12)[:-5])
@@ -148,3 +168,16 @@ def test_an_error_names_the_file_of_its_range_and_each_torn_tail_is_told(tmp_pat
         f"{torn}, offset -1, byte {len(batch(0))}"]
     assert [row["offset"] for row in rows if not row["_corrupt_record"]] == [
         0, 1, 2, 3, 4, 5, 9, 10, 11, 0, 1, 2]
+
+
+@pytest.mark.soak
+def test_100_000_segments_are_planned_in_20_s_of_cpu_and_500_mib(tmp_path: Path) -> None:
+    for folder in range(1000):
+        place = tmp_path / f"a-topic-with-a-name-{folder}"
+        place.mkdir()
+        for base in range(0, 100_000, 1000):
+            for kind in (".log", ".index", ".timeindex"):
+                (place / f"{base:020}{kind}").write_bytes(b"x")
+    done = subprocess.run([sys.executable, "-c", PLAN, str(tmp_path)], capture_output=True, text=True, check=True)
+    ranges, cpu, memory = map(float, done.stdout.split())
+    assert ranges == 100_000 and cpu < 20 and memory < 500
