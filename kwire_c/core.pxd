@@ -143,7 +143,24 @@ cdef extern from "batch.h" nogil:
 
 cdef extern from "log_scan.h" nogil:
     void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t *end, size_t *last)
-    size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t start, size_t stop)
+    ctypedef uint32_t kw_hop_checksum(uint32_t value, const uint8_t *data, size_t size)
+    ctypedef enum kw_hop_status:
+        KW_HOP_STOP
+        KW_HOP_CHECKSUM
+        KW_HOP_LEGACY
+        KW_HOP_ORDER
+    ctypedef struct kw_hops:
+        uint64_t left
+        size_t stop
+        int64_t rows
+        int ordered
+        size_t end
+        size_t last
+        size_t checked
+        int64_t previous
+    kw_hop_status kw_hop_valid(const uint8_t *data, size_t size, kw_hop_checksum *crc32c, kw_hops *hops)
+    size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t start, size_t stop, int64_t low,
+                          int64_t high, int followed)
     size_t kw_next_marked(const uint8_t *data, size_t size, size_t at, uint16_t bits)
 
 

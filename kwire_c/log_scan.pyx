@@ -1,15 +1,25 @@
 """Scans of the batch headers in a buffer, without reading the records, for readers of whole log segments."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+import zlib
+
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint16_t, uint8_t
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.stdint cimport INT64_MAX, SIZE_MAX, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 from libc.string cimport memcpy
 from posix.unistd cimport pread
 
 from kwire_c.columns cimport PooledBytes, pooled_bytes
-from kwire_c.core cimport kw_find_header, kw_hop, kw_next_marked
+from kwire_c.core cimport (
+    KW_HOP_CHECKSUM, KW_HOP_LEGACY, KW_HOP_ORDER, KW_LEGACY_CRC_OFFSET, KW_LENGTH_OFFSET, KW_LOG_OVERHEAD,
+    KW_MAGIC_OFFSET, kw_find_header, kw_hop, kw_hop_status, kw_hop_valid, kw_hops, kw_load32, kw_next_marked,
+)
+from kwire_c.crc32c cimport crc32c_update
 from kwire_c.integers cimport clipped
+
+UNKNOWN_OFFSET = INT64_MAX
+CHECKSUM, ORDER = "checksum", "order"
 
 
 def read_piece(int file, int64_t start, int64_t end, before=b""):
@@ -61,14 +71,61 @@ def hop(data, stop, rows=0):
     return end, last
 
 
-def find_header(data, start, stop, left):
-    """The first byte in [start, stop) at which a valid batch header may begin, -1 if there is none.
+def hop_valid(data, stop, rows, left, previous, ordered=True):
+    """hop over batches whose checksum holds: (bytes of them, first byte of the last, last offset of it, why it ended).
 
-    left: bytes from the start of data to the end of the file, at or before which a batch must end.
+    left: bytes from the start of data to the end of the file; a batch is taken when the header after it is in data, or
+    the end of the file. previous: the last offset before data, UNKNOWN_OFFSET if unknown. Why: None (stop, rows or the
+    end of data), CHECKSUM, or ORDER (if ordered): the next batch is out of order, those before and after it are not.
+    """
+    cdef Py_buffer view
+    cdef kw_hops hops
+    cdef kw_hop_status status
+    cdef int64_t until = clipped(stop), room = clipped(left)
+    hops.stop = until if until > 0 else 0
+    hops.rows = clipped(rows)
+    hops.ordered = ordered
+    hops.end = hops.last = 0
+    hops.checked = SIZE_MAX
+    hops.previous = clipped(previous)
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        hops.left = room if room > view.len else view.len
+        while True:
+            with nogil:
+                status = kw_hop_valid(<const uint8_t *> view.buf, view.len, crc32c_update, &hops)
+            if status != KW_HOP_LEGACY:
+                break
+            if not legacy_checksum_holds(<const uint8_t *> view.buf + hops.end, view.len - hops.end):
+                status = KW_HOP_CHECKSUM
+                break
+            hops.checked = hops.end
+    finally:
+        PyBuffer_Release(&view)
+    why = CHECKSUM if status == KW_HOP_CHECKSUM else ORDER if status == KW_HOP_ORDER else None
+    return hops.end, hops.last, hops.previous, why
+
+
+cdef bint legacy_checksum_holds(const uint8_t *data, size_t left) except -1:
+    """Is the CRC-32 of the batch of magic 0 or 1 at data right? left: bytes that may be read."""
+    cdef size_t size = <size_t> kw_load32(data + KW_LENGTH_OFFSET) + KW_LOG_OVERHEAD
+    if not KW_MAGIC_OFFSET < size <= left:  # it has changed meanwhile
+        return False
+    return zlib.crc32(PyMemoryView_FromMemory(<char *> data + KW_MAGIC_OFFSET, size - KW_MAGIC_OFFSET, PyBUF_READ)) == \
+        kw_load32(data + KW_LEGACY_CRC_OFFSET)
+
+
+def find_header(data, start, stop, left, low=0, high=INT64_MAX, followed=True):
+    """The first byte in [start, stop) at which a valid header may begin, -1 where there is none.
+
+    left: bytes from the start of data to the end of the file, which no batch may pass; low, high: between which its base
+    offset is, both inclusive; followed: after the batch another header may begin, or zeros, where that is in data.
     """
     cdef Py_buffer view
     cdef size_t position
     cdef int64_t first = clipped(start), until = clipped(stop), room = clipped(left)
+    cdef int64_t least = clipped(low), most = clipped(high)
+    cdef bint wanted = followed
     if first < 0 or until <= first:
         return -1
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -80,8 +137,8 @@ def find_header(data, start, stop, left):
         if room < view.len:
             room = view.len
         with nogil:
-            position = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until)
-        return position if position < <size_t> until else -1
+            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until, least, most, wanted)
+        return found if found < <size_t> until else -1
     finally:
         PyBuffer_Release(&view)
 

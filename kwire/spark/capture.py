@@ -55,18 +55,6 @@ def capture_schema(permissive: bool) -> StructType:
     return spark.StructType([spark.StructField(name, COLUMNS[name]) for name in names])
 
 
-def check_capture_schema(schema: StructType) -> None:
-    """Raise ValueError for a user's schema with a column, or a type, that captures do not have."""
-    for field in schema.fields:
-        known = COLUMNS.get(field.name)
-        if known is None:
-            raise ValueError(f'unknown column "{field.name}"; the columns are {", ".join(COLUMNS)}')
-        if field.dataType.simpleString() != known.simpleString():
-            raise ValueError(
-                f'column "{field.name}" has type {known.simpleString()}, not {field.dataType.simpleString()}'
-            )
-
-
 class CaptureFile(InputPartition):
     """One task: one capture."""
 

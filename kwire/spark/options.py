@@ -13,20 +13,22 @@ from kwire.defaults import MAX_BATCH_BYTES
 EARLIEST = -2
 LATEST = -1
 
-KINDS = ("records", "capture")
+KINDS = ("records", "capture", "segments")
 PLANNED_KINDS = ("metadata", "offsets", "transactions")
 DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the decoding functions; the data source has one more
 MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
+DEFAULT_OPEN_COST_BYTES = 4 << 20
 
 NAMES = (
     "path", "paths", "kind", "topic", "partition", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "includeHeaders", "readCommitted", "mode", "maxBatchBytes", "partitionBytes",
-    "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
+    "openCostBytes", "minPartitions", "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
 )
 
-# the options of kind "capture"
-_OF_EVERY_KIND = ("path", "paths", "kind", "mode", "storageoptions")
+# the options of the other kinds
+_OF_EVERY_KIND = ("path", "paths", "kind", "storageOptions")
+_OF_KIND = {"capture": (*_OF_EVERY_KIND, "mode"), "segments": (*_OF_EVERY_KIND, "topic", "partition")}
 
 # EARLIEST or LATEST for every partition, or (topic, partition) -> offset
 Bound = int | dict[tuple[str, int], int]
@@ -38,7 +40,8 @@ class Options:
 
     paths: as typed; kind: one of KINDS; topics, partitions: None for all; starting, ending: EARLIEST, LATEST or a map
     of (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in
-    bytes; storage_options: keywords of the fsspec file system, for URLs.
+    bytes (open_cost_bytes: what opening a file costs, in bytes read meanwhile); min_partitions: tasks, None for no
+    wish; storage_options: keywords of the fsspec file system, for URLs.
     """
 
     paths: tuple[str, ...] = field(repr=False)
@@ -54,6 +57,8 @@ class Options:
     mode: str = "FAILFAST"
     max_batch_bytes: int = MAX_BATCH_BYTES
     partition_bytes: int = DEFAULT_PARTITION_BYTES
+    open_cost_bytes: int = DEFAULT_OPEN_COST_BYTES
+    min_partitions: int | None = None
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     push_filters: bool = False
@@ -85,14 +90,15 @@ def parse(given: Mapping[str, str]) -> Options:
         raise ValueError(f'option kind: "{kind}" is not supported yet; this version reads {" and ".join(KINDS)}')
     if kind not in KINDS:
         raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
-    if kind == "capture":
-        _only_for_records(options)
+    if kind in _OF_KIND:
+        _check_names_of(kind, options)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
         raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
     topics = _list(options.get("topic"))
     partitions = _list(options.get("partition"))
     trigger = options.get("maxbytespertrigger")
+    least = options.get("minpartitions")
     return Options(
         paths=_paths(options),
         kind=kind,
@@ -107,6 +113,8 @@ def parse(given: Mapping[str, str]) -> Options:
         mode=mode,
         max_batch_bytes=_size("maxBatchBytes", options.get("maxbatchbytes"), MAX_BATCH_BYTES),
         partition_bytes=_size("partitionBytes", options.get("partitionbytes"), DEFAULT_PARTITION_BYTES),
+        open_cost_bytes=_size("openCostBytes", options.get("opencostbytes"), DEFAULT_OPEN_COST_BYTES, least=0),
+        min_partitions=None if least is None else _integer("minPartitions", least, 1),
         max_bytes_per_trigger=None if trigger is None else _size("maxBytesPerTrigger", trigger, 0),
         fail_on_data_loss=_boolean("failOnDataLoss", options.get("failondataloss", "true")),
         push_filters=_boolean("pushFilters", options.get("pushfilters", "false")),
@@ -130,10 +138,10 @@ def _check_names(options: Mapping[str, str]) -> None:
                 raise ValueError(f'unknown option "{name}"; did you mean "{known[near[0]]}"?')
 
 
-def _only_for_records(options: Mapping[str, str]) -> None:
+def _check_names_of(kind: str, options: Mapping[str, str]) -> None:
     for name in NAMES:
-        if name.lower() in options and name.lower() not in _OF_EVERY_KIND:
-            raise ValueError(f'option {name} applies to kind "records" only, not to "capture"')
+        if name.lower() in options and name not in _OF_KIND[kind]:
+            raise ValueError(f'option {name} applies to kind "records" only, not to "{kind}"')
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -175,12 +183,12 @@ def _boolean(name: str, value: str) -> bool:
     return value.lower() == "true"
 
 
-def _size(name: str, value: str | None, default: int) -> int:
+def _size(name: str, value: str | None, default: int, least: int = 1) -> int:
     if value is None:
         return default
     text = value.strip().lower().removesuffix("b").removesuffix("i")
     unit = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
-    return _integer(name, text.rstrip("kmg").strip(), 1) << unit
+    return _integer(name, text.rstrip("kmg").strip(), least) << unit
 
 
 def _storage_options(value: str) -> dict[str, Any]:

@@ -1,37 +1,18 @@
-"""The plan of one read, made by the driver: which byte ranges of which segments, and which records of them."""
+"""The plan of one read, made by the driver: which segments, which records of them, and in which tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from pyspark.sql.datasource import InputPartition
-
-from kwire.errors import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
+from kwire.storage import LogSegment, SegmentFile, discover
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
-from kwire_c.printable import printable
 
-
-class SegmentRange(InputPartition):
-    """One task: bytes [start, end) of a segment; last: the segment ended there when the read was planned.
-
-    offsets and timestamps (milliseconds) bound the records, inclusive at the start, exclusive at the end; None: no
-    bound. transactions: those that readCommitted leaves out, None if everything is read.
-    """
-
-    def __init__(self, file: SegmentFile, start: int, end: int, last: bool, bounds: Bounds,
-                 transactions: Transactions | None) -> None:
-        super().__init__(None)
-        self.file, self.start, self.end, self.last = file, start, end, last
-        self.bounds, self.transactions = bounds, transactions
-
-    def __repr__(self) -> str:
-        return f"SegmentRange({printable(shown(self.file.path))}, bytes {self.start}..{self.end})"
+_BYTES_OF_A_RECORD = 4096  # as guessed where nothing is known of a segment's records
 
 
 @dataclass(frozen=True)
@@ -70,62 +51,59 @@ def folder_of(path: str) -> str:
     return path.rsplit("/", 1)[0] if "/" in path else ""
 
 
-def ranges(options: Options, pushed: Pushed) -> list[SegmentRange]:
-    """Return the tasks of a batch read."""
-    tasks: list[SegmentRange] = []
+def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
+    """Return the tasks of a batch read. Nothing is read for it but listings.
+
+    Raises FileNotFoundError for a path that does not exist.
+    """
+    portions = _portions(options, pushed)
+    most = task_bytes(portions, options)
+    return packed((piece for portion in portions for piece in cuts(portion, most)), options, most)
+
+
+def _portions(options: Options, pushed: Pushed) -> list[Portion]:
+    """Return the segments that may have records of the read, in order of topic, partition and offset."""
+    portions: list[Portion] = []
     for files in by_partition(segments(options)):
-        if not pushed.reads(files[0]):
+        bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
+        if bounds.empty or not pushed.reads(files[0]):
             continue
-        bounds = partition_bounds(options, files).narrowed(pushed.bounds)
-        if bounds.empty:
-            continue
-        segments_of = dict(zip(files, Partition(files, options.storage_options).segments, strict=True))
+        ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
-            tasks.extend(_segment_ranges(file, segments_of[file], bounds, options))
-    return tasks
+            if file.size:
+                whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds)
+                portions.append(Portion(_bytes_read(file, ends.get(file, -1), bounds), whole))
+    return portions
 
 
-def partition_bounds(options: Options, files: list[SegmentFile]) -> Bounds:
-    """Return the bounds that the options set on one partition; LATEST at the start is resolved to the log's end."""
-    topic, partition = files[0].topic, files[0].partition
-    start: int | None = options.start_of(topic, partition)
-    end: int | None = options.end_of(topic, partition)
-    if start == LATEST:
-        start = log_end(files, options)
-    if start == EARLIEST:
-        start = None
-    if end == EARLIEST:
-        end = -1
-        start = 0 if start is None else start
-    elif end == LATEST:
-        end = None
-    return Bounds(start, end, options.starting_timestamp, options.ending_timestamp)
+def _bytes_read(file: SegmentFile, end_offset: int, bounds: Bounds) -> int:
+    """Return about how many bytes of a segment the bounds leave, by the share of its offsets; a guess, for packing.
+
+    end_offset: the base offset of the segment after it, -1 where that is not known.
+    """
+    size = max(file.size, file.stored, 0)
+    first = max(bounds.start_offset or 0, file.base_offset)
+    if end_offset <= file.base_offset:  # the last segment: only the number of offsets is known
+        wanted = None if bounds.end_offset is None else bounds.end_offset - first
+        return size if wanted is None else min(size, wanted * _BYTES_OF_A_RECORD)
+    end = end_offset if bounds.end_offset is None else min(bounds.end_offset, end_offset)
+    return min(size, -(-size * max(end - first, 0) // (end_offset - file.base_offset)))
+
+
+def partition_bounds(options: Options, file: SegmentFile) -> Bounds:
+    """Return the bounds that the options set on the partition of a segment.
+
+    A batch read that begins at "latest", or ends at "earliest", is empty: nothing is read to find out where that is.
+    """
+    start, end = options.start_of(file.topic, file.partition), options.end_of(file.topic, file.partition)
+    if start == LATEST or end == EARLIEST:
+        return Bounds(0, 0)
+    return Bounds(
+        None if start == EARLIEST else start, None if end == LATEST else end, options.starting_timestamp,
+        options.ending_timestamp)
 
 
 def opened(file: SegmentFile, options: Options) -> LogSegment:
-    """Return a segment to read, in a worker or in the driver."""
-    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options.storage_options)
-
-
-def log_end(files: list[SegmentFile], options: Options) -> int:
-    """Return the offset after the last whole batch of a partition."""
-    for file in reversed(files):
-        end: int = -1
-        with suppress(CorruptBatchError):  # the tasks read what follows, or raise
-            for header in opened(file, options).headers():
-                end = int(header.last_offset) + 1
-        if end >= 0:
-            return end
-    return max(int(files[-1].base_offset), 0)
-
-
-def _segment_ranges(
-    file: SegmentFile, segment: LogSegment, bounds: Bounds, options: Options
-) -> Iterator[SegmentRange]:
-    if not segment.size:
-        return
-    hidden = segment.transactions() if options.read_committed else None
-    # each task would decompress a .gz again: so it is one task
-    spans = segment.split(segment.size if file.size < 0 else options.partition_bytes)
-    for span in bounds.select(spans, lambda span: span.first_offset):
-        yield SegmentRange(file, span.start, span.end, span is spans[-1], bounds, hidden)
+    """Return a segment to read, in a worker or in the driver; what the listing said is not asked again."""
+    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options.storage_options,
+                      size=file.size, beside=file.beside)

@@ -1,9 +1,9 @@
-"""Reads one byte range of a segment in a worker, as Arrow batches of the exact schema that Spark asked for."""
+"""Reads the ranges of a task in a worker, as Arrow batches of the exact schema that Spark asked for."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,21 +12,27 @@ from pyspark.sql.datasource import DataSourceReader
 from kwire.defaults import BATCH_ROWS
 from kwire.errors import CorruptBatchError, LimitError, MissingCodecError
 from kwire.spark.options import Options
-from kwire.spark.partitions import Pushed, SegmentRange, opened, ranges
+from kwire.spark.packing import ReadTask, SegmentRange
+from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import settle
+from kwire.storage.discovery import siblings
 from kwire.storage.filesystem import shown
+from kwire.storage.segment import PartitionSegments
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
+    from kwire.storage import LogSegment, SegmentFile
+
+_JOINED_BYTES = 16 << 20  # most bytes of small batches that are joined to one
 
 
 class SegmentReader(DataSourceReader):
-    """The reader of a batch query: the driver plans byte ranges, each worker reads one at a time."""
+    """The reader of a batch query: the driver plans tasks, each worker reads the ranges of one at a time."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
@@ -34,37 +40,45 @@ class SegmentReader(DataSourceReader):
         self.pushFilters = PushFilters(self)  # type: ignore[method-assign]
 
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks: byte ranges at batch boundaries. Runs in the driver."""
-        return list(ranges(self.options, self.pushed))
+        """Return the tasks: byte ranges of segments. Runs in the driver."""
+        return list(tasks(self.options, self.pushed))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task. Runs in a worker."""
-        return read_range(partition, self.options, self.schema)
+        return read_task(partition, self.options, self.schema)
 
 
-def read_range(task: InputPartition, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one task in Arrow batches of about 10,000.
+def read_task(task: InputPartition, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one task, range by range, in Arrow batches of about 10,000.
 
     In mode FAILFAST a bad batch raises CorruptBatchError or LimitError, with "REASON at FILE, offset N, byte N". A torn
     tail is a warning, and in mode PERMISSIVE a _corrupt_record row.
     """
-    if not isinstance(task, SegmentRange):  # Spark's own partition, for an empty list of tasks
+    if not isinstance(task, ReadTask):  # Spark's own partition, for an empty list of tasks
         return
     settle()
-    shaper = _Shaper(task, arrow_schema(schema))
-    file, bounds = task.file, task.bounds
-    segment = opened(file, options)
+    shaper = _Shaper(arrow_schema(schema))
+    logs = _Logs(options)
+    yield from _joined(batch for part in task.ranges for batch in _read_range(part, logs, shaper))
+
+
+def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one range."""
+    options, file, bounds = logs.options, part.file, part.bounds
+    segment = logs.opened(file)
+    shaper.take(file)
     pieces = segment.column_batches(
         shaper.fields,
-        start=task.start,
-        end=task.end,
+        start=part.start,
+        end=part.end,
+        guessed=part.end is not None,
         rows=BATCH_ROWS,
         start_offset=bounds.start_offset,
         end_offset=bounds.end_offset,
         start_timestamp=bounds.start_timestamp,
         end_timestamp=bounds.end_timestamp,
-        committed=task.transactions is not None,
-        transactions=task.transactions,
+        committed=options.read_committed,
+        transactions=part.transactions,
         errors="raise" if options.mode == "FAILFAST" else "keep",
         max_batch_bytes=options.max_batch_bytes,
     )
@@ -81,13 +95,69 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
         error.args = (f"{error} (needed for {shown(file.path)})",)
         raise
     # if the file has grown meanwhile, its tail is left to the next read
-    tail = pieces.find_tail() if task.last and segment.size <= task.end else None
+    tail = pieces.find_tail() if part.last and (part.end is None or segment.size <= part.end) else None
     if tail is not None:
         position, left = tail
         reason = f"torn tail, the last {left} bytes are not a whole batch"
         warnings.warn(printable(f"{reason}: {shown(file.path)}, byte {position}"), RuntimeWarning, stacklevel=2)
         if options.mode == "PERMISSIVE":
             yield shaper.bad([(f"{reason} at {shown(file.path)}, offset -1, byte {position}", None)])
+
+
+class _Logs:
+    """Opens the segments of a task one at a time; with readCommitted each beside the others of its partition.
+
+    Transactions may end in a later segment: a folder is listed once a task.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._logs: dict[str, PartitionSegments] = {}
+
+    def opened(self, file: SegmentFile) -> LogSegment:
+        """Return a segment to read."""
+        segment = opened(file, self.options)
+        if self.options.read_committed and file.base_offset >= 0:
+            log = self._log_of(file)
+            paths = [other.path for other in log.segments]
+            if file.path in paths:
+                segment.join(log, paths.index(file.path))
+        return segment
+
+    def _log_of(self, file: SegmentFile) -> PartitionSegments:
+        folder = file.path.rpartition("/")[0]
+        if folder not in self._logs:
+            try:
+                files = siblings(file.path, self.options.storage_options)
+            except PermissionError:  # a store may let us read the file, but not list its folder
+                files = [file]
+            self._logs[folder] = PartitionSegments([opened(other, self.options) for other in files])
+        return self._logs[folder]
+
+
+def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches, small ones that follow each other as one of about 10,000 rows: each costs Spark a message."""
+    small: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if small and (batch.num_rows > BATCH_ROWS // 2 or rows + batch.num_rows > BATCH_ROWS or size > _JOINED_BYTES):
+            yield _one(small)
+            small, rows, size = [], 0, 0
+        if batch.num_rows > BATCH_ROWS // 2:
+            yield batch
+        else:
+            small.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+    if small:
+        yield _one(small)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    [batch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return batch
 
 
 def _place(error: Any, path: str) -> tuple[str, int | None]:
@@ -101,15 +171,22 @@ def _place(error: Any, path: str) -> tuple[str, int | None]:
 class _Shaper:
     """Makes Arrow batches with the requested columns in order; constant columns are made once and sliced."""
 
-    def __init__(self, task: SegmentRange, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
         self.inputs = [(field, SOURCE_COLUMNS[field.name][1]) for field in schema]
         fields = tuple(dict.fromkeys(name for _, name in self.inputs if name is not None))
         self.fields = fields or ("offset",)
-        file = task.file
-        topic = None if file.topic is None else storable(file.topic)
-        self.values = {"topic": topic, "partition": file.partition, "source": storable(shown(file.path)), CORRUPT: None}
+        self.values: dict[str, Any] = {}
         self.repeated: dict[str, pa.Array] = {}
+
+    def take(self, file: SegmentFile) -> None:
+        """Set the segment that the rows from now on are of."""
+        topic = None if file.topic is None else storable(file.topic)
+        values = {"topic": topic, "partition": file.partition, "source": storable(shown(file.path)), CORRUPT: None}
+        for name, value in values.items():
+            if name not in self.values or self.values[name] != value:
+                self.repeated.pop(name, None)
+        self.values = values
 
     def rows(self, columns: Any) -> pa.RecordBatch:
         """Rows of one piece of a segment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -65,18 +65,19 @@ def source_schema(include_headers: bool, permissive: bool) -> spark.StructType:
 
 def check_source_schema(schema: spark.StructType) -> None:
     """Raise ValueError for a user's schema with a column, or a type, that the source does not have."""
+    check_columns(schema, {name: kind for name, (kind, _) in SOURCE_COLUMNS.items()})
+
+
+def check_columns(schema: spark.StructType, columns: Mapping[str, spark.DataType]) -> None:
+    """Raise ValueError for a user's schema with a column, or a type, that is not among columns."""
     for field in schema.fields:
-        known = SOURCE_COLUMNS.get(field.name)
+        known = columns.get(field.name)
         if known is None:
-            raise ValueError(f'unknown column "{field.name}"; the columns are {", ".join(SOURCE_COLUMNS)}')
-        if not _alike(field.dataType, known[0]):
+            raise ValueError(f'unknown column "{field.name}"; the columns are {", ".join(columns)}')
+        if field.dataType.simpleString() != known.simpleString():
             raise ValueError(
-                f'column "{field.name}" has type {known[0].simpleString()}, not {field.dataType.simpleString()}'
+                f'column "{field.name}" has type {known.simpleString()}, not {field.dataType.simpleString()}'
             )
-
-
-def _alike(given: spark.DataType, known: spark.DataType) -> bool:
-    return given.simpleString() == known.simpleString()
 
 
 def fields_schema(fields: Iterable[str], permissive: bool) -> spark.StructType:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from kwire.spark.options import Options, parse
-from kwire.spark.schema import check_source_schema, source_schema
+from kwire.spark.schema import check_columns, check_source_schema, source_schema
 from kwire.spark.worker import settle
 
 if TYPE_CHECKING:
@@ -28,23 +28,32 @@ class KwireDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns of Spark's own Kafka source, with headers and _corrupt_record if the options ask for them.
 
-        For kind "capture": kwire.spark.capture.COLUMNS.
+        For kind "capture": kwire.spark.capture.COLUMNS; for kind "segments": kwire.spark.segments.COLUMNS.
         """
         options = self._parsed()
         if options.kind == "capture":
             from kwire.spark.capture import capture_schema
 
             return capture_schema(options.mode == "PERMISSIVE")
+        if options.kind == "segments":
+            from kwire.spark.segments import segments_schema
+
+            return segments_schema()
         return source_schema(options.include_headers, options.mode == "PERMISSIVE")
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query; schema: the requested columns."""
         options = self._parsed()
         if options.kind == "capture":
-            from kwire.spark.capture import CaptureReader, check_capture_schema
+            from kwire.spark.capture import COLUMNS, CaptureReader
 
-            check_capture_schema(schema)
+            check_columns(schema, COLUMNS)
             return CaptureReader(options, schema)
+        if options.kind == "segments":
+            from kwire.spark.segments import COLUMNS, DescribeReader
+
+            check_columns(schema, COLUMNS)
+            return DescribeReader(options, schema)
         from kwire.spark.reader import SegmentReader
 
         check_source_schema(schema)

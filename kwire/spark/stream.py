@@ -12,8 +12,9 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 from kwire.errors import KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.partitions import SegmentRange, by_partition, folder_of, opened, segments
-from kwire.spark.reader import read_range
+from kwire.spark.packing import Portion, SegmentRange, packed
+from kwire.spark.partitions import by_partition, folder_of, opened, segments
+from kwire.spark.reader import read_task
 from kwire.storage import LogSegment, Partition, SegmentFile
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import shown
@@ -104,16 +105,16 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the tasks of one micro-batch: byte ranges between two offsets."""
         self.reached = end
-        tasks: list[InputPartition] = []
+        portions: list[Portion] = []
         for files in self._partitions(frozen=False):
             folder = folder_of(files[0].path)
             if folder in end and start.get(folder) != end[folder]:
-                tasks.extend(self._tasks(files, start.get(folder), end[folder]))
-        return tasks
+                portions.extend(self._portions(files, start.get(folder), end[folder]))
+        return list(packed(portions, self.options))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task. Runs in a worker."""
-        return read_range(partition, self.options, self.schema)
+        return read_task(partition, self.options, self.schema)
 
     def _partitions(self, frozen: bool = True) -> Iterator[list[SegmentFile]]:
         files = segments(self.options)
@@ -229,9 +230,9 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             position = 0
         self._lost(f"{folder_of(files[0].path)}/{end['segment']} was deleted before it was read")
 
-    def _tasks(
+    def _portions(
         self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
-    ) -> Iterator[SegmentRange]:
+    ) -> Iterator[Portion]:
         bounds = self._bounds(files[0])
         segments_of = dict(zip(files, Partition(files, self.options.storage_options).segments, strict=True))
         for file, first, last in self._byte_ranges(files, start, end):
@@ -242,7 +243,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 spans = segment.split(self.options.partition_bytes)
                 marks[1:1] = [span.start for span in spans if first < span.start < last]
             for begin, finish in pairwise(marks):
-                yield SegmentRange(file, begin, finish, False, bounds, hidden)
+                yield Portion(finish - begin, SegmentRange(file, begin, finish, False, bounds, hidden))
 
     def _bounds(self, file: SegmentFile) -> Bounds:
         start = self.options.start_of(file.topic, file.partition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from kwire.storage.batch_header import parse_header
+from kwire.storage.batch_header import BatchHeader, parse_header
 from kwire.storage.scanner import Window
 
 T = TypeVar("T")
@@ -53,6 +53,26 @@ class Bounds(NamedTuple):
             return False
         first = parse_header(window.data, 0, window.position)
         return first.magic == 2 and first.base_offset >= self.end_offset
+
+    def may_begin(self, header: BatchHeader) -> bool:
+        """May the batch have records at or after the start?"""
+        return (self.start_offset is None or header.last_offset >= self.start_offset) and (
+            self.start_timestamp is None or header.max_timestamp >= self.start_timestamp
+        )
+
+    def touches(self, window: Window) -> bool:
+        """May the records of a bad region have been in the range? By the batches before and after it."""
+        return self.reaches(window.after) and (
+            window.follower is None
+            or (
+                (self.start_offset is None or window.follower.base_offset > self.start_offset)
+                and (self.start_timestamp is None or window.follower.max_timestamp >= self.start_timestamp)
+            )
+        )
+
+    def reaches(self, last: int) -> bool:
+        """Is there an offset of the range after that one?"""
+        return self.end_offset is None or last + 1 < self.end_offset
 
     def misses(self, batch: Any) -> bool:
         """Does the header of the batch show that it has no record in the range?"""

@@ -22,7 +22,9 @@ class Partition:
     def __init__(self, files: Sequence[SegmentFile], options: dict[str, Any] | None = None) -> None:
         self.topic, self.partition = (files[0].topic, files[0].partition) if files else (None, None)
         self.segments = [
-            LogSegment(file.path, topic=file.topic, partition=file.partition, options=options) for file in files
+            LogSegment(file.path, topic=file.topic, partition=file.partition, options=options, size=file.size,
+                       beside=file.beside)
+            for file in files
         ]
         log = PartitionSegments(self.segments)
         for number, segment in enumerate(self.segments):

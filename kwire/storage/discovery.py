@@ -1,17 +1,27 @@
-"""Finds the segments of paths, folders, globs, comma lists and URLs; topic and partition from the folder's name."""
+"""Finds the segments of paths, folders, globs, comma lists and URLs; topic and partition from the folder's name.
+
+Each folder is listed once, many at a time, and a listing says all that planning needs: sizes, and what is beside a
+segment. Nothing is asked for a single file but for one that is named.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeVar
 
-from kwire.storage.filesystem import SpooledFile, is_url, open_file, open_folder, plain, shown
+from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
 from kwire_c.printable import printable
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+THREADS = 32  # that ask a file system at the same time: an object store answers in tens of milliseconds
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker renamed before deletion
+_MAGIC = re.compile(r"[*?[]")  # in a glob
 _SEGMENTS = (".log", ".log.gz")
 _BESIDE = (
     ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", ".deleted", ".cleaned", ".swap", ".lock",
@@ -19,11 +29,29 @@ _BESIDE = (
 )  # fmt: skip
 
 
+class SideFiles(NamedTuple):
+    """Bytes of the files beside a segment, as a listing gave them; -1: there is no such file."""
+
+    offset_index: int = -1
+    time_index: int = -1
+    transaction_index: int = -1
+    snapshot: int = -1
+
+    def of(self, kind: str) -> int:
+        """Bytes of the file whose name ends in kind: .index, .timeindex, .txnindex, .snapshot."""
+        return self[_KINDS.index(kind)]
+
+
+_KINDS = (".index", ".timeindex", ".txnindex", ".snapshot")
+_NONE_BESIDE = SideFiles()
+
+
 class SegmentFile(NamedTuple):
     """A segment that discover() found; plain data, pickles. topic and partition: from the folder, or the labels given.
 
     base_offset: from the file name, -1 where it has none. size: bytes, -1 for a pipe and a .gz, whose size is known
-    only after they are read.
+    only after they are read, and where a store does not list sizes. stored: bytes of a .gz as it is, else the same as
+    size. beside: the files beside it, None where no listing said (a file that was named).
     """
 
     path: str
@@ -31,6 +59,8 @@ class SegmentFile(NamedTuple):
     partition: int | None
     base_offset: int
     size: int
+    stored: int = -1
+    beside: SideFiles | None = None
 
     def __repr__(self) -> str:
         rest = f"{self.topic!r}, {self.partition}, {self.base_offset}, {self.size}"
@@ -52,16 +82,98 @@ def discover(
     read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match.
     """
     given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
+    listing = Listing(options)
     files: dict[str, SegmentFile] = {}
-    for item in given:
-        for path in _split(plain(item), options):
-            for file in _resolve(path, options):
-                selected = _select(file, topics, partitions)
-                if selected is not None:
-                    files[selected.path] = selected
+    for found in _segments(listing, [plain(item) for item in given], topics, partitions):
+        selected = _select(found, topics, partitions)
+        if selected is not None:
+            files[selected.path] = selected
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
+
+
+class Listing:
+    """The folders that one discovery looks at: each is listed once. options: keywords for fsspec."""
+
+    def __init__(self, options: dict[str, Any] | None = None) -> None:
+        self._options = options
+        self._entries: dict[str, list[Entry]] = {}
+        self._beside: dict[str, dict[str, SideFiles] | None] = {}
+
+    def look(self, paths: Sequence[str]) -> list[Entry | None]:
+        """What is at each path, None where nothing is; many are looked at at a time."""
+        return in_threads(lambda path: open_folder(path, self._options).entry(path), paths)
+
+    def gather(self, folders: Iterable[str]) -> None:
+        """List the folders that were not listed yet, many at a time; one that does not exist is empty."""
+        missing = [folder for folder in dict.fromkeys(folders) if folder not in self._entries]
+        self._entries.update(zip(missing, in_threads(self._listed, missing), strict=True))
+
+    def entries(self, folder: str) -> list[Entry]:
+        """What is in a folder, sorted by name."""
+        self.gather([folder])
+        return self._entries[folder]
+
+    def _listed(self, folder: str) -> list[Entry]:
+        try:
+            return open_folder(folder, self._options).entries(folder)
+        except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
+            return []
+
+    def segment(self, entry: Entry) -> SegmentFile:
+        """The segment of a file; what is beside it is known if its folder was listed."""
+        folder = entry.path.rpartition("/")[0]
+        beside = None
+        if folder in self._entries:
+            if folder not in self._beside:
+                self._beside[folder] = _side_files(self._entries[folder])
+            listed = self._beside[folder]
+            beside = None if listed is None else listed.get(_stem(entry.path), _NONE_BESIDE)
+        size = -1 if entry.path.endswith(".gz") else entry.size
+        return SegmentFile(entry.path, *place_of(entry.path), offset_in_name(entry.path), size, entry.size, beside)
+
+    def glob(self, pattern: str) -> list[Entry]:
+        """The files and folders that match a shell pattern (** is any number of folders)."""
+        first = _MAGIC.search(pattern)
+        assert first is not None
+        base = pattern[: pattern.rfind("/", 0, first.start()) + 1]
+        *parts, last = pattern[len(base) :].rstrip("/").split("/")
+        folders = [base.rstrip("/") or base]
+        for part in parts:
+            if part == "**":
+                folders = self._below(folders)
+            elif _MAGIC.search(part):
+                folders = [entry.path for entry in self._matches(folders, part) if entry.is_folder]
+            else:
+                folders = [os.path.join(folder, part) for folder in folders]
+        if last == "**":
+            return [Entry(folder, True, 0) for folder in self._below(folders)]
+        return self._matches(folders, last)
+
+    def _matches(self, folders: list[str], part: str) -> list[Entry]:
+        self.gather(folders)
+        return [
+            entry for folder in folders for entry in self.entries(folder)
+            if fnmatchcase(name := entry.path.rpartition("/")[2], part) and (name[0] != "." or part[0] == ".")
+        ]
+
+    def _below(self, folders: list[str]) -> list[str]:
+        """The folders and all folders in them."""
+        found = list(folders)
+        while folders := [entry.path for entry in self._matches(folders, "*") if entry.is_folder]:
+            found += folders
+        return found
+
+
+def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """The function of each item, in order; many at a time, as each waits for a file system."""
+    if len(items) < 2:
+        return [function(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
+        return list(pool.map(function, items))
 
 
 def place_of(path: str) -> tuple[str | None, int | None]:
@@ -88,63 +200,92 @@ def beside(path: str, kind: str) -> str:
     return path.removesuffix(".gz").removesuffix(".log") + kind
 
 
-def later_segments(path: str, options: dict[str, Any] | None = None) -> list[str]:
-    """The paths of the segments after this one in its folder, in order; none if its name has no base offset."""
+def later_segments(path: str, options: dict[str, Any] | None = None) -> list[SegmentFile]:
+    """The segments after this one in its folder, in order; none if its name has no base offset."""
     base = offset_in_name(path)
-    if base < 0:
-        return []
-    folder = path.rpartition("/")[0] if "/" in path else "."
-    names = [name for name, is_folder, _ in open_folder(folder, options).entries(folder) if not is_folder]
-    return sorted((name for name in names if offset_in_name(name) > base), key=offset_in_name)
+    return [] if base < 0 else [file for file in siblings(path, options) if file.base_offset > base]
 
 
-def _split(path: str, options: dict[str, Any] | None) -> list[str]:
-    if "," not in path or open_folder(path.partition(",")[0], options).kind(path) is not None:
-        return [path]
-    return [plain(part.strip()) for part in path.split(",") if part.strip()]
+def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFile]:
+    """The segments of the folder that a segment is in, itself included, in order of their base offsets."""
+    listing = Listing(options)
+    entries = listing.entries(path.rpartition("/")[0])
+    files = (listing.segment(entry) for entry in entries if not entry.is_folder and offset_in_name(entry.path) >= 0)
+    return sorted(files, key=lambda file: file.base_offset)
 
 
-def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:
-    folder = open_folder(path, options)
-    kind = folder.kind(path)
-    if kind == "file":
-        yield _file(path, _size(path, options))
-    elif kind == "folder":
-        yield from _in_folder(path, options)
-    elif any(sign in path for sign in "*?["):
-        matches = folder.glob(path)
-        if not matches:
-            raise FileNotFoundError(f"{printable(shown(path))}: no file matches")
-        for match in matches:
-            if any(_DROPPED.fullmatch(part) for part in match.split("/")[-2:]):
-                continue
-            if folder.kind(match) == "folder":
-                yield from _in_folder(match, options)
-            elif not match.endswith(_BESIDE):
-                yield _file(match, _size(match, options))
-    else:
+def _segments(
+    listing: Listing, paths: list[str], topics: Collection[str] | None, partitions: Collection[int] | None
+) -> Iterator[SegmentFile]:
+    """The segments at paths; of folders only those whose topic and partition are wanted are listed."""
+    folders = []
+    for entry in _found(listing, paths):
+        if entry.is_folder:
+            folders.append(entry.path)
+        else:
+            yield listing.segment(entry)
+    listing.gather(folders)
+    inside = [
+        entry.path for folder in folders for entry in listing.entries(folder)
+        if entry.is_folder and _wanted(entry.path, topics, partitions)
+    ]
+    listing.gather(inside)
+    for folder in [*folders, *inside]:
+        for entry in listing.entries(folder):
+            if not entry.is_folder and entry.path.endswith(_SEGMENTS):
+                yield listing.segment(entry)
+
+
+def _found(listing: Listing, paths: list[str]) -> Iterator[Entry]:
+    """The files and folders that paths, comma lists and globs name. Raises FileNotFoundError."""
+    paths = [path.rstrip("/") or path for path in paths]
+    looked = dict(zip(paths, listing.look(paths), strict=True))
+    for path in paths:
+        parts = [plain(part.strip()) for part in path.split(",") if part.strip()]
+        if looked[path] is None and len(parts) > 1:  # a comma list, not a name with a comma
+            yield from _found(listing, parts)
+        else:
+            yield from _matching(listing, path, looked[path])
+
+
+def _matching(listing: Listing, path: str, entry: Entry | None) -> Iterator[Entry]:
+    if entry is not None:
+        yield entry
+        return
+    if not _MAGIC.search(path):
         raise FileNotFoundError(f"{printable(shown(path))}: no such file or folder")
+    matches = listing.glob(path)
+    if not matches:
+        raise FileNotFoundError(f"{printable(shown(path))}: no file matches")
+    for match in matches:
+        if any(_DROPPED.fullmatch(part) for part in match.path.split("/")[-2:]):
+            continue
+        if match.is_folder or not match.path.endswith(_BESIDE):
+            yield match
 
 
-def _in_folder(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:
-    folder = open_folder(path, options)
-    for name, is_folder, size in folder.entries(path):
-        if not is_folder:
-            if name.endswith(_SEGMENTS):
-                yield _file(name, -1 if name.endswith(".gz") else size)
-        elif _partition_of(name.rpartition("/")[2]):
-            for inner, inner_folder, inner_size in folder.entries(name):
-                if inner.endswith(_SEGMENTS) and not inner_folder:
-                    yield _file(inner, -1 if inner.endswith(".gz") else inner_size)
+def _wanted(folder: str, topics: Collection[str] | None, partitions: Collection[int] | None) -> bool:
+    """Is it a partition's folder, of a topic and a partition that are read?"""
+    place = _partition_of(folder.rpartition("/")[2])
+    return place is not None and (topics is None or place[0] in topics) and (
+        partitions is None or place[1] in partitions)
 
 
-def _size(path: str, options: dict[str, Any] | None) -> int:
-    file = open_file(path, options)
-    return -1 if isinstance(file, SpooledFile) else file.size()
+def _stem(path: str) -> str:
+    """The name that a segment shares with the files beside it."""
+    return path.rpartition("/")[2].removesuffix(".gz").removesuffix(".log")
 
 
-def _file(path: str, size: int) -> SegmentFile:
-    return SegmentFile(path, *place_of(path), offset_in_name(path), size)
+def _side_files(entries: list[Entry]) -> dict[str, SideFiles] | None:
+    """Name without kind -> the files beside a segment of that name; None where the listing has no sizes."""
+    found: dict[str, list[int]] = {}
+    for entry in entries:
+        stem, dot, kind = entry.path.rpartition("/")[2].rpartition(".")
+        if dot + kind in _KINDS and not entry.is_folder:
+            if entry.size < 0:
+                return None
+            found.setdefault(stem, [-1] * len(_KINDS))[_KINDS.index(dot + kind)] = entry.size
+    return {stem: SideFiles(*sizes) for stem, sizes in found.items()}
 
 
 def _select(

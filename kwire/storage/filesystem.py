@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import os
 import re
@@ -12,7 +11,7 @@ import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from kwire.errors import CorruptBatchError, DecodeError, LimitError
 from kwire_c.log_scan import read_piece
@@ -209,11 +208,15 @@ class Rejoined:
 
 
 class RemoteFile:
-    """A file of any store that fsspec supports: each view is one ranged read."""
+    """A file of any store that fsspec supports: each view is one ranged read.
 
-    def __init__(self, path: str, options: dict[str, Any] | None = None) -> None:
+    size: bytes, as a listing gave them: the store is not asked again; -1: not known.
+    """
+
+    def __init__(self, path: str, options: dict[str, Any] | None = None, size: int = -1) -> None:
         self.path = path
         self._options = options or {}
+        self._listed = size
         self._opened: tuple[Any, str] | None = None
         self._process = 0
 
@@ -223,10 +226,12 @@ class RemoteFile:
         return self._opened
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "_options": self._options, "_opened": None, "_process": 0}
+        return self.__dict__ | {"_opened": None, "_process": 0}
 
     def size(self) -> int:
-        """Bytes of the object as it is now."""
+        """Bytes of the object: as listed, else as it is now."""
+        if self._listed >= 0:
+            return self._listed
         with _without_secrets(self.path):
             store, path = self._store()
             store.invalidate_cache(store._parent(path))
@@ -296,22 +301,36 @@ def plain(path: str | os.PathLike[str]) -> str:
     return text
 
 
+_STORES: dict[tuple[int, str, str], Any] = {}  # of this process, by host or bucket and options
+
+
 def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
-    """The fsspec file system of a URL and the path in it. ImportError names the extra to install."""
+    """The fsspec file system of a URL and the path in it. ImportError names the extra to install.
+
+    fsspec opens a store anew in each thread: where threads may share one (asynchronous stores), they do.
+    """
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise ImportError(f"{shown(path)}: reading URLs needs fsspec: pip install 'kwire[remote]'") from error
+    place = os.getpid(), "/".join(path.split("/", 3)[:3]), repr(options or {})
     with _without_secrets(path):
+        if place in _STORES:
+            return _STORES[place], str(_STORES[place]._strip_protocol(path))
         store, inner = url_to_fs(path, **(options or {}))
+    if getattr(store, "async_impl", False) and "::" not in path:
+        store = _STORES.setdefault(place, store)
     return store, inner
 
 
-def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> File:
-    """The File of a path or URL; nothing is opened yet. options: keywords for the fsspec file system."""
+def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None, size: int = -1) -> File:
+    """The File of a path or URL; nothing is opened yet. options: keywords for the fsspec file system.
+
+    size: bytes, as a listing gave them (-1: not known), so that a store is not asked for them.
+    """
     text = plain(path)
     if is_url(text):
-        return RemoteFile(text, options)
+        return RemoteFile(text, options, size)
     once = _is_stream(text)
     return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
 
@@ -333,87 +352,95 @@ def _is_stream(path: str) -> bool:
     return not stat.S_ISREG(mode)
 
 
+class Entry(NamedTuple):
+    """A file or folder as a listing gives it. path: in full; size: bytes as stored, -1 where not known (a pipe)."""
+
+    path: str
+    is_folder: bool
+    size: int
+
+
 class Folder(Protocol):
     """The operations of a file system that discovery needs."""
 
-    def entries(self, path: str) -> list[tuple[str, bool, int]]:
-        """(full path, is a folder, bytes) of each entry of a folder, sorted."""
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder, sorted. Raises FileNotFoundError if the folder does not exist."""
 
-    def kind(self, path: str) -> str | None:
-        """"file", "folder", or None if the path does not exist."""
-
-    def glob(self, pattern: str) -> list[str]:
-        """Full paths that match, sorted."""
+    def entry(self, path: str) -> Entry | None:
+        """What is at a path, None if nothing is."""
 
 
 class LocalFolder:
     """Folders of the local file system."""
 
-    def entries(self, path: str) -> list[tuple[str, bool, int]]:
-        """(full path, is a folder, bytes), sorted by name.
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder, sorted by name; path "": the current folder.
 
         Files that are deleted meanwhile are left out, as are pipes and devices: those are read only if named.
         """
         entries = []
-        with os.scandir(path) as items:
+        with os.scandir(path or ".") as items:
             for item in items:
                 try:
-                    if item.is_dir() or item.is_file():
-                        entries.append((item.path, item.is_dir(), 0 if item.is_dir() else item.stat().st_size))
+                    if item.is_dir():
+                        entries.append(Entry(os.path.join(path, item.name), True, 0))
+                    elif item.is_file():
+                        entries.append(Entry(os.path.join(path, item.name), False, item.stat().st_size))
                 except FileNotFoundError:
                     continue
         return sorted(entries)
 
-    def kind(self, path: str) -> str | None:
-        """"file", "folder" or None."""
-        return "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else None
-
-    def glob(self, pattern: str) -> list[str]:
-        """Matches of a shell pattern, ** included: files and folders."""
-        names = glob.glob(pattern, recursive=True)
-        return sorted(name for name in names if os.path.isfile(name) or os.path.isdir(name))
+    def entry(self, path: str) -> Entry | None:
+        """What is at a path, None if nothing is. Raises OSError for a device."""
+        if os.path.isdir(path):
+            return Entry(path, True, 0)
+        if not os.path.exists(path):
+            return None
+        file = open_file(path)
+        return Entry(path, False, -1 if isinstance(file, SpooledFile) and file.once else os.path.getsize(path))
 
 
 class RemoteFolder:
-    """Folders (key prefixes) of an fsspec store."""
+    """Folders (key prefixes) of an fsspec store. Nothing stays in the store's own cache: it is never bounded."""
 
     def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
-        self._options = options
         self._store, _ = store_of(url, options)
-        self._scheme = url.split("://", 1)[0]
 
     def _inner(self, path: str) -> str:
         return str(self._store._strip_protocol(path))
 
-    def _url(self, inner: str) -> str:
-        return str(self._store.unstrip_protocol(inner)) if "://" not in inner else inner
-
-    def entries(self, path: str) -> list[tuple[str, bool, int]]:
-        """(URL, is a folder, bytes), sorted by name."""
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder, sorted by name."""
         inner = self._inner(path)
         with _without_secrets(path):
             self._store.invalidate_cache(inner)
             listed = self._store.ls(inner, detail=True)
+            self._store.invalidate_cache(inner)
         return sorted(
-            (f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
-             int(item.get("size") or 0))
+            Entry(f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
+                  _size_in(item))
             for item in listed
             if item["name"].rstrip("/") != inner.rstrip("/")
         )
 
-    def kind(self, path: str) -> str | None:
-        """"file", "folder" or None."""
+    def entry(self, path: str) -> Entry | None:
+        """What is at a path, None if nothing is: one question to the store, two for a folder of S3."""
         inner = self._inner(path)
         with _without_secrets(path):
             self._store.invalidate_cache(inner)
-            if self._store.isdir(inner):
-                return "folder"
-            return "file" if self._store.exists(inner) else None
+            try:
+                info = self._store.info(inner)
+                is_folder = info["type"] == "directory" or (  # a web server calls a page of links a file, too
+                    "http" in self._store.protocol and not path.endswith((".log", ".gz")) and self._store.isdir(inner))
+            except FileNotFoundError:
+                return None
+        return Entry(path, is_folder, _size_in(info))
 
-    def glob(self, pattern: str) -> list[str]:
-        """Matches of fsspec's own glob."""
-        with _without_secrets(pattern):
-            return sorted(self._url(name) for name in self._store.glob(self._inner(pattern)))
+
+def _size_in(info: dict[str, Any]) -> int:
+    """Bytes by fsspec's info; -1 where it does not say, as listings of web servers do not."""
+    size = info.get("size")
+    return -1 if size is None else int(size)
 
 
 def open_folder(path: str, options: dict[str, Any] | None = None) -> Folder:

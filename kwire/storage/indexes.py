@@ -15,7 +15,12 @@ from kwire.storage.scanner import is_valid
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
 
+OFFSET_ENTRY, TIME_ENTRY = ">iI", ">qi"
 MOST_BYTES = 64 << 20  # of an index; Kafka's default is 10 MiB (segment.index.bytes)
+
+
+_BLOCK_BYTES = 12 << 10  # of an index that a search reads at a time: whole entries of 8 and of 12 bytes
+_INTERVAL = 4096  # bytes of the log from one entry to the next, at least (index.interval.bytes)
 
 
 class AbortedTransaction(NamedTuple):
@@ -61,7 +66,7 @@ class OffsetIndex:
 
     def __init__(self, data: bytes, base_offset: int) -> None:
         self.damage = _wrong_size(data, 8)
-        offsets, positions, self.padding = _columns(data, ">iI", "iI")
+        offsets, positions, self.padding = _columns(data, OFFSET_ENTRY, "iI")
         self.entries = Entries(offsets, positions, (base_offset, 0))
         self._base, self._offsets, self._positions = base_offset, offsets, positions
         at = _misplaced(offsets, positions)
@@ -92,6 +97,45 @@ class OffsetIndex:
         )
 
 
+def last_below(file: File, layout: str, column: int, value: int, log_bytes: int) -> tuple[int, int] | None:
+    """The last entry of an .index or .timeindex file whose number in that column is below value, None if none is.
+
+    layout: of an entry, as struct has it; numbers are those of the file (offsets are relative). log_bytes: of the
+    segment. A few blocks of the file are read, not the whole: it may have 10 MiB, most of them preallocated zeros. What
+    is returned must be checked in the log: a damaged index gives any entry. Raises OSError.
+    """
+    pair = Struct(layout)
+    file = file.held()
+    size = file.size()
+    # entries before low are below value, entries from high on are not
+    low, high = 0, 0 if size > MOST_BYTES else size // pair.size
+    block = _BLOCK_BYTES // pair.size
+    estimate = min(high, log_bytes // _INTERVAL + 1)
+    if layout == OFFSET_ENTRY and column == 1:
+        estimate = min(estimate, value // _INTERVAL, high * value // max(1, log_bytes))
+    found, guessed = None, False
+    while low < high:
+        first = low
+        if high - low > block:
+            first = (low + high - block) // 2 if guessed else max(low, min(estimate, high) - block)
+            guessed = first > low or guessed
+        data = file.read(first * pair.size, min(first + block, high) * pair.size)
+        entries = list(pair.iter_unpack(data[: len(data) - len(data) % pair.size]))
+        below = 0
+        while below < len(entries) and entries[below][column] < value and (any(entries[below]) or first + below == 0):
+            below += 1
+        if below == 0:
+            if first == low:
+                break
+            high = first
+        else:
+            low, found = first + below, entries[below - 1]
+            if below < len(entries):
+                break
+        guessed = guessed or first == low
+    return found
+
+
 class TimeIndex:
     """A .timeindex: entries are (max timestamp so far in ms, offset of the record or batch that has it)."""
 
@@ -99,7 +143,7 @@ class TimeIndex:
 
     def __init__(self, data: bytes, base_offset: int) -> None:
         self.damage = _wrong_size(data, 12)
-        times, offsets, self.padding = _columns(data, ">qi", "qi")
+        times, offsets, self.padding = _columns(data, TIME_ENTRY, "qi")
         self.entries = Entries(times, offsets, (0, base_offset))
         self._times = times
         at = _misplaced(times, offsets)

@@ -1,4 +1,22 @@
-"""Hops over batch headers without decoding: boundaries, windows, the search for the next valid batch."""
+"""Hops over batch headers without decoding: boundaries, windows, the search for the next valid batch.
+
+Which batches are of the log, and what is damage, read with verify=True and search=True (errors="keep"):
+
+- The first begins at byte 0, and where one ends the next one begins, if its header is valid and its checksum holds.
+  (One whose offsets are out of order, while those of the batches before and after it are not, is damage too: its base
+  offset, which no checksum protects, is wrong.)
+- Anything else begins a bad region. It ends at the next batch of the log, or where a batch with a wrong checksum ends
+  by its own length, if a header follows there.
+- The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
+  offsets goes on for CHAIN_BYTES or to the end of the file. Before that one, a batch is of the log if its offsets and
+  those of all that are chained to it are above the offsets of the damaged batch (as far as its header says them) and
+  below those of that next batch: a piece between two damages. A batch in the value of a record is not of the log: its
+  chain ends with the value, and its offsets are not between the two.
+
+So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
+the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +38,13 @@ from kwire.storage.batch_header import (
 )
 from kwire.storage.filesystem import located
 from kwire_c.crc32c import crc32c
-from kwire_c.log_scan import find_header, hop
+from kwire_c.log_scan import CHECKSUM, UNKNOWN_OFFSET, find_header, hop, hop_valid
 from kwire_c.record_batch import (
     ATTRIBUTES_OFFSET,
     HEADER_UP_TO_MAGIC,
     MAGIC_OFFSET,
     RECORD_BATCH_OVERHEAD,
+    SMALLEST_BATCHES,
 )
 
 if TYPE_CHECKING:
@@ -35,16 +54,22 @@ if TYPE_CHECKING:
 WINDOW_BYTES = 5 << 18
 KEPT_BYTES = 32 << 20  # where the bytes are kept (views): few large buffers, which can have huge pages
 OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that much in memory
+FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
+CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
+_BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
+OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
+_PIECE_COST = 4 << 20  # bytes of checksum that the search for a piece between two damages may cost, and 8 times its way
 
 
 class Window(NamedTuple):
     """Bytes [position, end) of a segment. bad is None: whole batches, one after the other; data holds them all.
 
     bad is a text: a region without valid batches, and why it is bad; data holds its first bytes, offset is the base
-    offset at its beginning (-1 if unreadable).
+    offset at its beginning (-1 if unreadable), after the last offset before it (-1 if unknown), and follower the header
+    of the next batch of the log (None at the end).
     """
 
     position: int
@@ -52,6 +77,11 @@ class Window(NamedTuple):
     data: memoryview
     bad: str | None = None
     offset: int = -1
+    after: int = -1
+    follower: BatchHeader | None = None
+
+
+_NOTHING = memoryview(b"")
 
 
 def is_valid(file: File, position: int, size: int) -> bool:
@@ -64,8 +94,13 @@ def is_valid(file: File, position: int, size: int) -> bool:
     return following == size or examine(file, following, size).kind != "bad"
 
 
-def _holds_at(file: File, position: int, size: int) -> bool:
-    """checksum_holds for a batch in the file, in pieces: a batch may be larger than memory."""
+def _holds_at(file: File, position: int, size: int, view: memoryview = _NOTHING, at: int = 0) -> bool:
+    """checksum_holds for a batch in the file, in pieces: a batch may be larger than memory.
+
+    view: bytes of the file that are in memory; position is its byte `at`.
+    """
+    if at + size <= len(view):
+        return checksum_holds(view[at : at + size])
     if size <= WINDOW_BYTES:
         return checksum_holds(file.view(position, position + size))
     head = file.read(position, position + RECORD_BATCH_OVERHEAD)
@@ -80,13 +115,50 @@ def _holds_at(file: File, position: int, size: int) -> bool:
     return value == stored_checksum(head)
 
 
+class _Buffer:
+    """A part of a file in memory: `view`, from byte `begin` on.
+
+    piece: bytes read at a time; it doubles with each read, up to `most`. end: what is after it is read only if loaded.
+    """
+
+    def __init__(self, file: File, size: int, end: int, piece: int, most: int) -> None:
+        self.file, self.size, self.end, self.piece, self._most = file, size, end, piece, max(piece, most)
+        self.view, self.begin = _NOTHING, 0
+
+    def load(self, at: int, room: int) -> None:
+        """Read until the `room` bytes at `at` are in memory, as far as the file goes."""
+        wanted = min(self.size, at + room)
+        if self.begin <= at and wanted <= self.begin + len(self.view):
+            return
+        wanted = min(self.size, max(wanted, min(at + self.piece, self.end + HEADER_UP_TO_MAGIC)))
+        # the beginning of a batch is not read twice
+        rest = self.view[at - self.begin :] if self.begin <= at else _NOTHING
+        self.view = _NOTHING
+        self.view = self.file.view(at + len(rest), wanted, rest)
+        self.begin = at
+        self.piece = min(2 * self.piece, self._most)
+
+    def at(self, position: int) -> memoryview:
+        """The bytes in memory from position on, which was loaded."""
+        return self.view[position - self.begin :]
+
+    def examine(self, at: int) -> Place:
+        """What is at a position."""
+        self.load(at, HEADER_UP_TO_MAGIC)
+        return examine(self.file, at, self.size, self.view, at - self.begin)
+
+
 class Scanner:
     """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
-    window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit); both
-    may be changed between windows. search=False: a bad region goes to the end, without a search for the next valid
-    batch. read_bytes: bytes of the file read at a time, but at least one batch; windows of one read share its buffer,
-    which is freed with the last of them.
+    It begins at byte start, and ends before the first batch or bad region at or after end. guessed=True: start may be
+    any byte, it begins with the first batch or bad region at or after it. anchor: (position, offset) of an index entry;
+    if it is right, it begins there, and what is before start is left out; else as without an anchor.
+    window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
+    verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
+    search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
+    between windows. read_bytes: bytes of the file read at a time, but at least one batch; with first_bytes so many the
+    first time, and each time twice as many. Windows of one read share its buffer, which is freed with the last of them.
     """
 
     def __init__(
@@ -98,52 +170,145 @@ class Scanner:
         window_bytes: int = KEPT_BYTES,
         rows: int = 0,
         search: bool = True,
+        verify: bool = False,
         read_bytes: int = WINDOW_BYTES,
+        first_bytes: int | None = None,
+        guessed: bool = False,
+        anchor: tuple[int, int] | None = None,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
         self.tail: tuple[int, int] | None = None
-        self.window_bytes, self.rows = window_bytes, rows
-        self._file, self._search, self._read_bytes = file.held(), search, read_bytes
+        self.last = -1  # offset of the last batch before what comes next, -1 if unknown
+        self.window_bytes, self.rows, self.search, self.verify = window_bytes, rows, search, verify
+        self._guessed, self._anchor = guessed, anchor
+        self._file = file.held()
         self._size = self._file.size()
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
+        self._previous = UNKNOWN_OFFSET  # of the batch that ends at self._at, whether it is in order or not
+        self._buffer = _Buffer(self._file, self._size, self._end, first_bytes or read_bytes, read_bytes)
         self._resync = _Resync(self._file, start, self._size)
-        self._view, self._begin = memoryview(b""), start  # a part of the file and its first byte
-
-    def _load(self, at: int, room: int) -> None:
-        """Read until the `room` bytes at `at` are in memory."""
-        if at + room <= self._begin + len(self._view):
-            return
-        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEADER_UP_TO_MAGIC)))
-        rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read twice
-        self._view = memoryview(b"")
-        self._view = self._file.view(at + len(rest), wanted, rest)
-        self._begin = at
-
-    def _examine(self, at: int) -> Place:
-        self._load(at, min(HEADER_UP_TO_MAGIC, self._size - at))
-        return examine(self._file, at, self._size, self._view, at - self._begin)
 
     def __iter__(self) -> Iterator[Window]:
-        place = None
-        while self._at < self._end:
+        self.begin()
+        yield from self._windows(self._end)
+
+    @property
+    def ended(self) -> bool:
+        """Has it reached the end of its bytes?"""
+        return self._at >= self._end
+
+    def begin(self) -> int:
+        """The byte at which reading goes on: at first that of the first batch or bad region, the size if none."""
+        start, guessed, anchor = self._at, self._guessed, self._anchor
+        self._guessed, self._anchor = False, None
+        if anchor is None and not guessed:
+            return start
+        wanted, self.search, self.verify = (self.search, self.verify), True, True
+        found = False
+        if anchor is not None and self.is_append(*anchor):
+            self._go_to(anchor[0])
+            sure = anchor[0] + 2 * CHAIN_BYTES if guessed else 0
+            found = self._walk(start, sure) and (not guessed or self._is_chain(sure))
+        if guessed and not found:
+            self._look_back(start)
+        elif not found:
+            self._go_to(start)
+        self.search, self.verify = wanted
+        return self._at
+
+    def _go_to(self, position: int) -> None:
+        self._at, self._previous, self.last = position, UNKNOWN_OFFSET, -1
+
+    def is_append(self, position: int, offset: int) -> bool:
+        """Do valid batches begin at position, of which one ends at offset, as an index says? What is read is kept.
+
+        UNKNOWN_OFFSET: of which the first has any offsets.
+        """
+        done, room = 0, HEADER_UP_TO_MAGIC
+        while 0 <= position + done < self._size and done < 2 * CHAIN_BYTES:
+            self._buffer.load(position, room)
+            data = self._buffer.at(position)
+            place = examine(self._file, position + done, self._size, data, done)
+            room = done + place.size + HEADER_UP_TO_MAGIC
+            if place.kind != "batch" or place.offset > offset:
+                return False
+            self._buffer.load(position, room)
+            data = self._buffer.at(position)[done:]
+            hopped = hop_valid(data, 1, 0, self._size - position - done, UNKNOWN_OFFSET)[0]
+            if not hopped:
+                return False
+            last = parse_header(data, 0, 0).last_offset
+            if last >= offset or offset == UNKNOWN_OFFSET:
+                return last == offset or offset == UNKNOWN_OFFSET
+            done += hopped
+        return False
+
+    def _look_back(self, goal: int) -> None:
+        """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
+        back = _BACK_BYTES
+        while back < goal:
+            start = goal - back
+            self._buffer.load(start, HEADER_UP_TO_MAGIC)
+            first = self._resync.first(start, goal, self._buffer.at(start))
+            if first is not None:
+                self._go_to(first)
+                sure = first + 2 * CHAIN_BYTES
+                if self._walk(goal, sure) and self._is_chain(sure):
+                    return
+            back *= 4
+        self._go_to(0)
+        self._walk(goal, 0)
+
+    def _walk(self, goal: int, sure: int) -> bool:
+        """Go on to the first batch or bad region at or after goal; False: there is damage before byte sure."""
+        for window in self._windows(goal):
+            if window.bad is not None and window.position < sure:
+                return False
+            del window
+        tail, self.tail = self.tail, None  # it begins before goal, so that it is not of this range
+        return tail is None or tail[0] >= sure
+
+    def _is_chain(self, sure: int) -> bool:
+        """Do valid batches follow one after the other from here to byte sure, or to the end of the file?"""
+        at, done, room = self._at, 0, sure - self._at
+        while at + done < min(sure, self._size):
+            self._buffer.load(at, room + HEADER_UP_TO_MAGIC)
+            data = self._buffer.at(at)
+            hopped = hop_valid(data[done:], sure - at - done, 0, self._size - at - done, self._previous, False)[0]
+            done += hopped
+            if at + done < min(sure, self._size):
+                place = examine(self._file, at + done, self._size, data, done)
+                if place.kind != "batch" or done + place.size <= room:
+                    return False
+                room = done + place.size
+        return True
+
+    def _windows(self, end: int) -> Iterator[Window]:
+        """Go on, up to the first batch or bad region at or after end."""
+        buffer, place = self._buffer, None
+        while self._at < end:
             at = self._at
-            place = place or self._examine(at)
+            place = place or buffer.examine(at)
             if place.kind != "batch":
                 yield from self._not_a_batch(at, place)
                 place = None
                 continue
-            self._load(at, max(place.size, min(self._read_bytes // 2, self._end - at)))
-            data = self._view[at - self._begin :]
-            done, last = hop(data[: max(place.size, self.window_bytes)], self._end - at, self.rows)
+            buffer.load(at, max(place.size + HEADER_UP_TO_MAGIC, min(buffer.piece // 2, end - at)))
+            data = buffer.at(at)
+            if self.verify:
+                yield from self._valid(at, data, place, end)
+                place = None
+                continue
+            done, last = hop(data[: max(place.size, self.window_bytes)], end - at, self.rows)
             if not done:  # valid for examine, but not for hop
                 raise located(CorruptBatchError("unreadable batch", position=at), self._file.path)
             data = data[:done]
             place = None
             if at + done < self._size:
-                place = self._examine(at + done)
-                if (place.kind != "batch" or at + done > self._end) and not checksum_holds(data[last:]):
+                place = buffer.examine(at + done)
+                if (place.kind != "batch" or at + done > end) and not checksum_holds(data[last:]):
                     if last:
                         yield Window(at, at + last, data[:last])
                     reason = "checksum does not match, and no batch follows at the end that its length gives"
@@ -151,12 +316,29 @@ class Scanner:
                     yield from self._not_a_batch(at + last, place)
                     place = None
                     continue
-            self._at = at + done
+            self._at, self._previous, self.last = at + done, UNKNOWN_OFFSET, -1
             yield Window(at, at + done, data)
             del data
 
+    def _valid(self, at: int, data: memoryview, place: Place, end: int) -> Iterator[Window]:
+        """The valid batches from `at` on, or if there is none, what is wrong with the first one."""
+        room = max(place.size + HEADER_UP_TO_MAGIC, self.window_bytes)
+        done, _, last, why = hop_valid(data[:room], end - at, self.rows, self._size - at, self._previous)
+        if done:
+            self._at, self._previous, self.last = at + done, last, last
+            yield Window(at, at + done, data[:done])
+        elif why == CHECKSUM:
+            yield from self._not_a_batch(at, place._replace(kind="bad", reason="checksum does not match"))
+        elif why is None:  # it has changed meanwhile
+            raise located(CorruptBatchError("unreadable batch", position=at), self._file.path)
+        else:
+            after, follower = self.last, self._header(at + place.size)
+            self._at, self._previous = at + place.size, parse_header(data, 0, at).last_offset
+            reason = f"base offset is {OUT_OF_ORDER}"
+            yield Window(at, self._at, data[: min(place.size, _REGION_BYTES)], reason, place.offset, after, follower)
+
     def _not_a_batch(self, at: int, place: Place) -> Iterator[Window]:
-        """What is at `at` if it is not a batch: a torn tail, zeros to the end, or a bad region to skip."""
+        """What is at `at` if it is not a valid batch: a torn tail, zeros to the end, or a bad region to skip."""
         self._at = self._size
         if place.kind == "zeros":
             self.tail = (at, self._size - at)
@@ -164,38 +346,166 @@ class Scanner:
         torn = place.kind == "torn"
         # a torn batch is the tail only if no batch follows in the whole file, past the end of the range too
         following = None
-        if self._search or torn:
-            view = self._view[at + 1 - self._begin :] if at >= self._begin else None
-            following = self._resync.next(at + 1, self._size if torn else self._end, view)
+        if self.search or torn:
+            following = self._resync.next(at, self.last)
         if torn and following is None:
             self.tail = (at, self._size - at)
             return
         reason = f"batch goes past the end ({place.reason}), but a valid batch follows" if torn else place.reason
-        self._at = self._end if following is None else min(following, self._end)
-        yield Window(at, self._at, self._file.view(at, min(self._at, at + _REGION_BYTES)), reason, place.offset)
+        end = self._size if following is None else following
+        own = at + place.size  # where it ends by its own length, if that may be right
+        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own):
+            end = own
+        follower = None if following is None else self._header(following)
+        self._at, self._previous = end, UNKNOWN_OFFSET
+        data = self._file.view(at, min(end, at + _REGION_BYTES))
+        yield Window(at, end, data, reason, place.offset, self.last, follower)
+
+    def _may_end(self, position: int) -> bool:
+        """May a batch end at position: is there a header, or are there zeros to the end?"""
+        return self._size - position >= HEADER_UP_TO_MAGIC and examine(self._file, position, self._size).kind != "bad"
+
+    def _header(self, position: int) -> BatchHeader | None:
+        """The header at position, None if it is not all there."""
+        head = memoryview(self._file.read(position, min(self._size, position + RECORD_BATCH_OVERHEAD)))
+        if len(head) <= MAGIC_OFFSET or len(head) < SMALLEST_BATCHES[min(2, head[MAGIC_OFFSET])]:
+            return None
+        return parse_header(head, 0, position)
+
+
+class _Chain(NamedTuple):
+    """Valid batches one after the other: (position, base offset, last offset) of each; end: the byte after them.
+
+    whole: there are CHAIN_BYTES of them, or they go to the end of the file.
+    """
+
+    batches: list[tuple[int, int, int]]
+    end: int
+    whole: bool
+
+    def fits(self, low: int, high: int) -> bool:
+        """Are the offsets ascending, above low and below high?"""
+        for _, base, last in self.batches:
+            if not low < base <= last < high:
+                return False
+            low = last
+        return True
 
 
 class _Resync:
-    """The search for the next valid batch in a file; all searches of one pass share one budget."""
+    """The search for the next batch of the log after damage; all searches of one pass share one budget."""
 
     def __init__(self, file: File, start: int, size: int) -> None:
         self._file, self._size = file, size
-        # bytes that may be searched without success, so that crafted input cannot make the search slow
-        self._budget = 64 * (size - start) + (256 << 20)
+        # bytes that may be searched without success for pieces, and for whole chains, so that crafted input cannot make
+        # the search slow
+        self._budgets = [share * (size - start) + (4 * share << 20) for share in (48, 16)]
         self._zeros = (0, 0)  # a range of zeros that does not reach the end of the file
+        self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
+        self._from = size  # from there on, and before it ends, self._chain is the next chain that is whole
+        self._chain = _Chain([], size, False)
 
     def _zeros_to(self, file: File, position: int, size: int) -> int:
         first, end = self._zeros
         if not first <= position < end:
             end = end_of_zeros(file, position, size)
-            self._budget -= end - position
+            self._budgets[True] -= end - position
             if end == size:
                 return size
             self._zeros = (position, end)
         return end
 
-    def next(self, position: int, end: int, view: memoryview | None = None) -> int | None:
-        """The byte of the next valid batch in [position, end); view: bytes from position on, already in memory."""
+    def next(self, position: int, last: int) -> int | None:
+        """The byte of the first batch of the log after the damage at position; last: the last offset before that."""
+        chain = self._whole_chain(position + 1)
+        stop, high = self._size, UNKNOWN_OFFSET
+        base, claimed, size = self._claim(position)
+        if chain.batches:
+            # offsets may go back where the chain leaves a value that holds whole batches: it begins after that
+            place, pairs = 0, chain.batches
+            for number in range(1, len(pairs)):
+                if pairs[number][1] <= pairs[number - 1][2]:
+                    place = number
+            for number in range(place, len(pairs)):  # what is in the damaged batch by its length and its offsets
+                if pairs[number][0] == position + size and pairs[place][1] <= claimed < pairs[number][1]:
+                    place = number
+            stop, high = pairs[place][:2]
+        low = last if last < high else -1
+        if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
+            low = claimed
+        at: int | None = position
+        self._damage, self._spent = position, 0
+        while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
+            piece = self._follow(at)
+            if piece.fits(low, high):
+                return at
+            at = max(at, piece.end - 1)
+        return stop if chain.batches else None
+
+    def first(self, position: int, end: int, view: memoryview) -> int | None:
+        """The byte of the first valid batch in [position, end), whether it is of the log or not."""
+        return self._candidate(position, end, view, followed=True)
+
+    def _goes_on(self, position: int) -> bool:
+        """Is there the end of the file, a header, or zeros to the end?"""
+        return position == self._size or examine(self._file, position, self._size).kind in ("batch", "zeros")
+
+    def _claim(self, position: int) -> tuple[int, int, int]:
+        """(base offset, last offset, size) of the damaged batch at position, as its header says."""
+        head = memoryview(self._file.read(position, min(self._size, position + RECORD_BATCH_OVERHEAD)))
+        if len(head) < RECORD_BATCH_OVERHEAD:
+            return -1, -1, 0
+        header = parse_header(head, 0, position)
+        size = header.size if 0 < header.size <= self._size - position else 0
+        return header.base_offset, max(header.base_offset, header.last_offset), size
+
+    def _whole_chain(self, position: int) -> _Chain:
+        """The first chain at or after position that is whole, without batches if there is none."""
+        if not (self._from <= position and (not self._chain.batches or position <= self._chain.batches[0][0])):
+            self._from, self._chain = position, _Chain([], self._size, False)
+            at: int | None = position
+            while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
+                chain = self._follow(at)
+                if chain.whole:
+                    self._chain = chain
+                    break
+                at = max(at + 1, chain.end)
+        return self._chain
+
+    def _follow(self, start: int) -> _Chain:
+        """The chain of valid batches from start on."""
+        batches: list[tuple[int, int, int]] = []
+        at, stop = start, min(self._size, start + CHAIN_BYTES)
+        buffer = _Buffer(self._file, self._size, stop, *_SEARCH_BYTES)
+        while at < stop:
+            place = buffer.examine(at)
+            if place.kind != "batch":
+                break
+            buffer.load(at, place.size + HEADER_UP_TO_MAGIC)
+            data = buffer.at(at)
+            done = hop_valid(data, stop - at, 0, self._size - at, UNKNOWN_OFFSET, False)[0]
+            if not done:
+                break
+            for header in window_headers(Window(at, at + done, data[:done])):
+                batches.append((header.position, header.base_offset, header.last_offset))
+            at += done
+        return _Chain(batches, at, at >= stop and bool(batches))
+
+    def _candidate(
+        self,
+        position: int,
+        end: int,
+        view: memoryview | None = None,
+        *,
+        low: int = 0,
+        high: int = UNKNOWN_OFFSET,
+        followed: bool = False,
+    ) -> int | None:
+        """The byte of the next valid batch in [position, end) with a base offset in [low, high].
+
+        view: bytes from position on, already in memory; followed: after it is the end, or another header or zeros may
+        be.
+        """
         file, size = self._file, self._size
         span, most = _SEARCH_BYTES
         while position < end:
@@ -203,20 +513,24 @@ class _Resync:
                 view = file.view(position, min(size, position + span))
                 span = min(2 * span, most)
             at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
-            while (at := find_header(view, at + 1, stop, size - position)) >= 0:
+            while (at := find_header(view, at + 1, stop, size - position, low, high, followed)) >= 0:
                 here = position + at
                 place = examine(file, here, size, view, at, self._zeros_to)
                 if place.kind != "batch":
                     continue
                 following = here + place.size
-                followed = following == size or (
+                wanted = not followed or following == size or (
                     examine(file, following, size, view, at + place.size, self._zeros_to).kind != "bad")
-                cost = _TRIAL + (place.size if followed else 0)
-                if cost > self._budget:
+                if not followed:
+                    self._spent += place.size
+                    wanted = self._spent <= _PIECE_COST + 8 * (here - self._damage)
+                cost = _TRIAL + (place.size if wanted else 0)
+                if cost > self._budgets[followed]:
                     return None
-                if followed and _holds_at(file, here, place.size):
+                if wanted and _holds_at(file, here, place.size, view, at):
+                    self._spent = 0
                     return here
-                self._budget -= cost
+                self._budgets[followed] -= cost
             if position + len(view) >= size:
                 return None
             position += max(1, len(view) - HEADER_UP_TO_MAGIC + 1)
@@ -230,7 +544,7 @@ def resync(file: File, position: int, end: int | None = None) -> int | None:
         raise located(DecodeError(f"invalid file position {position}", offset=position), file.path)
     file = file.held()
     size = file.size()
-    return _Resync(file, position, size).next(position, size if end is None else min(end, size))
+    return _Resync(file, position, size).first(position, size if end is None else min(end, size), _NOTHING)
 
 
 @shared

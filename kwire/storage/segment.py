@@ -11,8 +11,8 @@ from kwire.errors import KwireError
 from kwire.shared_iterator import shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
-from kwire.storage.bounds import Bounds
-from kwire.storage.discovery import beside, later_segments, offset_in_name, place_of
+from kwire.storage.bounds import NO_BOUNDS, Bounds
+from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
@@ -24,8 +24,10 @@ from kwire.storage.transactions import (
     find_transactions,
     listed_aborted,
 )
+from kwire_c.log_scan import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
+    from kwire.storage.filesystem import File
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
 
@@ -74,7 +76,8 @@ class LogSegment:
 
     topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
     are bytes in the file, offsets Kafka offsets, timestamps milliseconds; all ends are exclusive. options: keywords
-    for fsspec. Raises FileNotFoundError if the file does not exist.
+    for fsspec. size, beside: what a listing said (SegmentFile), so that the file system is not asked again; a file
+    that is gone is then an error of the first read. Raises FileNotFoundError if the file does not exist.
     """
 
     def __init__(
@@ -84,13 +87,16 @@ class LogSegment:
         topic: str | None = None,
         partition: int | None = None,
         options: dict[str, Any] | None = None,
+        size: int = -1,
+        beside: SideFiles | None = None,
     ) -> None:
         self.path = plain(path)
         self.options = options
-        self.file = open_file(self.path, options)
+        self.beside = beside
+        self.file = open_file(self.path, options, size)
         if isinstance(self.file, SpooledFile) and not self.file.once:
             os.stat(self.path)  # a .gz is decompressed when it is read
-        else:
+        elif size < 0:
             self.file.size()
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
@@ -137,8 +143,9 @@ class LogSegment:
     def log(self) -> PartitionSegments:
         """The partition from this segment on, or the whole one if a Partition has set it: see join."""
         return PartitionSegments([self, *(
-            type(self)(path, topic=self.topic, partition=self.partition, options=self.options)
-            for path in later_segments(self.path, self.options)
+            type(self)(file.path, topic=self.topic, partition=self.partition, options=self.options, size=file.size,
+                       beside=file.beside)
+            for file in later_segments(self.path, self.options)
         )])  # fmt: skip
 
     def join(self, log: PartitionSegments, number: int) -> None:
@@ -149,7 +156,7 @@ class LogSegment:
     def tail(self) -> tuple[int, int] | None:
         """(position, bytes left) of a partial last batch or of preallocated zeros, None if the file ends cleanly."""
         if self._tail is False:
-            windows = scanner.Scanner(self.file)
+            windows = scanner.Scanner(self.file, verify=True)
             for _ in windows:
                 pass
             self._tail = windows.tail
@@ -160,14 +167,61 @@ class LogSegment:
         self._tail = tail
 
     def _beside(self, kind: str) -> bytes | None:
+        file = self._opened_beside(kind)
+        return None if file is None else file.read(0, min(file.size(), indexes.MOST_BYTES + 1))
+
+    def _opened_beside(self, kind: str) -> File | None:
+        listed = -1 if self.beside is None else self.beside.of(kind)
+        if listed < 0 and self.beside is not None:
+            return None
         try:
-            file = open_file(beside(self.path, kind), self.options)
+            file = open_file(beside(self.path, kind), self.options, listed)
             if isinstance(file, SpooledFile):  # a pipe, which the user did not name: it may never end
                 return None
             file = file.held()
-            return file.read(0, min(file.size(), indexes.MOST_BYTES + 1))
+            file.size()
+            return file
         except FileNotFoundError:
             return None
+
+    def _entry_below(self, column: int, value: int) -> tuple[int, int] | None:
+        """(position, offset) of the last entry of the .index whose offset (column 0) or position (1) is below value."""
+        file = self._opened_beside(".index")
+        if file is None:
+            return None
+        wanted = value if column else value - self.base_offset
+        entry = indexes.last_below(file, indexes.OFFSET_ENTRY, column, wanted, self.size)
+        return entry and (entry[1], entry[0] + self.base_offset)
+
+    def scan(
+        self, bounds: Bounds = NO_BOUNDS, start: int = 0, end: int | None = None, guessed: bool = False, **options: Any
+    ) -> scanner.Scanner:
+        """A Scanner of bytes [start, end) that begins near the start of a range, as far as the indexes tell.
+
+        guessed: start and end are any bytes (see Scanner), and an entry of the .index before start is used.
+        """
+        anchor = None
+        if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
+            anchor = self._entry_below(0, bounds.start_offset)
+        if bounds.start_timestamp is not None:
+            position = self._near_time(bounds.start_timestamp)
+            if position and (anchor is None or position > anchor[0]):
+                anchor = (position, UNKNOWN_OFFSET)
+        if anchor is None or anchor[0] < start:
+            anchor = self._entry_below(1, start) if guessed and start else None
+        if bounds != NO_BOUNDS:
+            options["first_bytes"] = scanner.FIRST_BYTES
+        return scanner.Scanner(self.file, start, end, guessed=guessed and start > 0, anchor=anchor, **options)
+
+    def boundary(self, guess: int) -> int:
+        """The byte of the first batch or bad region at or after any byte of the segment; .size if there is none.
+
+        By an entry of the .index near it, else by a search that begins some 600 KiB before it (further back where there
+        is damage). Which batches are of the log, and what is a bad region: see kwire.storage.scanner. Raises
+        DecodeError for a byte below 0.
+        """
+        size = self.size
+        return size if guess >= size else self.scan(start=guess, end=guess, guessed=True).begin()
 
     @once
     def index(self) -> indexes.OffsetIndex | None:
@@ -200,37 +254,42 @@ class LogSegment:
 
     def seek(self, offset: int) -> int:
         """Position of the batch that holds the first record at or after offset; .size if there is none."""
-        return self._first(self._near(offset), lambda header: header.last_offset >= offset)
+        return self._first(self._scanner_near(offset), lambda header: header.last_offset >= offset)
 
     def seek_time(self, timestamp: int) -> int:
         """Position of the first batch whose max timestamp is >= timestamp (ms); .size if there is none."""
-        return self._first(self._near_time(timestamp), lambda header: header.max_timestamp >= timestamp)
+        start = self._near_time(timestamp)
+        windows = scanner.Scanner(self.file, start, verify=True, first_bytes=scanner.FIRST_BYTES)
+        return self._first(windows, lambda header: header.max_timestamp >= timestamp)
 
-    def _first(self, start: int, wanted: Any) -> int:
-        for window in scanner.Scanner(self.file, start):
+    def _first(self, windows: scanner.Scanner, wanted: Any) -> int:
+        for window in windows:
             if window.bad is None:
                 for header in scanner.window_headers(window):
                     if wanted(header):
                         return header.position
         return self.size
 
-    def _near(self, offset: int) -> int:
-        """A batch boundary at or before the batch that holds offset: by the index if it is right, else 0."""
-        entry = self.index.below(offset) if self.index else None
-        if entry and self.index and self.index.points_to_batch(self.file, entry, self.size):
-            return entry[1]
-        return 0
+    def _scanner_near(self, offset: int) -> scanner.Scanner:
+        """A Scanner from a batch before the one that holds offset: by the index if it is right, else from byte 0."""
+        entry = self._entry_below(0, offset) if offset > self.base_offset else None
+        if entry is not None:
+            near = scanner.Scanner(self.file, entry[0], verify=True, first_bytes=scanner.FIRST_BYTES)
+            if near.is_append(*entry):
+                return near
+        return scanner.Scanner(self.file, verify=True, first_bytes=scanner.FIRST_BYTES)
 
     def _near_time(self, timestamp: int) -> int:
         """A batch boundary before which all timestamps are smaller: by both indexes if they are right, else 0."""
-        index = self.time_index
-        entry = index.before(timestamp) if index and index.damage is None else None
-        if entry is None:
+        file = self._opened_beside(".timeindex")
+        entry = file and indexes.last_below(file, indexes.TIME_ENTRY, 0, timestamp, self.size)
+        if not entry:
             return 0
-        for window in scanner.Scanner(self.file, self._near(entry[1])):
+        time, offset = entry[0], entry[1] + self.base_offset
+        for window in self._scanner_near(offset):
             for header in scanner.window_headers(window) if window.bad is None else ():
-                if header.last_offset >= entry[1]:
-                    return header.position if header.max_timestamp == entry[0] else 0
+                if header.last_offset >= offset:
+                    return header.position if header.max_timestamp == time else 0
         return 0
 
     def start_of(self, bounds: Bounds) -> int:
@@ -317,6 +376,7 @@ class LogSegment:
         rows: int = BATCH_ROWS,
         start: int = 0,
         end: int | None = None,
+        guessed: bool = False,
         start_offset: int | None = None,
         end_offset: int | None = None,
         start_timestamp: int | None = None,
@@ -333,15 +393,17 @@ class LogSegment:
     ) -> ColumnBatches:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, split at batch boundaries.
 
-        start, end: a byte range as split() gives it. committed=True uses transactions, or finds them itself.
-        errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position: byte in the
-        file), and reading goes on at the next valid batch. progress: called with the bytes done since the last call.
-        Errors raised name the file, the batch offset and the byte, and have .file.
+        start, end: a byte range as split() gives it; with guessed=True any bytes: what begins in [start, end) is read,
+        batches and bad regions, so that ranges side by side give everything once. committed=True uses transactions, or
+        finds them itself. errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position:
+        byte in the file), and reading goes on at the next valid batch. progress: called with the bytes done since the
+        last call. Errors raised name the file, the batch offset and the byte, and have .file.
         """
         return ColumnBatches(
             self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
-            rows=rows, committed=committed, transactions=transactions, errors=errors, strict_tail=strict_tail,
-            progress=progress, control=control, views=views, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes,
+            guessed=guessed, rows=rows, committed=committed, transactions=transactions, errors=errors,
+            strict_tail=strict_tail, progress=progress, control=control, views=views, verify_crc=verify_crc,
+            max_batch_bytes=max_batch_bytes,
         )
 
     def verify(self) -> list[Finding]:

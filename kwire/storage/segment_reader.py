@@ -12,7 +12,15 @@ from kwire.errors import CorruptBatchError, KwireError
 from kwire.shared_iterator import SharedIterator
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import located
-from kwire.storage.scanner import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
+from kwire.storage.scanner import (
+    FIRST_BYTES,
+    KEPT_BYTES,
+    OBJECT_BYTES,
+    WINDOW_BYTES,
+    Scanner,
+    Window,
+    window_headers,
+)
 from kwire.storage.transactions import Transactions
 
 if TYPE_CHECKING:
@@ -42,7 +50,8 @@ class SegmentBatches:
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
-        self._scanner = Scanner(segment.file, start, end, search=self._keep, read_bytes=OBJECT_BYTES)
+        self._scanner = Scanner(
+            segment.file, start, end, search=self._keep, verify=self._keep and verify_crc, read_bytes=OBJECT_BYTES)
         self._batches = SharedIterator(self._read())
 
     def __iter__(self) -> Iterator[Any]:
@@ -105,13 +114,11 @@ class ColumnBatches(SharedIterator[Any]):
         super().__init__(self._range.read())
 
     def find_tail(self) -> tuple[int, int] | None:
-        """(position, bytes left) of a partial last batch, or None; goes on from where the reading stopped."""
-        scanner = self._range.scanner
-        if scanner is None:
-            return None
-        for _ in scanner:
-            pass
-        return scanner.tail
+        """(position, bytes left) of a partial last batch that begins in the range, or None; nothing is read for it.
+
+        Known when all pieces were read. None too if reading ended before it, at the end offset.
+        """
+        return self._range.tail
 
 
 class _Range:
@@ -125,6 +132,7 @@ class _Range:
         *,
         start: int = 0,
         end: int | None = None,
+        guessed: bool = False,
         rows: int = BATCH_ROWS,
         committed: bool = False,
         transactions: Transactions | None = None,
@@ -134,46 +142,46 @@ class _Range:
         **options: Any,
     ) -> None:
         self._segment, self._fields, self._bounds = segment, fields, bounds
-        self._start, self._end, self._rows = start, end, rows
+        self._start, self._end, self._guessed, self._rows = start, end, guessed, rows
         self._committed, self._transactions = committed, transactions
         self._errors, self._strict_tail, self._options = errors, strict_tail, options
         self._progress = progress
-        self.scanner: Scanner | None = None
+        self.tail: tuple[int, int] | None = None
 
     def read(self) -> Iterator[Any]:
         """The pieces."""
-        segment, end = self._segment, self._end
-        start = self._start or segment.start_of(self._bounds)
+        segment, start, end = self._segment, self._start, self._end
         hidden = self._transactions
         if self._committed and hidden is None:
-            hidden = segment.transactions(start, end)
+            if self._guessed:
+                start, end = segment.boundary(start), None if end is None else segment.boundary(end)
+            hidden = segment.transactions(start or segment.start_of(self._bounds), end)
         done = 0
-        for columns, position in self._positioned(start, hidden if self._committed else None):
+        for columns, position in self._positioned(hidden if self._committed else None):
             yield columns
             if self._progress is not None:
                 self._progress(position - done)
                 done = position
 
-    def _positioned(self, start: int, hidden: Transactions | None) -> Iterator[tuple[Any, int]]:
+    def _positioned(self, hidden: Transactions | None) -> Iterator[tuple[Any, int]]:
         """(RecordColumns, position after them) for each window in turn."""
         segment, fields, bounds = self._segment, self._fields, self._bounds
         keep = self._errors == "keep"
-        scanner = Scanner(
-            segment.file, start, self._end, window_bytes=_PIECE_BYTES, rows=self._rows, search=keep
-        )
-        self.scanner = scanner
-        for window in scanner:
+        verify = self._options.get("verify_crc", True)
+        options = self._options | {"verify_crc": verify and not keep}  # the scanner has checked it
+        scanner = segment.scan(
+            bounds, self._start, self._end, guessed=self._guessed, window_bytes=_PIECE_BYTES, rows=self._rows,
+            search=keep, verify=keep and verify)
+        for window in _within(scanner, bounds):
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end
                 continue
-            if bounds.is_past_header(window):
-                return
             left: Window | None = window
             while left is not None:
                 place = iter([(left.data, 0, left.position)])
                 columns = _gathered(
                     [segment], place, fields, bounds, [hidden], errors=self._errors, budget=_PIECE_BYTES,
-                    total=len(left.data), **self._options,
+                    total=len(left.data), **options,
                 )
                 del place
                 stopped = columns.stopped
@@ -184,10 +192,50 @@ class _Range:
                     left = None
                 del columns
             del window
-        if self._end is None:
+        if bounds.reaches(scanner.last):
+            self.tail = scanner.tail
+        if self._end is None and scanner.ended:
             segment.note_tail(scanner.tail)
-        if scanner.tail is not None and self._strict_tail:
-            yield _tail_columns(segment, scanner.tail, fields, keep), segment.size
+        if self.tail is not None and self._strict_tail:
+            yield _tail_columns(segment, self.tail, fields, keep), segment.size
+
+
+def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
+    """The windows of a scanner that may have records in a range, and the bad regions that may have had some.
+
+    Damage before the first batch of the range is told only if that batch does not begin the range, and if bad regions
+    are searched at all. It ends when FIRST_BYTES of batches, two at least, are past the end: one may have a wrong
+    offset.
+    """
+    search, verify = scanner.search, scanner.verify
+    before = bounds.start_offset is not None or bounds.start_timestamp is not None
+    if before:
+        scanner.search = scanner.verify = True
+    past = count = 0
+    for window in scanner:
+        if window.bad is not None:
+            if bounds.touches(window) and (search or not before):
+                yield window
+            continue
+        if before:
+            begin = next((header.position for header in window_headers(window) if bounds.may_begin(header)), None)
+            if begin is None:
+                continue
+            before, scanner.search, scanner.verify = False, search, verify
+            window = Window(begin, window.end, window.data[begin - window.position :])
+        end = bounds.end_offset
+        if end is not None and (not 0 <= scanner.last < end or bounds.is_past_header(window)):
+            for header in window_headers(window):
+                is_past = header.magic == 2 and header.base_offset >= end
+                past, count = (past + header.size, count + 1) if is_past else (0, 0)
+                if count > 1 and past >= FIRST_BYTES:
+                    stop = header.position + header.size
+                    yield Window(window.position, stop, window.data[: stop - window.position])
+                    return
+        else:
+            past = count = 0
+        yield window
+        del window
 
 
 def gather_all(
@@ -205,31 +253,32 @@ def gather_all(
 ) -> Any:
     """RecordColumns of a range of many segments together; column "source" is the number of the segment."""
     bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
-    starts = [segment.start_of(bounds) for segment in segments]
-    hidden = [
-        segment.transactions(start) if committed else None for segment, start in zip(segments, starts, strict=True)
-    ]
+    hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
+    keep, verify = errors == "keep", options.get("verify_crc", True)
+    scanners = [
+        segment.scan(bounds, search=keep, verify=keep and verify, read_bytes=read_bytes) for segment in segments
+    ]
+    total = sum(segment.size - scanner.begin() for segment, scanner in zip(segments, scanners, strict=True))
+    options["verify_crc"] = verify and not keep  # the scanners have checked it
     bad: list[BadBatch] = []
     tail = None
 
     def windows() -> Iterator[tuple[memoryview, int, int]]:
         nonlocal tail
         for number, segment in enumerate(segments):
-            scanner = Scanner(segment.file, starts[number], search=errors == "keep", read_bytes=read_bytes)
-            for window in scanner:
+            scanner = scanners[number]
+            for window in _within(scanner, bounds):
                 if window.bad is not None:
-                    bad.extend(_bad_columns(segment, window, fields, errors == "keep", number).bad)
+                    bad.extend(_bad_columns(segment, window, fields, keep, number).bad)
                     continue
-                if bounds.is_past_header(window):
-                    break
                 yield window.data, number, window.position
                 del window
-            tail = scanner.tail or tail
-            if scanner.tail is not None and strict_tail:
-                bad.extend(_tail_columns(segment, scanner.tail, fields, errors == "keep", number).bad)
+            found = scanner.tail if bounds.reaches(scanner.last) else None
+            tail = found or tail
+            if found is not None and strict_tail:
+                bad.extend(_tail_columns(segment, found, fields, keep, number).bad)
 
-    total = sum(max(0, segment.size - start) for segment, start in zip(segments, starts, strict=True))
     columns = _gathered(segments, windows(), fields, bounds, hidden, errors=errors, total=total, **options)
     columns.tail = tail
     columns.bad[:] = sorted([*columns.bad, *bad], key=lambda batch: (batch.source, batch.position))

@@ -10,6 +10,7 @@ from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.discovery import beside
 from kwire.storage.filesystem import shown
+from kwire.storage.scanner import OUT_OF_ORDER
 from kwire.storage.segment_reader import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
 from kwire_c.printable import printable
@@ -75,7 +76,8 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
         error = getattr(batch, "error", None)
         if error is not None:
-            findings.add(Finding(segment.path, batch.position, getattr(error, "offset", -1), "batch", _reason(error)))
+            kind = "offsets" if OUT_OF_ORDER in _reason(error) else "batch"
+            findings.add(Finding(segment.path, batch.position, getattr(error, "offset", -1), kind, _reason(error)))
             continue
         for check in checks:
             check.batch(batch)

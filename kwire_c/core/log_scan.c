@@ -41,7 +41,54 @@ void kw_hop(const uint8_t *data, size_t size, size_t stop, int64_t rows, size_t 
     *end = (size_t)(c.at - data);
 }
 
-size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t from, size_t stop) {
+/* The last offset of the batch at data, of at least the smallest size; wraps like Kafka's where it is not valid. */
+static int64_t last_offset(const uint8_t *data) {
+    uint64_t base = kw_load64(data);
+    if (data[KW_MAGIC_OFFSET] != 2) return (int64_t)base;
+    return (int64_t)(base + (uint64_t)(int64_t)(int32_t)kw_load32(data + KW_LAST_OFFSET_DELTA_OFFSET));
+}
+
+kw_hop_status kw_hop_valid(const uint8_t *data, size_t size, kw_hop_checksum *crc32c, kw_hops *hops) {
+    kw_cursor c, after;
+    kw_cursor_set(&c, data, size);
+    c.at += hops->end;
+    while (hops->end < hops->stop) {
+        const uint8_t *at = c.at;
+        uint64_t batch = header_size(&c);
+        if (batch == 0 || !kw_has(&c, (int64_t)batch)) break;
+        after = c;
+        after.at += batch;
+        int is_end = hops->end + batch >= hops->left, seen = kw_has(&after, KW_HEADER_UP_TO_MAGIC);
+        if (!seen && !is_end && hops->left - hops->end - batch >= KW_HEADER_UP_TO_MAGIC) break;
+        /* the bytes may change meanwhile: the sizes were checked above, the magic may only choose the checksum */
+        if (at[KW_MAGIC_OFFSET] == 2 && batch >= KW_RECORD_BATCH_OVERHEAD) {
+            if (crc32c(0, at + KW_ATTRIBUTES_OFFSET, (size_t)batch - KW_ATTRIBUTES_OFFSET) != kw_load32(at + KW_CRC_OFFSET))
+                return KW_HOP_CHECKSUM;
+        } else if (hops->checked != hops->end) {
+            return KW_HOP_LEGACY;
+        }
+        int64_t base = (int64_t)kw_load64(at), last = batch >= KW_RECORD_BATCH_OVERHEAD ? last_offset(at) : base;
+        if (hops->ordered && seen && header_size(&after) != 0) {
+            int64_t next = (int64_t)kw_load64(after.at);
+            if (hops->previous < next && (base <= hops->previous || last >= next)) return KW_HOP_ORDER;
+        }
+        hops->previous = last;
+        hops->last = hops->end;
+        hops->end += (size_t)batch;
+        c.at += batch;
+        if (hops->rows) {
+            if (batch >= KW_RECORD_BATCH_OVERHEAD && at[KW_MAGIC_OFFSET] == 2)
+                hops->rows -= (int64_t)kw_load32(at + KW_RECORDS_COUNT_OFFSET);
+            else
+                hops->rows -= at[KW_LEGACY_ATTRIBUTES_OFFSET] & KW_ATTR_CODEC ? 100 : 1;
+            if (hops->rows <= 0) break;
+        }
+    }
+    return KW_HOP_STOP;
+}
+
+size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t from, size_t stop, int64_t low,
+                      int64_t high, int followed) {
     kw_cursor c, after;
     kw_cursor_set(&c, data, size);
     for (size_t at = from; at < stop; at++) {
@@ -52,8 +99,9 @@ size_t kw_find_header(const uint8_t *data, size_t size, uint64_t left, size_t fr
             if (kw_load64(c.at + KW_LENGTH_OFFSET) == 0) at += 4; /* no length at the next four positions */
             continue;
         }
-        if (c.at[0] > 0x7f || batch > left - at) continue;
-        if (kw_has(&c, (int64_t)batch + KW_HEADER_UP_TO_MAGIC)) {
+        int64_t base = (int64_t)kw_load64(c.at);
+        if (base < low || base > high || batch > left - at) continue;
+        if (followed && kw_has(&c, (int64_t)batch + KW_HEADER_UP_TO_MAGIC)) {
             after = c;
             after.at += batch;
             if (header_size(&after) == 0 && !all_zero(after.at, KW_HEADER_UP_TO_MAGIC)) continue;

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from kwire.spark.options import EARLIEST, LATEST, parse
-from kwire.spark.partitions import Pushed, SegmentRange, folder_of, ranges
+from kwire.spark.packing import Portion, ReadTask, SegmentRange
+from kwire.spark.partitions import Pushed, folder_of, tasks
 from kwire.spark.schema import check_source_schema, source_schema
 from kwire.spark.stream import SegmentStreamReader
 from kwire.storage import scanner
@@ -56,6 +57,9 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "endingOffsets": '{"a": {"0": -3}}'}, "endingOffsets"),
         ({"path": "x", "startingTimestamp": "now"}, "startingTimestamp"),
         ({"path": "x", "partitionBytes": "0"}, "partitionBytes"),
+        ({"path": "x", "openCostBytes": "-1"}, "openCostBytes must be at least 0"),
+        ({"path": "x", "minPartitions": "0"}, "minPartitions must be at least 1"),
+        ({"path": "x", "kind": "segments", "minPartitions": "2"}, 'minPartitions applies to kind "records" only'),
         ({"path": "x", "storageOptions": "[]"}, "storageOptions"),
     ],
 )
@@ -100,12 +104,12 @@ def test_secrets_are_in_no_repr() -> None:
 
 def test_a_gz_is_one_task_because_each_would_decompress_it(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, *(batch(3 * at) for at in range(50)))
-    assert len(ranges(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())) > 10
-    size = path.stat().st_size
+    assert len(tasks(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())) > 10
     path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()
-    (task,) = ranges(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())
-    assert (task.start, task.end) == (0, size)
+    [task] = tasks(parse({"path": str(tmp_path), "partitionBytes": "300"}), Pushed())
+    [part] = task.ranges
+    assert (part.start, part.end) == (0, None)
 
 
 def test_a_stream_skips_bad_regions_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +134,7 @@ def test_secrets_of_a_url_are_in_no_task_and_no_offset_of_a_stream() -> None:
     from kwire.storage.bounds import Bounds
 
     file = SegmentFile("s3://u:hunter2@b/t-0/0.log?X-Amz-Signature=SECRET", "t", 0, 0, 9)
-    texts = [repr(SegmentRange(file, 0, 9, True, Bounds(), None)), repr(file), folder_of(file.path)]
+    part = SegmentRange(file, 0, 9, True, Bounds(), None)
+    texts = [repr(part), repr(ReadTask([part])), repr(Portion(9, part)), repr(file), folder_of(file.path)]
     assert not any("hunter2" in text or "SECRET" in text for text in texts)
     assert folder_of(file.path) == "s3://b/t-0"

@@ -24,14 +24,14 @@ READ = """
 import sys
 from kwire.spark import decode_records
 from kwire.spark.options import parse
-from kwire.spark.partitions import Pushed, ranges
-from kwire.spark.reader import read_range
+from kwire.spark.partitions import Pushed, tasks
+from kwire.spark.reader import read_task
 from kwire.spark.schema import DEFAULT_COLUMNS, SOURCE_COLUMNS, source_schema
 
 options = parse({"path": sys.argv[1]})
-[task] = ranges(options, Pushed())
-rows = [batch.num_rows for batch in read_range(task, options, source_schema(False, True))]
-data = open(task.file.path, "rb").read()
+[task] = tasks(options, Pushed())
+rows = [batch.num_rows for batch in read_task(task, options, source_schema(False, True))]
+data = open(task.ranges[0].file.path, "rb").read()
 rows += [batch.num_rows for batch in decode_records(output="arrow")([data])]
 print(sum(rows), *({"pandas", "pyarrow.compute", "numpy.ma", "fsspec", "cramjam"} & set(sys.modules)))
 """

@@ -1,0 +1,102 @@
+"""What the source asks an object store for: the driver only listings, the executors their ranges and little more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.spark.requests import RECORDS, START, Job, ObjectStore, run, write_log
+
+SIZE = 3 << 20  # of a segment
+SEGMENTS = 3
+CUT = {"partitionBytes": SIZE * 2 // 3}  # two ranges a segment
+SEARCHED = 700 << 10  # bytes before a cut that are searched for a batch where there is no index
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ObjectStore]:
+    with ObjectStore() as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def indexed(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
+    """(URL, offset after the last record) of a log with indexes."""
+    folder = tmp_path_factory.mktemp("store") / "indexed"
+    end = write_log(folder, SEGMENTS, SIZE)
+    return store.put(folder), end
+
+
+@pytest.fixture(scope="module")
+def bare(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
+    """The same without indexes."""
+    folder = tmp_path_factory.mktemp("store") / "bare"
+    end = write_log(folder, SEGMENTS, SIZE, indexes=False)
+    return store.put(folder), end
+
+
+def driver_lists_only(job: Job) -> None:
+    assert job.driver.gets == 0 and job.driver.requests <= 4, job
+
+
+@pytest.mark.parametrize("columns", ["", "value"])
+def test_each_byte_is_read_once(store: ObjectStore, indexed: tuple[str, int], columns: str) -> None:
+    job = run(store, "count", indexed[0], columns, **CUT)
+    driver_lists_only(job)
+    assert job.rows == indexed[1] and job.tasks == 2 * SEGMENTS
+    assert job.executors.bytes <= 1.05 * job.ranges
+    assert job.executors.heads == job.executors.lists == 0
+    whole = run(store, "count", indexed[0], columns)
+    assert whole.tasks == 1 and whole.executors.bytes <= 1.01 * whole.ranges
+
+
+def test_without_indexes_some_bytes_before_each_cut_are_searched(store: ObjectStore, bare: tuple[str, int]) -> None:
+    job = run(store, "count", bare[0], **CUT)
+    driver_lists_only(job)
+    assert job.rows == bare[1]
+    assert job.executors.bytes <= job.ranges + SEGMENTS * SEARCHED
+    assert run(store, "count", bare[0]).executors.bytes <= 1.01 * job.ranges
+
+
+def test_records_by_offset_read_an_index_interval_and_a_window(store: ObjectStore, indexed: tuple[str, int]) -> None:
+    url, end = indexed
+    first = end * 3 // 5
+    job = run(store, "offset", url, startingOffsets=json.dumps({"t": {"0": first}}),
+              endingOffsets=json.dumps({"t": {"0": first + 100}}), **CUT)
+    driver_lists_only(job)
+    assert (job.rows, job.tasks) == (100, 1)
+    assert job.executors.requests <= 6 and job.executors.bytes <= 256 << 10
+
+
+def test_records_by_timestamp_read_indexes_and_a_window(store: ObjectStore, indexed: tuple[str, int]) -> None:
+    url, end = indexed
+    job = run(store, "timestamp", url, startingTimestamp=START + end - RECORDS, **CUT)
+    driver_lists_only(job)
+    assert job.rows == RECORDS and job.executors.bytes <= 1 << 20
+    assert job.executors.heads == job.executors.lists == 0
+
+
+def test_a_read_from_latest_asks_for_nothing(store: ObjectStore, bare: tuple[str, int]) -> None:
+    job = run(store, "latest", bare[0], startingOffsets="latest")
+    driver_lists_only(job)
+    assert (job.rows, job.tasks, job.executors.requests) == (0, 0, 0)
+
+
+def test_describe_reads_a_head_and_an_entry_of_each_segment(store: ObjectStore, indexed: tuple[str, int]) -> None:
+    job = run(store, "describe", indexed[0], kind="segments")
+    assert job.driver.gets == 0 and job.driver.requests <= 4
+    assert job.rows == SEGMENTS
+    assert job.executors.requests <= 2 * SEGMENTS + 3 and job.executors.bytes <= 64 << 10
+    assert job.executors.heads == job.executors.lists == 0
+
+
+def test_a_driver_asks_nothing_for_the_segments_of_readcommitted(
+    store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("store") / "transactions"
+    end = write_log(folder, 2, 1 << 20, every=5)
+    job = run(store, "readCommitted", store.put(folder), readCommitted="true")
+    driver_lists_only(job)
+    assert 0 < job.rows < end and job.executors.lists == 1 and job.executors.heads == 0

@@ -1,0 +1,150 @@
+"""What is damage does not depend on where reading begins and ends: cuts at any byte, start and end offsets."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+from struct import pack_into
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.storage import LogSegment
+from tests.storage.making import START, batch, in_transaction, marker, write_segment
+
+Read = tuple[list[int], list[tuple[int, int, str]]]
+
+
+def carrier(base: int, *values: bytes, header: bool = False, **options: Any) -> bytes:
+    """A batch whose records (offset base on) hold other bytes in their values, or in a header's value."""
+    records = [
+        (START, b"k", b"v", [("h", value)]) if header else (START, b"k", b"before" + value + b"after", [])
+        for value in values
+    ]
+    return kwire.build_batch(records, base_offset=base, **options)
+
+
+def segment_of(chance: random.Random) -> list[bytes]:
+    """Batches of every kind: plain, compressed, transactional, of magic 0 and 1, and carriers of whole batches."""
+    made: list[bytes] = []
+    base = 0
+    for _ in range(chance.randrange(12, 45)):
+        kind, count = chance.randrange(12), chance.randrange(1, 9)
+        near = [batch(max(0, base + chance.randrange(-9, 9)), chance.randrange(1, 3)) for _ in range(4)]
+        if kind < 5:
+            made.append(batch(base, count, size=chance.randrange(10, 60)))
+        elif kind == 5:
+            made.append(batch(base, count, codec=chance.choice(("gzip", "snappy", "lz4", "zstd"))))
+        elif kind == 6:
+            made.append(in_transaction(base, 7, count))
+        elif kind == 7:
+            count = 1
+            made.append(marker(base, 7, True))
+        elif kind == 8:
+            entries = [(START, b"k", b"v%d" % at) for at in range(count)]
+            magic, codec = chance.choice((0, 1)), chance.choice(("none", "gzip"))
+            made.append(kwire.build_batch(entries, base_offset=base, magic=magic, codec=codec))
+        elif kind == 9:  # unfitting offsets, several in a row
+            count = 1
+            made.append(carrier(base, b"".join(batch(offset) for offset in (0, 3, 500, 503))))
+        elif kind == 10:  # offsets that may fit
+            count = 2
+            made.append(carrier(base, b"".join(near), batch(base), header=chance.random() < 0.5))
+        else:
+            count = 1
+            value = (START, b"k", b"".join(near))
+            made.append(kwire.build_batch([value], base_offset=base, magic=chance.choice((0, 1, 2))))
+        base += count + (chance.randrange(5) if chance.random() < 0.1 else 0)  # compacted
+    return made
+
+
+def damaged(data: bytes, made: list[bytes], chance: random.Random) -> bytes:
+    """The bytes with one to four damages of every kind."""
+    changed = bytearray(data)
+    edges = [sum(map(len, made[:at])) for at in range(len(made))]
+    for _ in range(chance.choice((1, 1, 1, 2, 2, 4))):
+        kind, at, size = chance.randrange(9), chance.randrange(len(changed)), chance.randrange(1, 700)
+        edge = chance.choice(edges)
+        if kind == 0:
+            changed[at] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            del changed[at : at + size]
+        elif kind == 2:
+            changed[at:at] = chance.choice((chance.randbytes(size), bytes(size), b"\x02" * size))
+        elif kind == 3:
+            changed[at : at + size] = bytes(len(changed[at : at + size]))
+        elif kind == 4:
+            changed[at:at] = changed[edge : edge + size]
+        elif kind == 5 and edge + 12 <= len(changed):
+            pack_into(">i", changed, edge + 8, chance.choice((0, -1, 14, size, 4 * size, 1 << 30)))
+        elif kind == 6 and edge + 12 <= len(changed):  # a length that jumps to another batch
+            pack_into(">i", changed, edge + 8, max(0, chance.choice(edges) - edge - 12))
+        elif kind == 7 and edge < len(changed):  # in a header
+            changed[min(len(changed) - 1, edge + chance.randrange(61))] ^= 1 << chance.randrange(8)
+        else:
+            changed[edge:edge] = carrier(chance.randrange(60), batch(chance.randrange(60)) * 3)[chance.randrange(80) :]
+    if chance.random() < 0.2:
+        changed += bytes(chance.randrange(1, 400))
+    return bytes(changed)
+
+
+def read(segment: LogSegment, **options: Any) -> Read:
+    """(offsets, (position, offset, reason) of each bad row), the tail among them."""
+    pieces = segment.column_batches(("offset",), errors="keep", rows=7, **options)
+    rows: list[int] = []
+    bad: list[tuple[int, int, str]] = []
+    for piece in pieces:
+        rows += piece["offset"].to_numpy().tolist()
+        bad += [
+            (one.position, getattr(one.error, "offset", -1), getattr(one.error, "reason", "")) for one in piece.bad
+        ]
+    tail = pieces.find_tail()
+    return rows, bad if tail is None else [*bad, (*tail, "tail")]
+
+
+def read_in_cuts(segment: LogSegment, cuts: list[int], **options: Any) -> Read:
+    rows: list[int] = []
+    bad: list[tuple[int, int, str]] = []
+    for start, end in pairwise([0, *cuts, segment.size]):
+        more = read(segment, start=start, end=end, guessed=True, **options)
+        rows, bad = rows + more[0], bad + more[1]
+    return rows, bad
+
+
+def check(folder: Path, seed: int) -> int:
+    """One seed: five cuts, and ranges of offsets. Returns the number of bad rows."""
+    chance = random.Random(seed)
+    made = segment_of(chance)
+    indexed = chance.choice((None, made, segment_of(chance)))  # none, right before the damage, of another segment
+    path = write_segment(folder / f"{seed}-0", 0, indexed or made, indexes=indexed is not None)
+    path.write_bytes(damaged(b"".join(made), made, chance))
+    segment = LogSegment(path)
+    whole = read(segment)
+    for each in (1000, 400, 2500, 137, 6000):
+        cuts = list(range(chance.randrange(1, each), segment.size, each))
+        assert read_in_cuts(segment, cuts) == whole, (seed, cuts)
+    if whole[0] == sorted(set(whole[0])):  # a copied piece comes twice: a range may end before it
+        for _ in range(3):
+            start, end = sorted(chance.choices(range(-2, 260), k=2))
+            bounds = {"start_offset": start, "end_offset": chance.choice((end, None))}
+            bounded = read(segment, **bounds)
+            stop = bounds["end_offset"]
+            assert bounded[0] == [one for one in whole[0] if one >= start and (stop is None or one < stop)], (seed, bounds)
+            assert set(bounded[1]) <= set(whole[1])
+            cuts = list(range(chance.randrange(1, 900), segment.size, 900))
+            assert read_in_cuts(segment, cuts, **bounds) == bounded, (seed, bounds, cuts)
+    return len(whole[1])
+
+
+@pytest.mark.parametrize("first", range(0, 100, 25))
+def test_rows_and_bad_rows_do_not_depend_on_cuts(tmp_path: Path, first: int) -> None:
+    assert sum(check(tmp_path, seed) for seed in range(first, first + 25)) > 10
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("first", range(1000, 3000, 100))
+def test_two_thousand_damages(tmp_path: Path, first: int) -> None:
+    for seed in range(first, first + 100):
+        check(tmp_path, seed)

@@ -1,0 +1,84 @@
+"""The offset after the last batch of a segment, found from the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.storage import LogDirectory, LogSegment
+from kwire.storage.segment_ends import end_offset
+from tests.storage.making import START, batch, write_segment
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes each read of a local file asks for."""
+    from kwire.storage import filesystem
+
+    sizes: list[int] = []
+    real = filesystem.read_piece
+
+    def counted(descriptor: int, start: int, end: int, before: Any) -> Any:
+        sizes.append(end - start)
+        return real(descriptor, start, end, before)
+
+    monkeypatch.setattr(filesystem, "read_piece", counted)
+    return sizes
+
+
+def end_of(path: Path) -> int | None:
+    """By a segment that was listed, and by one that was named."""
+    [listed] = LogDirectory(path.parent).segments
+    assert end_offset(listed) == end_offset(LogSegment(path))
+    return end_offset(listed)
+
+
+def test_the_end_is_found_by_reading_little(tmp_path: Path, read_bytes: list[int]) -> None:
+    pieces = [batch(base, 50) for base in range(0, 20_000, 50)]
+    path = write_segment(tmp_path / "t-0", 0, pieces)
+    assert path.stat().st_size > 500_000
+    assert end_of(path) == 20_000
+    assert sum(read_bytes) < 2 * (64 << 10) and len(read_bytes) < 20
+
+
+def test_a_torn_tail_zeros_and_damage_do_not_hide_the_end(tmp_path: Path) -> None:
+    pieces = [batch(base, 50) for base in range(0, 5_000, 50)]
+    path = write_segment(tmp_path / "t-0", 0, pieces)
+    whole = path.read_bytes()
+    for after in (batch(5_000)[:-3], b"\0" * 100_000, b"\0" * 5):
+        path.write_bytes(whole + after)
+        assert end_of(path) == 5_000
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2] ^= 0xFF
+    path.write_bytes(damaged)
+    assert end_of(path) == 5_000
+    path.write_bytes(whole[: -len(pieces[-1])] + b"junk" * 50)
+    assert end_of(path) == 4_950
+
+
+def test_an_index_that_is_wrong_is_not_believed(tmp_path: Path) -> None:
+    pieces = [batch(base, 50) for base in range(0, 5_000, 50)]
+    path = write_segment(tmp_path / "t-0", 0, pieces)
+    position = sum(map(len, pieces[:-1]))
+    for entry in ((4_999, position + 7), (0, 0), (1, 1 << 30), (4_999, 0)):
+        path.with_suffix(".index").write_bytes(b"".join(number.to_bytes(4, "big") for number in entry))
+        assert end_of(path) == 5_000
+    path.with_suffix(".index").write_bytes(b"1234567")
+    assert end_of(path) == 5_000
+
+
+def test_one_batch_that_is_larger_than_what_is_looked_at(tmp_path: Path) -> None:
+    large = kwire.build_batch([(START, None, bytes(range(256)) * 4000)] * 3, base_offset=7)
+    assert end_of(write_segment(tmp_path / "t-0", 7, [large])) == 10
+
+
+def test_a_segment_without_batches_has_no_end(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    for content in (batch(0)[:-1], b"", bytes(100_000), b"junk" * 20_000):
+        path.write_bytes(content)
+        assert end_of(path) is None
