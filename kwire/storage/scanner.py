@@ -263,20 +263,28 @@ class Scanner:
 
     def _walk(self, goal: int, sure: int) -> bool:
         """Go on to the first batch or bad region at or after goal; False: there is damage before byte sure."""
+        previous = -1
         for window in self._windows(goal):
-            if window.bad is not None and window.position < sure:
-                return False
+            if window.position < sure:
+                found = _ascending(window, previous)
+                if found is None:
+                    return False
+                previous = found
             del window
         tail, self.tail = self.tail, None  # it begins before goal, so that it is not of this range
         return tail is None or tail[0] >= sure
 
     def _is_chain(self, sure: int) -> bool:
-        """Do valid batches follow one after the other from here to byte sure, or to the end of the file?"""
-        at, done, room = self._at, 0, sure - self._at
+        """Do valid batches in order follow from here to byte sure, or to the end of the file?"""
+        at, done, room, previous = self._at, 0, sure - self._at, self.last
         while at + done < min(sure, self._size):
             self._buffer.load(at, room + HEADER_UP_TO_MAGIC)
             data = self._buffer.at(at)
-            hopped = hop_valid(data[done:], sure - at - done, 0, self._size - at - done, self._previous, False)[0]
+            hopped = hop_valid(data[done:], sure - at - done, 0, self._size - at - done, UNKNOWN_OFFSET, False)[0]
+            found = _ascending(Window(at + done, at + done + hopped, data[done : done + hopped]), previous)
+            if found is None:
+                return False
+            previous = found
             done += hopped
             if at + done < min(sure, self._size):
                 place = examine(self._file, at + done, self._size, data, done)
@@ -373,6 +381,17 @@ class Scanner:
         return parse_header(head, 0, position)
 
 
+def _ascending(window: Window, last: int) -> int | None:
+    """The last offset of a window, None if it is bad, or its offsets are not ascending, from above last on."""
+    if window.bad is not None:
+        return None
+    for header in window_headers(window):
+        if header.base_offset <= last:
+            return None
+        last = header.last_offset
+    return last
+
+
 class _Chain(NamedTuple):
     """Valid batches one after the other: (position, base offset, last offset) of each; end: the byte after them.
 
@@ -382,6 +401,33 @@ class _Chain(NamedTuple):
     batches: list[tuple[int, int, int]]
     end: int
     whole: bool
+
+    @property
+    def start(self) -> int:
+        """Its first byte."""
+        return self.batches[0][0]
+
+    @property
+    def size(self) -> int:
+        """Bytes of it."""
+        return self.end - self.start
+
+    def begin(self, low: int, own_end: int, claimed: int) -> tuple[int, int]:
+        """(position, base offset) of its first batch that is of the log, after damage.
+
+        low: the last offset before the damage; own_end, claimed: the end of the damaged batch, and its last offset, as
+        its header says. A chain may begin in a value that holds whole batches and go on after it (in magic 0 and 1, and
+        where a header's value is the last of the batch).
+        """
+        place = 0
+        for at in range(1, len(self.batches)):
+            base, before = self.batches[at][1], self.batches[place][1]
+            if base <= self.batches[at - 1][2] and (low < base <= before or before <= low < base):
+                place = at  # what came before is not before it in the log
+        for at in range(place, len(self.batches)):
+            if self.batches[at][0] == own_end and self.batches[place][1] <= claimed < self.batches[at][1]:
+                place = at
+        return self.batches[place][:2]
 
     def fits(self, low: int, high: int) -> bool:
         """Are the offsets ascending, above low and below high?"""
@@ -402,8 +448,9 @@ class _Resync:
         self._budgets = [share * (size - start) + (4 * share << 20) for share in (48, 16)]
         self._zeros = (0, 0)  # a range of zeros that does not reach the end of the file
         self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
-        self._from = size  # from there on, and before it ends, self._chain is the next chain that is whole
-        self._chain = _Chain([], size, False)
+        # the next whole chain from that byte on; if there is none, the longest ones, each longer than those after it
+        self._from = size + 1
+        self._chains: list[_Chain] = []
 
     def _zeros_to(self, file: File, position: int, size: int) -> int:
         first, end = self._zeros
@@ -417,30 +464,23 @@ class _Resync:
 
     def next(self, position: int, last: int) -> int | None:
         """The byte of the first batch of the log after the damage at position; last: the last offset before that."""
-        chain = self._whole_chain(position + 1)
-        stop, high = self._size, UNKNOWN_OFFSET
         base, claimed, size = self._claim(position)
-        if chain.batches:
-            # offsets may go back where the chain leaves a value that holds whole batches: it begins after that
-            place, pairs = 0, chain.batches
-            for number in range(1, len(pairs)):
-                if pairs[number][1] <= pairs[number - 1][2]:
-                    place = number
-            for number in range(place, len(pairs)):  # what is in the damaged batch by its length and its offsets
-                if pairs[number][0] == position + size and pairs[place][1] <= claimed < pairs[number][1]:
-                    place = number
-            stop, high = pairs[place][:2]
-        low = last if last < high else -1
+        chain = self._next_chain(position + 1, last)
+        stop, high, low = self._size, UNKNOWN_OFFSET, last
+        if chain is not None:
+            stop, high = chain.begin(last, position + size, claimed)
+            low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
+        due = 1 + (claimed if last < base <= claimed else last)  # it goes on just there, whatever follows
         at: int | None = position
         self._damage, self._spent = position, 0
         while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
             piece = self._follow(at)
-            if piece.fits(low, high):
+            if piece.fits(low, high) or piece.batches[0][1] == due:
                 return at
             at = max(at, piece.end - 1)
-        return stop if chain.batches else None
+        return None if chain is None else stop
 
     def first(self, position: int, end: int, view: memoryview) -> int | None:
         """The byte of the first valid batch in [position, end), whether it is of the log or not."""
@@ -459,18 +499,26 @@ class _Resync:
         size = header.size if 0 < header.size <= self._size - position else 0
         return header.base_offset, max(header.base_offset, header.last_offset), size
 
-    def _whole_chain(self, position: int) -> _Chain:
-        """The first chain at or after position that is whole, without batches if there is none."""
-        if not (self._from <= position and (not self._chain.batches or position <= self._chain.batches[0][0])):
-            self._from, self._chain = position, _Chain([], self._size, False)
-            at: int | None = position
-            while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
-                chain = self._follow(at)
-                if chain.whole:
-                    self._chain = chain
-                    break
-                at = max(at + 1, chain.end)
-        return self._chain
+    def _next_chain(self, position: int, low: int) -> _Chain | None:
+        """The first whole chain at or after position. Where there is none, the longest one, above low if one is."""
+        if position < self._from or (self._chains and self._chains[0].whole and self._chains[0].start < position):
+            self._find_chains(position)
+        while self._chains and self._chains[0].start < position:
+            self._chains.pop(0)
+        return next((chain for chain in self._chains if chain.batches[0][1] > low), next(iter(self._chains), None))
+
+    def _find_chains(self, position: int) -> None:
+        self._from, self._chains = position, []
+        at: int | None = position
+        while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
+            chain = self._follow(at)
+            if chain.whole:
+                self._chains = [chain]
+                return
+            while self._chains and self._chains[-1].size < chain.size:
+                self._chains.pop()
+            self._chains.append(chain._replace(batches=chain.batches[:1]))
+            at = max(at + 1, chain.end)
 
     def _follow(self, start: int) -> _Chain:
         """The chain of valid batches from start on."""

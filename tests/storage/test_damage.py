@@ -131,7 +131,8 @@ def check(folder: Path, seed: int) -> int:
             bounds = {"start_offset": start, "end_offset": chance.choice((end, None))}
             bounded = read(segment, **bounds)
             stop = bounds["end_offset"]
-            assert bounded[0] == [one for one in whole[0] if one >= start and (stop is None or one < stop)], (seed, bounds)
+            wanted = [one for one in whole[0] if one >= start and (stop is None or one < stop)]
+            assert bounded[0] == wanted, (seed, bounds)
             assert set(bounded[1]) <= set(whole[1])
             cuts = list(range(chance.randrange(1, 900), segment.size, 900))
             assert read_in_cuts(segment, cuts, **bounds) == bounded, (seed, bounds, cuts)
