@@ -58,6 +58,7 @@ FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read aft
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
+_LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
@@ -152,8 +153,8 @@ class Scanner:
     """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
     It begins at byte start, and ends before the first batch or bad region at or after end. guessed=True: start may be
-    any byte, it begins with the first batch or bad region at or after it. anchor: (position, offset) of an index entry;
-    if it is right, it begins there, and what is before start is left out; else as without an anchor.
+    any byte, it begins with the first batch or bad region at or after it. anchor: as is_append takes it; if it is
+    right, reading begins there, and what is before start is left out; else as without an anchor.
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
@@ -174,7 +175,7 @@ class Scanner:
         read_bytes: int = WINDOW_BYTES,
         first_bytes: int | None = None,
         guessed: bool = False,
-        anchor: tuple[int, int] | None = None,
+        anchor: tuple[int, int, int] | None = None,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
@@ -221,29 +222,31 @@ class Scanner:
     def _go_to(self, position: int) -> None:
         self._at, self._previous, self.last = position, UNKNOWN_OFFSET, -1
 
-    def is_append(self, position: int, offset: int) -> bool:
+    def is_append(self, position: int, offset: int, until: int = 0) -> bool:
         """Do valid batches begin at position, of which one ends at offset, as an index says? What is read is kept.
 
-        UNKNOWN_OFFSET: of which the first has any offsets.
+        until: valid batches go on, in order, to the one that ends at or after that offset (or so far that they cannot
+        be in a value).
         """
-        done, room = 0, HEADER_UP_TO_MAGIC
+        done, room, previous, ended = 0, HEADER_UP_TO_MAGIC, -1, False
         while 0 <= position + done < self._size and done < 2 * CHAIN_BYTES:
             self._buffer.load(position, room)
             data = self._buffer.at(position)
             place = examine(self._file, position + done, self._size, data, done)
             room = done + place.size + HEADER_UP_TO_MAGIC
-            if place.kind != "batch" or place.offset > offset:
+            if place.kind != "batch":
                 return False
             self._buffer.load(position, room)
             data = self._buffer.at(position)[done:]
             hopped = hop_valid(data, 1, 0, self._size - position - done, UNKNOWN_OFFSET)[0]
-            if not hopped:
+            if not hopped or not previous < place.offset:
                 return False
-            last = parse_header(data, 0, 0).last_offset
-            if last >= offset or offset == UNKNOWN_OFFSET:
-                return last == offset or offset == UNKNOWN_OFFSET
+            previous = parse_header(data, 0, 0).last_offset
+            ended = ended or offset in (previous, -1)
+            if previous >= max(offset, until):
+                return ended
             done += hopped
-        return False
+        return ended and (position + done >= self._size or done >= 2 * CHAIN_BYTES)
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
@@ -362,16 +365,19 @@ class Scanner:
         reason = f"batch goes past the end ({place.reason}), but a valid batch follows" if torn else place.reason
         end = self._size if following is None else following
         own = at + place.size  # where it ends by its own length, if that may be right
-        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own):
+        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own, place.offset):
             end = own
         follower = None if following is None else self._header(following)
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
 
-    def _may_end(self, position: int) -> bool:
-        """May a batch end at position: is there a header, or are there zeros to the end?"""
-        return self._size - position >= HEADER_UP_TO_MAGIC and examine(self._file, position, self._size).kind != "bad"
+    def _may_end(self, position: int, offset: int) -> bool:
+        """May a batch with that base offset end at position: by the header there, or zeros to the end?"""
+        place = examine(self._file, position, self._size)
+        if place.kind == "zeros":
+            return place.size >= HEADER_UP_TO_MAGIC
+        return place.kind != "bad" and place.offset > offset
 
     def _header(self, position: int) -> BatchHeader | None:
         """The header at position, None if it is not all there."""
@@ -412,21 +418,23 @@ class _Chain(NamedTuple):
         """Bytes of it."""
         return self.end - self.start
 
-    def begin(self, low: int, own_end: int, claimed: int) -> tuple[int, int]:
+    def begin(self, low: int, own_end: int, first: int, claimed: int) -> tuple[int, int]:
         """(position, base offset) of its first batch that is of the log, after damage.
 
-        low: the last offset before the damage; own_end, claimed: the end of the damaged batch, and its last offset, as
-        its header says. A chain may begin in a value that holds whole batches and go on after it (in magic 0 and 1, and
-        where a header's value is the last of the batch).
+        low: the last offset before the damage; own_end, first, claimed: the end of the damaged batch and its first and
+        last offset, as its header says. A chain may begin in a value that holds whole batches and go on after it (in
+        magic 0 and 1, and where a header's value is the last of the batch).
         """
         place = 0
         for at in range(1, len(self.batches)):
             base, before = self.batches[at][1], self.batches[place][1]
             if base <= self.batches[at - 1][2] and (low < base <= before or before <= low < base):
                 place = at  # what came before is not before it in the log
-        for at in range(place, len(self.batches)):
-            if self.batches[at][0] == own_end and self.batches[place][1] <= claimed < self.batches[at][1]:
-                place = at
+        own = next((at for at, batch in enumerate(self.batches) if batch[0] == own_end), None)
+        if own is None and first == low + 1:  # its length is wrong: where its offsets end, then
+            own = next((at for at, batch in enumerate(self.batches) if batch[1] == claimed + 1), None)
+        if own is not None and own > place and self.batches[place][1] <= claimed < self.batches[own][1]:
+            place = own
         return self.batches[place][:2]
 
     def fits(self, low: int, high: int) -> bool:
@@ -468,7 +476,7 @@ class _Resync:
         chain = self._next_chain(position + 1, last)
         stop, high, low = self._size, UNKNOWN_OFFSET, last
         if chain is not None:
-            stop, high = chain.begin(last, position + size, claimed)
+            stop, high = chain.begin(last, position + size if size else -1, base, claimed)
             low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
@@ -495,9 +503,10 @@ class _Resync:
         head = memoryview(self._file.read(position, min(self._size, position + RECORD_BATCH_OVERHEAD)))
         if len(head) < RECORD_BATCH_OVERHEAD:
             return -1, -1, 0
-        header = parse_header(head, 0, position)
-        size = header.size if 0 < header.size <= self._size - position else 0
-        return header.base_offset, max(header.base_offset, header.last_offset), size
+        base = base_offset_at(head, 0)
+        place = examine(self._file, position, self._size, head, 0)
+        delta = 0 if head[MAGIC_OFFSET] < 2 else int.from_bytes(head[_LAST_OFFSET_DELTA], "big", signed=True)
+        return base, base + max(0, delta), place.size if place.kind == "batch" else 0
 
     def _next_chain(self, position: int, low: int) -> _Chain | None:
         """The first whole chain at or after position. Where there is none, the longest one, above low if one is."""
