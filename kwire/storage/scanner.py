@@ -365,19 +365,20 @@ class Scanner:
         reason = f"batch goes past the end ({place.reason}), but a valid batch follows" if torn else place.reason
         end = self._size if following is None else following
         own = at + place.size  # where it ends by its own length, if that may be right
-        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own, place.offset):
-            end = own
         follower = None if following is None else self._header(following)
+        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own, place.offset, follower):
+            end = own
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
 
-    def _may_end(self, position: int, offset: int) -> bool:
-        """May a batch with that base offset end at position: by the header there, or zeros to the end?"""
+    def _may_end(self, position: int, offset: int, follower: BatchHeader | None) -> bool:
+        """May a batch with that base offset end at position, by the header there and the next batch of the log?"""
         place = examine(self._file, position, self._size)
-        if place.kind == "zeros":
-            return place.size >= HEADER_UP_TO_MAGIC
-        return place.kind != "bad" and place.offset > offset
+        if follower is not None:
+            return place.kind == "batch" and offset < place.offset < follower.base_offset
+        return place.offset > offset if place.kind in ("batch", "torn") else (
+            place.kind == "zeros" and place.size >= HEADER_UP_TO_MAGIC)
 
     def _header(self, position: int) -> BatchHeader | None:
         """The header at position, None if it is not all there."""
