@@ -8,10 +8,10 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 - Anything else begins a bad region. It ends at the next batch of the log, or where a batch with a wrong checksum ends
   by its own length, if a header follows there.
 - The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
-  offsets goes on for CHAIN_BYTES or to the end of the file. Before that one, a batch is of the log if its offsets and
-  those of all that are chained to it are above the offsets of the damaged batch (as far as its header says them) and
-  below those of that next batch: a piece between two damages. A batch in the value of a record is not of the log: its
-  chain ends with the value, and its offsets are not between the two.
+  offsets goes on for CHAIN_BYTES or to the end of the file (where there is none, the longest chain). Before that one, a
+  piece between two damages is of the log if its offsets are ascending, above those of the damaged batch (as far as its
+  header says them) and below those of that next batch, for half of its bytes at least. A batch in the value of a record
+  is not of the log: its chain ends with the value, and its offsets are not between the two.
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
@@ -368,6 +368,9 @@ class Scanner:
         follower = None if following is None else self._header(following)
         if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own, place.offset, follower):
             end = own
+            place_after = examine(self._file, own, self._size)
+            if place_after.kind == "batch" and _holds_at(self._file, own, place_after.size):
+                follower = self._header(own)
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
@@ -429,7 +432,7 @@ class _Chain(NamedTuple):
         place = 0
         for at in range(1, len(self.batches)):
             base, before = self.batches[at][1], self.batches[place][1]
-            if base <= self.batches[at - 1][2] and (low < base <= before or before <= low < base):
+            if base <= self.batches[at - 1][2] and (low < base < before or before <= low < base):
                 place = at  # what came before is not before it in the log
         own = next((at for at, batch in enumerate(self.batches) if batch[0] == own_end), None)
         if own is None and first == low + 1:  # its length is wrong: where its offsets end, then
@@ -438,13 +441,15 @@ class _Chain(NamedTuple):
             place = own
         return self.batches[place][:2]
 
-    def fits(self, low: int, high: int) -> bool:
-        """Are the offsets ascending, above low and below high?"""
-        for _, base, last in self.batches:
-            if not low < base <= last < high:
-                return False
-            low = last
-        return True
+    def fitting(self, begin: int, high: int) -> int:
+        """The bytes from position begin on whose offsets are ascending, and below high."""
+        last, end = -1, begin
+        for at, (position, base, final) in enumerate(self.batches):
+            if position >= begin:
+                if not last < base <= final < high:
+                    break
+                last, end = final, self.batches[at + 1][0] if at + 1 < len(self.batches) else self.end
+        return end - begin
 
 
 class _Resync:
@@ -481,13 +486,16 @@ class _Resync:
             low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
-        due = 1 + (claimed if last < base <= claimed else last)  # it goes on just there, whatever follows
+        due = claimed + 1 if last < base <= claimed else -1  # a piece from there on is of the log, whatever follows
         at: int | None = position
         self._damage, self._spent = position, 0
         while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
             piece = self._follow(at)
-            if piece.fits(low, high) or piece.batches[0][1] == due:
+            if piece.batches[0][1] == due:
                 return at
+            begin, base = piece.begin(low, -1, 0, -1)
+            if base > low and 2 * piece.fitting(begin, high) >= piece.end - begin:
+                return begin
             at = max(at, piece.end - 1)
         return None if chain is None else stop
 
