@@ -6,7 +6,7 @@ from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
 from cpython.memoryview cimport PyMemoryView_FromMemory
-from libc.stdint cimport INT64_MAX, SIZE_MAX, int64_t, uint16_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport INT64_MAX, SIZE_MAX, int64_t, uint16_t, uint8_t
 from libc.string cimport memcpy
 from posix.unistd cimport pread
 
@@ -118,8 +118,8 @@ cdef bint legacy_checksum_holds(const uint8_t *data, size_t left) except -1:
 def find_header(data, start, stop, left, low=0, high=INT64_MAX, followed=True):
     """The first byte in [start, stop) at which a valid header may begin, -1 where there is none.
 
-    left: bytes from the start of data to the end of the file, which no batch may pass; low, high: between which its base
-    offset is, both inclusive; followed: after the batch another header may begin, or zeros, where that is in data.
+    left: bytes from the start of data to the end of the file, which no batch may pass; low, high: its base offset is
+    between these, both inclusive; followed: after the batch another header may begin, or zeros, where that is in data.
     """
     cdef Py_buffer view
     cdef size_t position

@@ -8,10 +8,10 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 - Anything else begins a bad region. It ends at the next batch of the log, or where a batch with a wrong checksum ends
   by its own length, if a header follows there.
 - The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
-  offsets goes on for CHAIN_BYTES or to the end of the file. Before that one, a batch is of the log if its offsets and
-  those of all that are chained to it are above the offsets of the damaged batch (as far as its header says them) and
-  below those of that next batch: a piece between two damages. A batch in the value of a record is not of the log: its
-  chain ends with the value, and its offsets are not between the two.
+  offsets goes on for CHAIN_BYTES or to the end of the file (where there is none, the longest chain). Before that one, a
+  piece between two damages is of the log if its offsets are ascending, above those of the damaged batch (as far as its
+  header says them) and below those of that next batch, for half of its bytes at least. A batch in the value of a record
+  is not of the log: its chain ends with the value, and its offsets are not between the two.
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
@@ -58,6 +58,7 @@ FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read aft
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
+_LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
@@ -152,8 +153,8 @@ class Scanner:
     """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
     It begins at byte start, and ends before the first batch or bad region at or after end. guessed=True: start may be
-    any byte, it begins with the first batch or bad region at or after it. anchor: (position, offset) of an index entry;
-    if it is right, it begins there, and what is before start is left out; else as without an anchor.
+    any byte, it begins with the first batch or bad region at or after it. anchor: as is_append takes it; if it is
+    right, reading begins there, and what is before start is left out; else as without an anchor.
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
@@ -174,7 +175,7 @@ class Scanner:
         read_bytes: int = WINDOW_BYTES,
         first_bytes: int | None = None,
         guessed: bool = False,
-        anchor: tuple[int, int] | None = None,
+        anchor: tuple[int, int, int] | None = None,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
@@ -221,29 +222,31 @@ class Scanner:
     def _go_to(self, position: int) -> None:
         self._at, self._previous, self.last = position, UNKNOWN_OFFSET, -1
 
-    def is_append(self, position: int, offset: int) -> bool:
+    def is_append(self, position: int, offset: int, until: int = 0) -> bool:
         """Do valid batches begin at position, of which one ends at offset, as an index says? What is read is kept.
 
-        UNKNOWN_OFFSET: of which the first has any offsets.
+        until: valid batches go on, in order, to the one that ends at or after that offset (or so far that they cannot
+        be in a value).
         """
-        done, room = 0, HEADER_UP_TO_MAGIC
+        done, room, previous, ended = 0, HEADER_UP_TO_MAGIC, -1, False
         while 0 <= position + done < self._size and done < 2 * CHAIN_BYTES:
             self._buffer.load(position, room)
             data = self._buffer.at(position)
             place = examine(self._file, position + done, self._size, data, done)
             room = done + place.size + HEADER_UP_TO_MAGIC
-            if place.kind != "batch" or place.offset > offset:
+            if place.kind != "batch":
                 return False
             self._buffer.load(position, room)
             data = self._buffer.at(position)[done:]
             hopped = hop_valid(data, 1, 0, self._size - position - done, UNKNOWN_OFFSET)[0]
-            if not hopped:
+            if not hopped or not previous < place.offset:
                 return False
-            last = parse_header(data, 0, 0).last_offset
-            if last >= offset or offset == UNKNOWN_OFFSET:
-                return last == offset or offset == UNKNOWN_OFFSET
+            previous = parse_header(data, 0, 0).last_offset
+            ended = ended or offset in (previous, -1)
+            if previous >= max(offset, until):
+                return ended
             done += hopped
-        return False
+        return ended and (position + done >= self._size or done >= 2 * CHAIN_BYTES)
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
@@ -263,20 +266,28 @@ class Scanner:
 
     def _walk(self, goal: int, sure: int) -> bool:
         """Go on to the first batch or bad region at or after goal; False: there is damage before byte sure."""
+        previous = -1
         for window in self._windows(goal):
-            if window.bad is not None and window.position < sure:
-                return False
+            if window.position < sure:
+                found = _ascending(window, previous)
+                if found is None:
+                    return False
+                previous = found
             del window
         tail, self.tail = self.tail, None  # it begins before goal, so that it is not of this range
         return tail is None or tail[0] >= sure
 
     def _is_chain(self, sure: int) -> bool:
-        """Do valid batches follow one after the other from here to byte sure, or to the end of the file?"""
-        at, done, room = self._at, 0, sure - self._at
+        """Do valid batches in order follow from here to byte sure, or to the end of the file?"""
+        at, done, room, previous = self._at, 0, sure - self._at, self.last
         while at + done < min(sure, self._size):
             self._buffer.load(at, room + HEADER_UP_TO_MAGIC)
             data = self._buffer.at(at)
-            hopped = hop_valid(data[done:], sure - at - done, 0, self._size - at - done, self._previous, False)[0]
+            hopped = hop_valid(data[done:], sure - at - done, 0, self._size - at - done, UNKNOWN_OFFSET, False)[0]
+            found = _ascending(Window(at + done, at + done + hopped, data[done : done + hopped]), previous)
+            if found is None:
+                return False
+            previous = found
             done += hopped
             if at + done < min(sure, self._size):
                 place = examine(self._file, at + done, self._size, data, done)
@@ -354,16 +365,23 @@ class Scanner:
         reason = f"batch goes past the end ({place.reason}), but a valid batch follows" if torn else place.reason
         end = self._size if following is None else following
         own = at + place.size  # where it ends by its own length, if that may be right
-        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own):
-            end = own
         follower = None if following is None else self._header(following)
+        if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own, place.offset, follower):
+            end = own
+            place_after = examine(self._file, own, self._size)
+            if place_after.kind == "batch" and _holds_at(self._file, own, place_after.size):
+                follower = self._header(own)
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
 
-    def _may_end(self, position: int) -> bool:
-        """May a batch end at position: is there a header, or are there zeros to the end?"""
-        return self._size - position >= HEADER_UP_TO_MAGIC and examine(self._file, position, self._size).kind != "bad"
+    def _may_end(self, position: int, offset: int, follower: BatchHeader | None) -> bool:
+        """May a batch with that base offset end at position, by the header there and the next batch of the log?"""
+        place = examine(self._file, position, self._size)
+        if follower is not None:
+            return place.kind == "batch" and offset < place.offset < follower.base_offset
+        return place.offset > offset if place.kind in ("batch", "torn") else (
+            place.kind == "zeros" and place.size >= HEADER_UP_TO_MAGIC)
 
     def _header(self, position: int) -> BatchHeader | None:
         """The header at position, None if it is not all there."""
@@ -371,6 +389,17 @@ class Scanner:
         if len(head) <= MAGIC_OFFSET or len(head) < SMALLEST_BATCHES[min(2, head[MAGIC_OFFSET])]:
             return None
         return parse_header(head, 0, position)
+
+
+def _ascending(window: Window, last: int) -> int | None:
+    """The last offset of a window, None if it is bad, or its offsets are not ascending, from above last on."""
+    if window.bad is not None:
+        return None
+    for header in window_headers(window):
+        if header.base_offset <= last:
+            return None
+        last = header.last_offset
+    return last
 
 
 class _Chain(NamedTuple):
@@ -383,13 +412,44 @@ class _Chain(NamedTuple):
     end: int
     whole: bool
 
-    def fits(self, low: int, high: int) -> bool:
-        """Are the offsets ascending, above low and below high?"""
-        for _, base, last in self.batches:
-            if not low < base <= last < high:
-                return False
-            low = last
-        return True
+    @property
+    def start(self) -> int:
+        """Its first byte."""
+        return self.batches[0][0]
+
+    @property
+    def size(self) -> int:
+        """Bytes of it."""
+        return self.end - self.start
+
+    def begin(self, low: int, own_end: int, first: int, claimed: int) -> tuple[int, int]:
+        """(position, base offset) of its first batch that is of the log, after damage.
+
+        low: the last offset before the damage; own_end, first, claimed: the end of the damaged batch and its first and
+        last offset, as its header says. A chain may begin in a value that holds whole batches and go on after it (in
+        magic 0 and 1, and where a header's value is the last of the batch).
+        """
+        place = 0
+        for at in range(1, len(self.batches)):
+            base, before = self.batches[at][1], self.batches[place][1]
+            if base <= self.batches[at - 1][2] and (low < base < before or before <= low < base):
+                place = at  # what came before is not before it in the log
+        own = next((at for at, batch in enumerate(self.batches) if batch[0] == own_end), None)
+        if own is None and first == low + 1:  # its length is wrong: where its offsets end, then
+            own = next((at for at, batch in enumerate(self.batches) if batch[1] == claimed + 1), None)
+        if own is not None and own > place and self.batches[place][1] <= claimed < self.batches[own][1]:
+            place = own
+        return self.batches[place][:2]
+
+    def fitting(self, begin: int, high: int) -> int:
+        """The bytes from position begin on whose offsets are ascending, and below high."""
+        last, end = -1, begin
+        for at, (position, base, final) in enumerate(self.batches):
+            if position >= begin:
+                if not last < base <= final < high:
+                    break
+                last, end = final, self.batches[at + 1][0] if at + 1 < len(self.batches) else self.end
+        return end - begin
 
 
 class _Resync:
@@ -402,8 +462,9 @@ class _Resync:
         self._budgets = [share * (size - start) + (4 * share << 20) for share in (48, 16)]
         self._zeros = (0, 0)  # a range of zeros that does not reach the end of the file
         self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
-        self._from = size  # from there on, and before it ends, self._chain is the next chain that is whole
-        self._chain = _Chain([], size, False)
+        # the next whole chain from that byte on; if there is none, the longest ones, each longer than those after it
+        self._from = size + 1
+        self._chains: list[_Chain] = []
 
     def _zeros_to(self, file: File, position: int, size: int) -> int:
         first, end = self._zeros
@@ -417,30 +478,26 @@ class _Resync:
 
     def next(self, position: int, last: int) -> int | None:
         """The byte of the first batch of the log after the damage at position; last: the last offset before that."""
-        chain = self._whole_chain(position + 1)
-        stop, high = self._size, UNKNOWN_OFFSET
         base, claimed, size = self._claim(position)
-        if chain.batches:
-            # offsets may go back where the chain leaves a value that holds whole batches: it begins after that
-            place, pairs = 0, chain.batches
-            for number in range(1, len(pairs)):
-                if pairs[number][1] <= pairs[number - 1][2]:
-                    place = number
-            for number in range(place, len(pairs)):  # what is in the damaged batch by its length and its offsets
-                if pairs[number][0] == position + size and pairs[place][1] <= claimed < pairs[number][1]:
-                    place = number
-            stop, high = pairs[place][:2]
-        low = last if last < high else -1
+        chain = self._next_chain(position + 1, last)
+        stop, high, low = self._size, UNKNOWN_OFFSET, last
+        if chain is not None:
+            stop, high = chain.begin(last, position + size if size else -1, base, claimed)
+            low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
+        due = claimed + 1 if last < base <= claimed else -1  # a piece from there on is of the log, whatever follows
         at: int | None = position
         self._damage, self._spent = position, 0
         while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
             piece = self._follow(at)
-            if piece.fits(low, high):
+            if piece.batches[0][1] == due:
                 return at
+            begin, base = piece.begin(low, -1, 0, -1)
+            if base > low and 2 * piece.fitting(begin, high) >= piece.end - begin:
+                return begin
             at = max(at, piece.end - 1)
-        return stop if chain.batches else None
+        return None if chain is None else stop
 
     def first(self, position: int, end: int, view: memoryview) -> int | None:
         """The byte of the first valid batch in [position, end), whether it is of the log or not."""
@@ -455,22 +512,31 @@ class _Resync:
         head = memoryview(self._file.read(position, min(self._size, position + RECORD_BATCH_OVERHEAD)))
         if len(head) < RECORD_BATCH_OVERHEAD:
             return -1, -1, 0
-        header = parse_header(head, 0, position)
-        size = header.size if 0 < header.size <= self._size - position else 0
-        return header.base_offset, max(header.base_offset, header.last_offset), size
+        base = base_offset_at(head, 0)
+        place = examine(self._file, position, self._size, head, 0)
+        delta = 0 if head[MAGIC_OFFSET] < 2 else int.from_bytes(head[_LAST_OFFSET_DELTA], "big", signed=True)
+        return base, base + max(0, delta), place.size if place.kind == "batch" else 0
 
-    def _whole_chain(self, position: int) -> _Chain:
-        """The first chain at or after position that is whole, without batches if there is none."""
-        if not (self._from <= position and (not self._chain.batches or position <= self._chain.batches[0][0])):
-            self._from, self._chain = position, _Chain([], self._size, False)
-            at: int | None = position
-            while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
-                chain = self._follow(at)
-                if chain.whole:
-                    self._chain = chain
-                    break
-                at = max(at + 1, chain.end)
-        return self._chain
+    def _next_chain(self, position: int, low: int) -> _Chain | None:
+        """The first whole chain at or after position. Where there is none, the longest one, above low if one is."""
+        if position < self._from or (self._chains and self._chains[0].whole and self._chains[0].start < position):
+            self._find_chains(position)
+        while self._chains and self._chains[0].start < position:
+            self._chains.pop(0)
+        return next((chain for chain in self._chains if chain.batches[0][1] > low), next(iter(self._chains), None))
+
+    def _find_chains(self, position: int) -> None:
+        self._from, self._chains = position, []
+        at: int | None = position
+        while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
+            chain = self._follow(at)
+            if chain.whole:
+                self._chains = [chain]
+                return
+            while self._chains and self._chains[-1].size < chain.size:
+                self._chains.pop()
+            self._chains.append(chain._replace(batches=chain.batches[:1]))
+            at = max(at + 1, chain.end)
 
     def _follow(self, start: int) -> _Chain:
         """The chain of valid batches from start on."""

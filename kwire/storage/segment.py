@@ -24,7 +24,6 @@ from kwire.storage.transactions import (
     find_transactions,
     listed_aborted,
 )
-from kwire_c.log_scan import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
@@ -200,15 +199,15 @@ class LogSegment:
 
         guessed: start and end are any bytes (see Scanner), and an entry of the .index before start is used.
         """
-        anchor = None
+        anchor: tuple[int, int, int] | None = None
         if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
-            anchor = self._entry_below(0, bounds.start_offset)
+            anchor = _entry(self._entry_below(0, bounds.start_offset), bounds.start_offset)
         if bounds.start_timestamp is not None:
             position = self._near_time(bounds.start_timestamp)
             if position and (anchor is None or position > anchor[0]):
-                anchor = (position, UNKNOWN_OFFSET)
+                anchor = (position, -1, 0)
         if anchor is None or anchor[0] < start:
-            anchor = self._entry_below(1, start) if guessed and start else None
+            anchor = _entry(self._entry_below(1, start), 0) if guessed and start else None
         if bounds != NO_BOUNDS:
             options["first_bytes"] = scanner.FIRST_BYTES
         return scanner.Scanner(self.file, start, end, guessed=guessed and start > 0, anchor=anchor, **options)
@@ -275,7 +274,7 @@ class LogSegment:
         entry = self._entry_below(0, offset) if offset > self.base_offset else None
         if entry is not None:
             near = scanner.Scanner(self.file, entry[0], verify=True, first_bytes=scanner.FIRST_BYTES)
-            if near.is_append(*entry):
+            if near.is_append(*entry, until=offset):
                 return near
         return scanner.Scanner(self.file, verify=True, first_bytes=scanner.FIRST_BYTES)
 
@@ -417,3 +416,7 @@ class LogSegment:
         from kwire.storage.stats import segment_stats
 
         return segment_stats(self)
+
+
+def _entry(entry: tuple[int, int] | None, until: int) -> tuple[int, int, int] | None:
+    return entry and (*entry, until)

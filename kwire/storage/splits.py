@@ -56,7 +56,7 @@ def _index_edges(file: File, partition_bytes: int, size: int, index: OffsetIndex
 
 def _scanned_edges(file: File, partition_bytes: int) -> list[int]:
     edges = [0]
-    scanner = Scanner(file, window_bytes=min(KEPT_BYTES, partition_bytes))
+    scanner = Scanner(file, window_bytes=min(KEPT_BYTES, partition_bytes), verify=True)
     for window in scanner:
         if window.bad is None and window.position > edges[-1] and window.end - edges[-1] > partition_bytes:
             edges.append(window.position)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment
+from kwire.storage import LogSegment, scanner
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
 
 Read = tuple[list[int], list[tuple[int, int, str]]]
@@ -131,7 +131,8 @@ def check(folder: Path, seed: int) -> int:
             bounds = {"start_offset": start, "end_offset": chance.choice((end, None))}
             bounded = read(segment, **bounds)
             stop = bounds["end_offset"]
-            assert bounded[0] == [one for one in whole[0] if one >= start and (stop is None or one < stop)], (seed, bounds)
+            wanted = [one for one in whole[0] if one >= start and (stop is None or one < stop)]
+            assert bounded[0] == wanted, (seed, bounds)
             assert set(bounded[1]) <= set(whole[1])
             cuts = list(range(chance.randrange(1, 900), segment.size, 900))
             assert read_in_cuts(segment, cuts, **bounds) == bounded, (seed, bounds, cuts)
@@ -141,6 +142,39 @@ def check(folder: Path, seed: int) -> int:
 @pytest.mark.parametrize("first", range(0, 100, 25))
 def test_rows_and_bad_rows_do_not_depend_on_cuts(tmp_path: Path, first: int) -> None:
     assert sum(check(tmp_path, seed) for seed in range(first, first + 25)) > 10
+
+
+def test_they_do_not_where_a_reader_looks_back_only_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)  # more than any value here
+    monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
+    for seed in range(200, 230):
+        check(tmp_path, seed)
+
+
+def test_a_piece_between_two_damages_is_read(tmp_path: Path) -> None:
+    made = [batch(3 * at) for at in range(12)]
+    starts = [sum(map(len, made[:at])) for at in range(12)]
+    for first in range(9):
+        for second in range(first + 2, 12):
+            data = bytearray(b"".join(made))
+            for at in (first, second):
+                data[starts[at] : starts[at] + 61] = bytes(61)
+            path = write_segment(tmp_path / f"{first}_{second}-0", 0, [], indexes=False)
+            path.write_bytes(data)
+            lost = [*range(3 * first, 3 * first + 3), *range(3 * second, 3 * second + 3)]
+            assert read(LogSegment(path))[0] == [row for row in range(36) if row not in lost]
+
+
+def test_nested_batches_are_not_read_where_the_header_of_their_batch_is_lost(tmp_path: Path) -> None:
+    for offsets in ((0, 3, 500), (500, 503), (3, 500, 503), (4, 4, 4), (2,), (5, 6), (900, 3)):
+        made = [batch(0), carrier(3, b"".join(batch(offset, 1) for offset in offsets), b""), batch(5), batch(8)]
+        start = len(made[0])
+        data = bytearray(b"".join(made))
+        data[start : start + 61] = bytes(61)
+        path = write_segment(tmp_path / f"{'_'.join(map(str, offsets))}-0", 0, [], indexes=False)
+        path.write_bytes(data)
+        rows, bad = read(LogSegment(path))
+        assert (rows, [position for position, _, _ in bad]) == ([0, 1, 2, *range(5, 11)], [start]), offsets
 
 
 @pytest.mark.soak

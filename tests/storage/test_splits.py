@@ -1,0 +1,163 @@
+"""Boundaries: from any byte the next batch of the log, by few reads; nested batches are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire.storage import LogSegment, filesystem, scanner
+from tests.storage.making import START, batch, write_segment
+from tests.storage.test_damage import carrier, read, read_in_cuts
+
+pytestmark = pytest.mark.quick
+
+NESTED = b"".join(batch(offset) for offset in (3, 4, 7, 500, 503))
+
+
+def entry(base: int, value: bytes, magic: int, codec: str = "none") -> bytes:
+    return kwire.build_batch([(START, b"k", value)], base_offset=base, magic=magic, codec=codec)
+
+
+KINDS: dict[str, Callable[[], list[bytes]]] = {
+    "plain": lambda: [batch(3 * at) for at in range(12)],
+    "compressed": lambda: [batch(3 * at, codec="zstd") for at in range(12)],
+    "a row of batches in a value": lambda: [
+        batch(0), carrier(3, NESTED), batch(4), carrier(7, NESTED, NESTED), batch(9)],
+    "the batch's own offsets": lambda: [batch(0), carrier(3, batch(3, 1)), batch(4), carrier(7, batch(6), batch(8, 1))],
+    "in a header, at the end": lambda: [batch(0), carrier(3, batch(3, 1), header=True), batch(4), batch(7)],
+    "in the last batch": lambda: [batch(0), batch(3), carrier(6, NESTED)],
+    "magic 0": lambda: [batch(0), entry(3, batch(3, 1), 0), entry(4, NESTED, 0), batch(5)],
+    "magic 1": lambda: [entry(at, batch(at, 1), 1) for at in range(6)],
+    "entries in entries": lambda: [entry(at, entry(at, entry(at, b"v", 0), 1), 1) for at in range(6)],
+    "wrapped": lambda: [entry(at, b"v" * 50, 1, "gzip") for at in range(8)],
+}
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("end", ["", "zeros", "torn"])
+def test_every_byte_as_a_guess(tmp_path: Path, kind: str, end: str, indexed: bool) -> None:
+    made = KINDS[kind]()
+    path = write_segment(tmp_path / "t-0", 0, made, indexes=indexed)
+    with path.open("ab") as file:
+        file.write({"": b"", "zeros": bytes(300), "torn": batch(900)[:70]}[end])
+    segment = LogSegment(path)
+    starts = [sum(map(len, made[:at])) for at in range(len(made))]
+    places = starts if not end else [*starts, sum(map(len, made))]
+    for guess in range(segment.size):
+        assert segment.boundary(guess) == next((place for place in places if place >= guess), segment.size), guess
+    whole = read(segment)
+    for size in (90, 333):
+        assert read_in_cuts(segment, list(range(size, segment.size, size))) == whole
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_nested_batch_is_not_of_the_log_when_its_carrier_is_damaged(tmp_path: Path, kind: str) -> None:
+    made = KINDS[kind]()
+    starts = [sum(map(len, made[:at])) for at in range(len(made))]
+    rows = read(LogSegment(write_segment(tmp_path / "t-0", 0, made, indexes=False)))[0]
+    for at, start in enumerate(starts):
+        if len(made) - at == 1:  # nothing comes after it that could tell
+            continue
+        lost = [row for one in kwire.read_batches(made[at]) for row in (record.offset for record in one)]
+        for byte in (8, 11, 17, 60, len(made[at]) - 30):
+            data = bytearray(b"".join(made))
+            data[start + min(byte, len(made[at]) - 1)] ^= 0x55
+            path = write_segment(tmp_path / f"{at}_{byte}-0", 0, [], indexes=False)
+            path.write_bytes(data)
+            segment = LogSegment(path)
+            found, bad = read(segment)
+            assert found == [row for row in rows if row not in lost], (at, byte, bad)
+            assert [position for position, _, _ in bad] == [start]
+            assert read_in_cuts(segment, list(range(70, segment.size, 70))) == (found, bad)
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The first byte and the size of each read."""
+    reads: list[tuple[int, int]] = []
+    real = filesystem.read_piece
+
+    def reading(file: int, start: int, end: int, before: Any = b"") -> memoryview:
+        piece: memoryview = real(file, start, end, before)
+        reads.append((start, len(piece) - len(memoryview(before))))
+        return piece
+
+    monkeypatch.setattr(filesystem, "read_piece", reading)
+    return reads
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 MiB of batches of 16 KiB, with the indexes of Kafka, preallocated to 10 MiB."""
+    batches = [batch(16 * at, 16, size=1000) for at in range(1500)]
+    path = write_segment(tmp_path_factory.mktemp("large") / "t-0", 0, batches, every=1)
+    for kind in (".index", ".timeindex"):
+        with path.with_suffix(kind).open("ab") as file:
+            file.truncate(10 << 20)
+    return path
+
+
+def bytes_of(pieces: list[tuple[int, int]]) -> int:
+    total = sum(size for _, size in pieces)
+    pieces.clear()
+    return total
+
+
+@pytest.mark.parametrize("errors", ["raise", "keep"])
+def test_bytes_are_read_once(large: Path, pieces: list[tuple[int, int]], errors: str) -> None:
+    segment = LogSegment(large)
+    batches = segment.column_batches(("offset",), errors=errors)
+    assert sum(map(len, batches)) == 24_000 and batches.find_tail() is None
+    assert bytes_of(pieces) <= 1.001 * segment.size
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("errors", ["raise", "keep"])
+def test_guessed_ranges_read_little_more(
+    large: Path, tmp_path: Path, pieces: list[tuple[int, int]], errors: str, indexed: bool
+) -> None:
+    path = large
+    if not indexed:
+        path = tmp_path / "00000000000000000000.log"
+        path.symlink_to(large)
+    segment = LogSegment(path)
+    rows = 0
+    for start in range(0, segment.size, 12 << 20):
+        end = min(segment.size, start + (12 << 20))
+        rows += sum(map(len, segment.column_batches(("offset",), start=start, end=end, guessed=True, errors=errors)))
+        assert bytes_of(pieces) <= 1.05 * (end - start) + (0 if indexed else scanner._BACK_BYTES)
+    assert rows == 24_000
+
+
+def test_a_point_read_reads_little(large: Path, pieces: list[tuple[int, int]]) -> None:
+    segment = LogSegment(large)
+    for offset in (0, 5, 100, 11_111, 23_999):
+        found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1, errors="keep")
+        assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
+        assert len(pieces) < 40 and bytes_of(pieces) < 256 << 10
+        assert next(iter(segment.read(start_offset=offset, end_offset=offset + 1))).offset == offset
+        assert bytes_of(pieces) < 768 << 10
+        time = START + offset * 10
+        found = segment.column_batches(("offset",), start_timestamp=time, end_timestamp=time + 1, end_offset=offset + 1)
+        assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
+        assert len(pieces) < 80 and bytes_of(pieces) < 512 << 10
+
+
+def test_an_index_that_is_wrong_is_not_used(tmp_path: Path) -> None:
+    made = [batch(0), carrier(3, batch(2, 1), batch(3, 1)), batch(5), batch(8)]
+    path = write_segment(tmp_path / "t-0", 0, made)
+    nested = len(made[0]) + made[1].index(batch(2, 1))
+    for index in (pack(">ii", 2, nested), pack(">iiii", 1, nested, 2, nested + 1), b"\xff" * 64, bytes(80), b"abc"):
+        path.with_suffix(".index").write_bytes(index)
+        segment = LogSegment(path)
+        for guess in range(segment.size):
+            assert segment.boundary(guess) in (0, len(made[0]), len(made[0] + made[1]), segment.size - len(made[3]),
+                                               segment.size)  # fmt: skip
+        assert [one.offset for one in segment.read(start_offset=4)] == list(range(4, 11))
+        assert read(segment, start_offset=4)[0] == list(range(4, 11))
