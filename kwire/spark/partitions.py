@@ -11,9 +11,10 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.errors import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+from kwire.storage import LogSegment, Partition, SegmentFile, discover
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
+from kwire.storage.planned_log import LogEnd
 from kwire_c.printable import printable
 
 
@@ -21,14 +22,14 @@ class SegmentRange(InputPartition):
     """One task: bytes [start, end) of a segment; last: the segment ended there when the read was planned.
 
     offsets and timestamps (milliseconds) bound the records, inclusive at the start, exclusive at the end; None: no
-    bound. transactions: those that readCommitted leaves out, None if everything is read.
+    bound. log_end: where the log ended then, for readCommitted, None if everything is read.
     """
 
     def __init__(self, file: SegmentFile, start: int, end: int, last: bool, bounds: Bounds,
-                 transactions: Transactions | None) -> None:
+                 log_end: LogEnd | None) -> None:
         super().__init__(None)
         self.file, self.start, self.end, self.last = file, start, end, last
-        self.bounds, self.transactions = bounds, transactions
+        self.bounds, self.log_end = bounds, log_end
 
     def __repr__(self) -> str:
         return f"SegmentRange({printable(shown(self.file.path))}, bytes {self.start}..{self.end})"
@@ -80,8 +81,9 @@ def ranges(options: Options, pushed: Pushed) -> list[SegmentRange]:
         if bounds.empty:
             continue
         segments_of = dict(zip(files, Partition(files, options.storage_options).segments, strict=True))
+        log_end = LogEnd.of(files) if options.read_committed else None
         for file in bounds.select(files, lambda file: file.base_offset):
-            tasks.extend(_segment_ranges(file, segments_of[file], bounds, options))
+            tasks.extend(_segment_ranges(file, segments_of[file], bounds, options, log_end))
     return tasks
 
 
@@ -120,12 +122,11 @@ def log_end(files: list[SegmentFile], options: Options) -> int:
 
 
 def _segment_ranges(
-    file: SegmentFile, segment: LogSegment, bounds: Bounds, options: Options
+    file: SegmentFile, segment: LogSegment, bounds: Bounds, options: Options, log_end: LogEnd | None
 ) -> Iterator[SegmentRange]:
     if not segment.size:
         return
-    hidden = segment.transactions() if options.read_committed else None
     # each task would decompress a .gz again: so it is one task
     spans = segment.split(segment.size if file.size < 0 else options.partition_bytes)
     for span in bounds.select(spans, lambda span: span.first_offset):
-        yield SegmentRange(file, span.start, span.end, span is spans[-1], bounds, hidden)
+        yield SegmentRange(file, span.start, span.end, span is spans[-1], bounds, log_end)

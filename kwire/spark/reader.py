@@ -63,8 +63,8 @@ def read_range(task: InputPartition, options: Options, schema: StructType) -> It
         end_offset=bounds.end_offset,
         start_timestamp=bounds.start_timestamp,
         end_timestamp=bounds.end_timestamp,
-        committed=task.transactions is not None,
-        transactions=task.transactions,
+        committed=task.log_end is not None,
+        transactions=task.log_end,
         errors="raise" if options.mode == "FAILFAST" else "keep",
         max_batch_bytes=options.max_batch_bytes,
     )

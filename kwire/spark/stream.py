@@ -14,9 +14,10 @@ from kwire.errors import KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.partitions import SegmentRange, by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_range
-from kwire.storage import LogSegment, Partition, SegmentFile
+from kwire.storage import LogSegment, SegmentFile
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import shown
+from kwire.storage.planned_log import LogEnd
 from kwire.storage.scanner import Scanner, window_headers
 from kwire_c.printable import printable
 
@@ -233,16 +234,14 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
     ) -> Iterator[SegmentRange]:
         bounds = self._bounds(files[0])
-        segments_of = dict(zip(files, Partition(files, self.options.storage_options).segments, strict=True))
+        log_end = LogEnd.of(files) if self.options.read_committed else None
         for file, first, last in self._byte_ranges(files, start, end):
-            segment = segments_of[file]
-            hidden = segment.transactions() if self.options.read_committed else None
             marks = [first, last]
             if last - first > self.options.partition_bytes:
-                spans = segment.split(self.options.partition_bytes)
+                spans = opened(file, self.options).split(self.options.partition_bytes)
                 marks[1:1] = [span.start for span in spans if first < span.start < last]
             for begin, finish in pairwise(marks):
-                yield SegmentRange(file, begin, finish, False, bounds, hidden)
+                yield SegmentRange(file, begin, finish, False, bounds, log_end)
 
     def _bounds(self, file: SegmentFile) -> Bounds:
         start = self.options.start_of(file.topic, file.partition)

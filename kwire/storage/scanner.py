@@ -83,10 +83,10 @@ def _holds_at(file: File, position: int, size: int) -> bool:
 class Scanner:
     """Windows of whole batches over bytes [start, end) of a file; at the end, tail is (position, bytes left) or None.
 
-    window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit); both
-    may be changed between windows. search=False: a bad region goes to the end, without a search for the next valid
-    batch. read_bytes: bytes of the file read at a time, but at least one batch; windows of one read share its buffer,
-    which is freed with the last of them.
+    window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit).
+    search=False: a bad region goes to the end, without a search for the next valid batch. read_bytes: bytes of the
+    file read at a time, but at least one batch; windows of one read share its buffer, which is freed with the last of
+    them. window_bytes, rows and read_bytes may be changed between windows.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Scanner:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
         self.tail: tuple[int, int] | None = None
         self.window_bytes, self.rows = window_bytes, rows
-        self._file, self._search, self._read_bytes = file.held(), search, read_bytes
+        self._file, self._search, self.read_bytes = file.held(), search, read_bytes
         self._size = self._file.size()
         self._end = self._size if end is None else min(end, self._size)
         self._at = start
@@ -115,7 +115,7 @@ class Scanner:
         """Read until the `room` bytes at `at` are in memory."""
         if at + room <= self._begin + len(self._view):
             return
-        wanted = min(self._size, max(at + room, min(at + self._read_bytes, self._end + HEADER_UP_TO_MAGIC)))
+        wanted = min(self._size, max(at + room, min(at + self.read_bytes, self._end + HEADER_UP_TO_MAGIC)))
         rest = self._view[max(0, at - self._begin) :]  # the beginning of a batch: it is not read twice
         self._view = memoryview(b"")
         self._view = self._file.view(at + len(rest), wanted, rest)
@@ -134,7 +134,7 @@ class Scanner:
                 yield from self._not_a_batch(at, place)
                 place = None
                 continue
-            self._load(at, max(place.size, min(self._read_bytes // 2, self._end - at)))
+            self._load(at, max(place.size, min(self.read_bytes // 2, self._end - at)))
             data = self._view[at - self._begin :]
             done, last = hop(data[: max(place.size, self.window_bytes)], self._end - at, self.rows)
             if not done:  # valid for examine, but not for hop

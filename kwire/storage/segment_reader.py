@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kwire.codec.record_columns import gather_columns
@@ -11,11 +12,13 @@ from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.shared_iterator import SharedIterator
 from kwire.storage.bounds import Bounds
+from kwire.storage.committed import CommittedWindows
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import KEPT_BYTES, OBJECT_BYTES, WINDOW_BYTES, Scanner, Window
 from kwire.storage.transactions import Transactions
 
 if TYPE_CHECKING:
+    from kwire.storage.planned_log import LogEnd
     from kwire.storage.segment import LogSegment
 
 _PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
@@ -96,8 +99,8 @@ class ColumnBatches(SharedIterator[Any]):
     """RecordColumns of a range of a segment in order, piece by piece; keywords as _Range has them.
 
     Threads may share it. A piece has about `rows` rows and at most 16 MiB of the file; it ends early after more than
-    16 MiB were decompressed. committed: the aborted and open transactions are left out (transactions None: they are
-    looked up first).
+    16 MiB were decompressed. committed: the aborted and open transactions are left out: by transactions, or
+    as the data is read, by CommittedWindows.
     """
 
     def __init__(self, segment: LogSegment, fields: Sequence[str], bounds: Bounds, **options: Any) -> None:
@@ -127,7 +130,7 @@ class _Range:
         end: int | None = None,
         rows: int = BATCH_ROWS,
         committed: bool = False,
-        transactions: Transactions | None = None,
+        transactions: Transactions | LogEnd | None = None,
         errors: str = "raise",
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
@@ -144,17 +147,19 @@ class _Range:
         """The pieces."""
         segment, end = self._segment, self._end
         start = self._start or segment.start_of(self._bounds)
-        hidden = self._transactions
-        if self._committed and hidden is None:
-            hidden = segment.transactions(start, end)
+        hidden: Transactions | CommittedWindows | None = None
+        given = self._transactions
+        if self._committed:
+            hidden = given if isinstance(given, Transactions) else CommittedWindows(
+                segment.file, end, partial(segment.planned_log, given))
         done = 0
-        for columns, position in self._positioned(start, hidden if self._committed else None):
+        for columns, position in self._positioned(start, hidden):
             yield columns
             if self._progress is not None:
                 self._progress(position - done)
                 done = position
 
-    def _positioned(self, start: int, hidden: Transactions | None) -> Iterator[tuple[Any, int]]:
+    def _positioned(self, start: int, hidden: Transactions | CommittedWindows | None) -> Iterator[tuple[Any, int]]:
         """(RecordColumns, position after them) for each window in turn."""
         segment, fields, bounds = self._segment, self._fields, self._bounds
         keep = self._errors == "keep"
@@ -162,7 +167,7 @@ class _Range:
             segment.file, start, self._end, window_bytes=_PIECE_BYTES, rows=self._rows, search=keep
         )
         self.scanner = scanner
-        for window in scanner:
+        for window in hidden.decided(scanner) if isinstance(hidden, CommittedWindows) else scanner:
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end
                 continue
@@ -241,7 +246,7 @@ def _gathered(
     windows: Iterable[tuple[memoryview, int, int]],
     fields: Sequence[str],
     bounds: Bounds,
-    hidden: Sequence[Transactions | None],
+    hidden: Sequence[Transactions | CommittedWindows | None],
     *,
     control: bool = False,
     **options: Any,

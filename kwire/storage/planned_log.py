@@ -1,0 +1,362 @@
+"""The log of a partition up to a planned end, and how the transactions end that a part of it leaves open.
+
+The question is answered by the cheapest that knows: the .txnindex of a segment (its absence beside an .index says that
+the segment has no aborted transaction), producer snapshots, and at last the markers, by the heads of batches. What is
+damaged or missing is left out; the next in the order decides.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.errors import KwireError, LimitError
+from kwire.storage import transactions
+from kwire.storage.checkpoints import MOST_BYTES, producer_entries
+from kwire.storage.discovery import beside, offset_in_name
+from kwire.storage.filesystem import located, open_file, open_folder
+from kwire.storage.indexes import TransactionIndex
+from kwire.storage.once import once
+from kwire.storage.transactions import ABORT, COMMIT, AbortedByIndex, FirstMarkers, LaterMarkers, read_markers
+
+if TYPE_CHECKING:
+    from kwire.storage.discovery import SegmentFile
+    from kwire.storage.filesystem import File
+    from kwire.storage.indexes import AbortedTransaction
+
+_KEPT = 8  # producer snapshots, and planned logs, that stay in memory
+
+
+class LogEnd(NamedTuple):
+    """Where the log of a partition ended when a read of it was planned; plain data, pickles, small.
+
+    All that read ranges of the partition with the same LogEnd agree on the end of each transaction, whenever they
+    look: nothing counts that was written after it. base_offset: of the last segment, by its name (-1 if it has none);
+    size: bytes of it (-1: not known). plan: a number of each plan's own, so that what a process remembers of a log is
+    not taken for that of another plan.
+    """
+
+    base_offset: int
+    size: int
+    plan: int
+
+    @classmethod
+    def of(cls, files: Sequence[SegmentFile]) -> LogEnd:
+        """The end of the log of a partition, whose segments these are, in order."""
+        return cls(files[-1].base_offset, files[-1].size, random.getrandbits(62))
+
+
+class PlannedSegment:
+    """A segment of a planned log: its markers and its .txnindex, read when needed.
+
+    limit: bytes of it that count, None: all; size: the same, or as its folder was listed, -1: not known.
+    names: file name -> bytes of what is in its folder.
+    """
+
+    def __init__(self, path: str, base_offset: int, file: File, names: dict[str, int],
+                 options: dict[str, Any] | None, limit: int | None = None) -> None:
+        self.path, self.base_offset, self.file, self.limit = path, base_offset, file, limit
+        listed = -1 if path.endswith(".gz") else names.get(path.rpartition("/")[2], -1)
+        self.size = listed if limit is None else limit
+        self._names, self._options = names, options
+
+    @once
+    def first_markers(self) -> FirstMarkers:
+        """The first transaction marker of each producer in it, read as far as needed."""
+        return FirstMarkers(self.file, self.limit)
+
+    @once
+    def aborted(self) -> AbortedByIndex:
+        """The aborted transactions by its .txnindex."""
+        return AbortedByIndex(self.entries)
+
+    @property
+    def entries(self) -> Sequence[AbortedTransaction]:
+        """The entries of its .txnindex; none if that is missing or damaged, or tells of more than was planned."""
+        return self._index or ()
+
+    @property
+    def index_is_whole(self) -> bool:
+        """Does the .txnindex, or its absence, tell all aborted transactions whose markers are in the segment?"""
+        return self._index is not None
+
+    @once
+    def _index(self) -> Sequence[AbortedTransaction] | None:
+        name = self.path.rpartition("/")[2]
+        size = self._names.get(beside(name, ".txnindex"))
+        if size is None:
+            return () if beside(name, ".index") in self._names else None
+        try:
+            index = TransactionIndex(_content(beside(self.path, ".txnindex"), self._options, size))
+        except (KwireError, FileNotFoundError, PermissionError):
+            return None
+        if index.damage or self.has_grown():
+            return None
+        transactions.bounded(
+            len(index.entries), self.file, "aborted transactions in one segment", transactions.MOST_ABORTED)
+        return index.entries
+
+    def has_grown(self) -> bool:
+        """Is it larger now than it was planned, or gone? Indexes and snapshots may then tell more than the plan has."""
+        if self.limit is None:
+            return False
+        try:
+            return open_file(self.path, self._options).size() != self.limit
+        except FileNotFoundError:
+            return True
+
+
+class ProducerSnapshots:
+    """The producer snapshots of a partition: the transactions that were ongoing at their offsets.
+
+    files: offset -> (path, bytes). One that is damaged, too large or gone is left out.
+    """
+
+    def __init__(self, files: dict[int, tuple[str, int]], options: dict[str, Any] | None, last: PlannedSegment) -> None:
+        self._files, self._options, self._last = files, options, last
+        self._offsets = sorted(files)
+        self._kept: dict[int, dict[int, int]] = {}
+
+    def ongoing(self, offset: int) -> dict[int, int] | None:
+        """First offset by producer id of the transactions ongoing at a snapshot's offset; None if it is unreadable."""
+        kept = self._kept.get(offset)
+        if kept is not None:
+            return kept
+        path, size = self._files[offset]
+        try:
+            found: dict[int, int] = {}
+            for entry in producer_entries(_content(path, self._options, size), path):
+                if entry[7] >= 0:
+                    found[entry[0]] = entry[7]
+                    transactions.bounded(len(found), self._last.file, "producers in a snapshot",
+                                         transactions.MOST_PRODUCERS)
+        except (KwireError, FileNotFoundError, PermissionError):
+            found = {}
+            usable = False
+        else:
+            usable = offset <= self._last.base_offset or not self._last.has_grown()
+        if not usable:
+            self._offsets = [one for one in self._offsets if one != offset]
+            return None
+        if len(self._kept) >= _KEPT:
+            self._kept = {}
+        self._kept[offset] = found
+        return found
+
+    def newest(self) -> tuple[int, dict[int, int]] | None:
+        """(offset, transactions ongoing there) of the newest snapshot, None if there is none."""
+        while self._offsets:
+            offset = self._offsets[-1]
+            ongoing = self.ongoing(offset)
+            if ongoing is not None:
+                return offset, ongoing
+        return None
+
+    def around(self, producer: int, offset: int) -> tuple[int | None, int | None]:
+        """How long the producer's transaction around an offset went on: the offsets of two snapshots.
+
+        (the first in which it has ended, the last in which it goes on), None where there is no such snapshot.
+        """
+        while True:
+            offsets = self._offsets
+            try:
+                return self._search(offsets, producer, offset)
+            except LookupError:  # one was unreadable: without it
+                if offsets is self._offsets:
+                    raise
+
+    def _search(self, offsets: list[int], producer: int, offset: int) -> tuple[int | None, int | None]:
+
+        def ended(at: int) -> bool:
+            ongoing = self.ongoing(offsets[at])
+            if ongoing is None:
+                raise LookupError("unreadable")
+            return not 0 <= ongoing.get(producer, -1) <= offset
+
+        first = bisect_right(offsets, offset)
+        if first == len(offsets):
+            return None, None
+        if ended(first):  # as nearly always
+            return offsets[first], None
+        if not ended(len(offsets) - 1):  # a transaction that hangs, or is still going on
+            return None, offsets[-1]
+        at = first + bisect_left(range(first, len(offsets)), True, key=ended)
+        return offsets[at], offsets[at - 1]
+
+
+class PlannedLog:
+    """The segments of a partition up to a planned end, in order of offsets. names: file name -> bytes in their folder.
+
+    What was read of a file is remembered, however many ranges ask for it.
+    """
+
+    def __init__(self, segments: Sequence[PlannedSegment], names: dict[str, int],
+                 options: dict[str, Any] | None) -> None:
+        self.segments, self._names, self._options = segments, names, options
+        self._bases = [segment.base_offset for segment in segments]
+        self._numbers = {segment.path.rpartition("/")[2]: number for number, segment in enumerate(segments)}
+        self._suffix = len(segments), AbortedByIndex(())  # the .txnindex files from that segment on
+        self._ends: dict[int, tuple[int, set[int]]] = {}  # segment -> a byte, and the producers with markers after it
+
+    @once
+    def _markers(self) -> LaterMarkers:
+        return LaterMarkers(self.segments)
+
+    @once
+    def snapshots(self) -> ProducerSnapshots:
+        """The producer snapshots beside the segments, those before the first one left out."""
+        folder = self.segments[0].path.rpartition("/")[0]
+        files = {}
+        for name, size in self._names.items():
+            stem, _, kind = name.partition(".")
+            if kind == "snapshot" and stem.isascii() and stem.isdigit() and int(stem) > self._bases[0]:
+                files[int(stem)] = (f"{folder}/{name}" if folder else name, size)
+        return ProducerSnapshots(files, self._options, self.segments[-1])
+
+    def number_of_file(self, name: str) -> int | None:
+        """The number of the segment with that file name."""
+        return self._numbers.get(name)
+
+    def number_of(self, offset: int) -> int:
+        """The number of the segment that holds an offset."""
+        return max(0, bisect_right(self._bases, offset) - 1)
+
+    def outcomes(
+        self, number: int, pending: dict[int, int], position: int | None = None
+    ) -> dict[int, int | None]:
+        """How the transactions end that are ongoing at a byte of a segment, as far as can be told.
+
+        pending: producer id -> offset of one of the transaction's batches before that byte. The result by producer:
+        ABORT, COMMIT, or None for one without an end in the log. position: that byte, from which heads are read if
+        nothing else tells; None: without reading heads of this segment, producers for whom that would be needed are
+        left out of the result. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
+        """
+        found: dict[int, int | None] = {}
+        here: dict[int, int] = {}
+        for producer, offset in pending.items():
+            kind, since = self._by_files(number, producer, offset)
+            if kind is not None:
+                found[producer] = kind
+            elif since > number:
+                found[producer] = self._by_heads(since, producer, offset)
+            else:
+                here[producer] = offset
+        if position is not None and here:
+            ends = self._ends_after(number, position, here)
+            for producer, offset in here.items():
+                kind = ends.get(producer)
+                found[producer] = self._by_heads(number + 1, producer, offset) if kind is None else kind
+        return found
+
+    def _by_files(self, number: int, producer: int, offset: int) -> tuple[int | None, int]:
+        """(ABORT, COMMIT or None, number of the segment from which on the heads would have to tell)."""
+        ended, ongoing = self.snapshots.around(producer, offset)
+        since = number if ongoing is None else max(number, self.number_of(ongoing))
+        if ended is None:
+            if self.segments[number].aborted.at(producer, offset):
+                return ABORT, since
+            return None, since
+        last = bisect_left(self._bases, ended, number)
+        for segment in self.segments[since:last]:
+            if segment.aborted.at(producer, offset):
+                return ABORT, since
+            if not segment.index_is_whole:
+                return None, since
+        return COMMIT, since
+
+    def _by_heads(self, since: int, producer: int, offset: int) -> int | None:
+        """ABORT, COMMIT or None by the segments from a number on: their indexes, then their markers."""
+        if self._aborted_from(since).at(producer, offset):
+            return ABORT
+        marker = self._markers.after(since - 1, producer)
+        return None if marker is None else marker[1]
+
+    def _aborted_from(self, since: int) -> AbortedByIndex:
+        """The aborted transactions by the .txnindex files of the segments from that number on, and of some before."""
+        first, listed = self._suffix
+        if since < first:
+            listed = AbortedByIndex(self._entries(since))
+            self._suffix = since, listed
+        return listed
+
+    def _entries(self, since: int) -> Iterator[AbortedTransaction]:
+        count = 0
+        for segment in self.segments[since:]:
+            count += len(segment.entries)
+            transactions.bounded(
+                count, segment.file, "aborted transactions in one partition", transactions.MOST_ABORTED)
+            yield from segment.entries
+
+    def _ends_after(self, number: int, position: int, pending: Iterable[int]) -> dict[int, int]:
+        """The kinds of the first markers after a byte of a segment, by producer.
+
+        Ranges of one segment ask one after the other: once its rest was read in vain, it is not read again for those
+        who have no marker in it.
+        """
+        segment, known = self.segments[number], self._ends.get(number)
+        if 0 <= segment.size <= position:
+            return {}
+        left = set(pending)
+        if known is not None and position >= known[0]:
+            left &= known[1]
+        if not left:
+            return {}
+        found: dict[int, int] = {}
+        seen: set[int] = set()
+        for producer, _, kind in read_markers(segment.file, position, segment.limit):
+            seen.add(producer)
+            transactions.bounded(len(seen), segment.file, "producers with transactions in one segment",
+                                 transactions.MOST_PRODUCERS)
+            if producer in left:
+                found[producer] = kind
+                left.discard(producer)
+                if not left:
+                    return found
+        if known is None or position < known[0]:
+            if len(self._ends) >= _KEPT:
+                self._ends = {}
+            self._ends[number] = (position, seen)
+        return found
+
+
+def planned_log(path: str, end: LogEnd, options: dict[str, Any] | None) -> PlannedLog:
+    """The log of the partition that a segment is in, up to its planned end; the same object for the same plan."""
+    folder = path.rpartition("/")[0]
+    for known, known_end, log in _PLANNED:
+        if (known, known_end) == (folder, end):
+            return log
+    names = names_beside(path, options)
+    segments = []
+    for base, name in sorted((offset_in_name(name), name) for name in names):
+        if not 0 <= base <= end.base_offset:
+            continue
+        full = f"{folder}/{name}" if folder else name
+        limit = end.size if base == end.base_offset and end.size >= 0 else None
+        segments.append(PlannedSegment(full, base, open_file(full, options), names, options, limit))
+    log = PlannedLog(segments, names, options)
+    _PLANNED[:] = [*_PLANNED[1 - _KEPT :], (folder, end, log)]
+    return log
+
+
+_PLANNED: list[tuple[str, LogEnd, PlannedLog]] = []  # the last few
+
+
+def names_beside(path: str, options: dict[str, Any] | None) -> dict[str, int]:
+    """File name -> bytes (-1: not known) of the files in the folder that a segment is in."""
+    folder = path.rpartition("/")[0] if "/" in path else "."
+    try:
+        entries = open_folder(folder, options).entries(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    return {name.rpartition("/")[2]: size for name, is_folder, size in entries if not is_folder}
+
+
+def _content(path: str, options: dict[str, Any] | None, size: int) -> bytes:
+    """A file beside a segment, of a listed size (-1: not listed). Raises LimitError if it is too large."""
+    file = open_file(path, options).held()
+    size = file.size() if size < 0 else size
+    if size > MOST_BYTES:
+        raise located(LimitError("too large for a file beside a segment", limit=MOST_BYTES, needed=size), path)
+    return file.read(0, size)
