@@ -19,7 +19,18 @@ from kwire.storage.discovery import beside, offset_in_name
 from kwire.storage.filesystem import located, open_file, open_folder
 from kwire.storage.indexes import TransactionIndex
 from kwire.storage.once import once
-from kwire.storage.transactions import ABORT, COMMIT, AbortedByIndex, FirstMarkers, LaterMarkers, read_markers
+from kwire.storage.scanner import Scanner
+from kwire.storage.transactions import (
+    ABORT,
+    COMMIT,
+    AbortedByIndex,
+    FirstMarkers,
+    LaterMarkers,
+    marker_type,
+    read_markers,
+    transactional,
+)
+from kwire_c.record_batch import CONTROL_FLAG
 
 if TYPE_CHECKING:
     from kwire.storage.discovery import SegmentFile
@@ -206,14 +217,38 @@ class PlannedLog:
 
     @once
     def snapshots(self) -> ProducerSnapshots:
-        """The producer snapshots beside the segments, those before the first one left out."""
+        """The producer snapshots beside the segments: after the first one's base offset, not after the planned end."""
         folder = self.segments[0].path.rpartition("/")[0]
+        first, last = self._bases[0], self._bases[-1]
+        rolled = min((base for base in map(offset_in_name, self._names) if base > last), default=1 << 63)
         files = {}
         for name, size in self._names.items():
             stem, _, kind = name.partition(".")
-            if kind == "snapshot" and stem.isascii() and stem.isdigit() and int(stem) > self._bases[0]:
+            if kind == "snapshot" and stem.isascii() and stem.isdigit() and first < int(stem) <= rolled:
                 files[int(stem)] = (f"{folder}/{name}" if folder else name, size)
         return ProducerSnapshots(files, self._options, self.segments[-1])
+
+    def ongoing(self) -> dict[int, int]:
+        """First offset by producer id of the transactions without an end in the log.
+
+        By the newest snapshot, and the heads of batches from the segment on in which it is. Raises LimitError for more
+        than MOST_PRODUCERS.
+        """
+        newest = self.snapshots.newest()
+        found = {} if newest is None else dict(newest[1])
+        # batches before the snapshot, if it is inside of a segment, change nothing: their markers follow
+        for segment in self.segments[0 if newest is None else self.number_of(newest[0]) :]:
+            for window in Scanner(segment.file, 0, segment.limit):
+                for at, stop, base, attributes, producer in transactional(window):
+                    if segment.limit is not None and window.position + stop > segment.limit:
+                        break
+                    if not attributes & CONTROL_FLAG:
+                        found.setdefault(producer, base)
+                    elif marker_type(window.data[at:stop]) in (ABORT, COMMIT):
+                        found.pop(producer, None)
+                transactions.bounded(len(found), segment.file, "producers with transactions in one segment",
+                                     transactions.MOST_PRODUCERS)
+        return found
 
     def number_of_file(self, name: str) -> int | None:
         """The number of the segment with that file name."""
