@@ -75,6 +75,7 @@ class CommittedWindows:
         for window in windows:
             if self._rest is not None:
                 yield window
+                del window
                 continue
             waiting.append(self._look(window))
             ahead += len(window.data)

@@ -304,3 +304,20 @@ def test_golden_logs_give_the_same_rows_every_way(golden: Path, tmp_path: Path) 
                 for folder in (Path(files[0].path).parent, bare):
                     assert of_folder(folder, size) == wanted, (folder, size)
     assert seen > 5
+
+
+def test_windows_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a transaction that hangs, of which the snapshot tells."""
+    folder = tmp_path / "t-0"
+    parts = [in_transaction(0, 99, 1), *(batch(at, 100, size=2000) for at in range(1, 4000, 100))]
+    first = write_segment(folder, 0, parts)
+    producer_snapshot(folder, 4001, {99: 0})
+    write_segment(folder, 4001, [batch(4001)])
+    assert first.stat().st_size > 7 << 20
+    monkeypatch.setattr(committed, "AHEAD_BYTES", 100_000)
+    found = counted(monkeypatch)
+    pieces = LogSegment(first).column_batches(("offset",), committed=True)
+    assert pa.table(next(pieces))["offset"].to_pylist()[0] == 1
+    assert found[".log"] < 3 << 20
+    assert sum(len(piece) for piece in pieces) > 2000
+    assert found[first.name] < 1.001 * first.stat().st_size
