@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from kwire.storage.filesystem import File
     from kwire.storage.indexes import AbortedTransaction
 
-_KEPT = 8  # producer snapshots, and planned logs, that stay in memory
+_KEPT = 4  # planned logs of a process, and segments of each whose markers stay in memory
+_KEPT_SNAPSHOTS = 64  # of a log, with at most MOST_PRODUCERS transactions
 
 
 class LogEnd(NamedTuple):
@@ -151,7 +152,8 @@ class ProducerSnapshots:
         if not usable:
             self._offsets = [one for one in self._offsets if one != offset]
             return None
-        if len(self._kept) >= _KEPT:
+        if len(self._kept) >= _KEPT_SNAPSHOTS or (
+                sum(map(len, [*self._kept.values()])) + len(found) > transactions.MOST_PRODUCERS):
             self._kept = {}
         self._kept[offset] = found
         return found
