@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
-from kwire.storage.filesystem import located, open_file
+from kwire.storage.filesystem import located, open_file, plain
 from kwire_c.crc32c import crc32c
 
 MOST_BYTES = 64 << 20  # of a producer snapshot: one of a million producers has 52 MB
@@ -79,6 +79,21 @@ def producer_entries(data: bytes, name: str) -> Iterator[tuple[int, ...]]:
     return _ENTRY.iter_unpack(body[4:])
 
 
+def ongoing_transactions(data: bytes, name: str, most: int) -> dict[int, int]:
+    """First offset by producer id of the transactions that go on, in the bytes of a .snapshot file.
+
+    name: of the file, for errors. Raises as read_producer_snapshot, and LimitError for more than `most`.
+    """
+    found: dict[int, int] = {}
+    for entry in producer_entries(data, name):
+        if entry[-1] >= 0:
+            found[entry[0]] = entry[-1]
+            if len(found) > most:
+                reason = "too many transactions in a producer snapshot"
+                raise located(LimitError(reason, limit=most, needed=len(found)), name)
+    return found
+
+
 def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> list[LeaderEpoch]:
     """The entries of a leader-epoch-checkpoint file; none for an empty file.
 
@@ -133,8 +148,15 @@ def _content(
     path: str | os.PathLike[str], options: dict[str, Any] | None, most: int = MOST_BYTES
 ) -> tuple[bytes, str]:
     """(the bytes of a small file, its path)."""
+    return small_file(path, options, most=most), plain(path)
+
+
+def small_file(
+    path: str | os.PathLike[str], options: dict[str, Any] | None, size: int = -1, most: int = MOST_BYTES
+) -> bytes:
+    """The bytes of a file beside segments. size: as listed, -1: not known. Raises LimitError for more than `most`."""
     file = open_file(path, options).held()
-    size = file.size()
+    size = file.size() if size < 0 else size
     if size > most:
         raise located(LimitError("too large for a checkpoint file", limit=most, needed=size), file.path)
-    return file.read(0, size), file.path
+    return file.read(0, size)

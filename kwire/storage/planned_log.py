@@ -1,8 +1,8 @@
 """The log of a partition up to a planned end, and how the transactions end that a part of it leaves open.
 
-The question is answered by the cheapest that knows: the .txnindex of a segment (its absence beside an .index says that
-the segment has no aborted transaction), producer snapshots, and at last the markers, by the heads of batches. What is
-damaged or missing is left out; the next in the order decides.
+The cheapest that knows decides: the .txnindex of a segment (its absence beside an .index says that the segment has no
+aborted transaction), producer snapshots, and at last the markers, by the heads of batches. What is damaged or missing
+is left out.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.errors import KwireError, LimitError
+from kwire.errors import KwireError
 from kwire.storage import transactions
-from kwire.storage.checkpoints import MOST_BYTES, producer_entries
+from kwire.storage.checkpoints import small_file
 from kwire.storage.discovery import beside, offset_in_name
-from kwire.storage.filesystem import located, open_file, open_folder
+from kwire.storage.filesystem import is_url, open_file, open_folder
 from kwire.storage.indexes import TransactionIndex
 from kwire.storage.once import once
+from kwire.storage.producer_snapshots import ProducerSnapshots
 from kwire.storage.scanner import Scanner
 from kwire.storage.transactions import (
     ABORT,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from kwire.storage.indexes import AbortedTransaction
 
 _KEPT = 4  # planned logs of a process, and segments of each whose markers stay in memory
-_KEPT_SNAPSHOTS = 64  # of a log, with at most MOST_PRODUCERS transactions
 
 
 class LogEnd(NamedTuple):
@@ -101,13 +101,11 @@ class PlannedSegment:
         if size is None:
             return () if beside(name, ".index") in self._names else None
         try:
-            index = TransactionIndex(_content(beside(self.path, ".txnindex"), self._options, size))
+            index = TransactionIndex(small_file(beside(self.path, ".txnindex"), self._options, size))
         except (KwireError, FileNotFoundError, PermissionError):
             return None
         if index.damage or self.has_grown():
             return None
-        transactions.bounded(
-            len(index.entries), self.file, "aborted transactions in one segment", transactions.MOST_ABORTED)
         return index.entries
 
     def has_grown(self) -> bool:
@@ -118,85 +116,6 @@ class PlannedSegment:
             return open_file(self.path, self._options).size() != self.limit
         except FileNotFoundError:
             return True
-
-
-class ProducerSnapshots:
-    """The producer snapshots of a partition: the transactions that were ongoing at their offsets.
-
-    files: offset -> (path, bytes). One that is damaged, too large or gone is left out.
-    """
-
-    def __init__(self, files: dict[int, tuple[str, int]], options: dict[str, Any] | None, last: PlannedSegment) -> None:
-        self._files, self._options, self._last = files, options, last
-        self._offsets = sorted(files)
-        self._kept: dict[int, dict[int, int]] = {}
-
-    def ongoing(self, offset: int) -> dict[int, int] | None:
-        """First offset by producer id of the transactions ongoing at a snapshot's offset; None if it is unreadable."""
-        kept = self._kept.get(offset)
-        if kept is not None:
-            return kept
-        path, size = self._files[offset]
-        try:
-            found: dict[int, int] = {}
-            for entry in producer_entries(_content(path, self._options, size), path):
-                if entry[7] >= 0:
-                    found[entry[0]] = entry[7]
-                    transactions.bounded(len(found), self._last.file, "producers in a snapshot",
-                                         transactions.MOST_PRODUCERS)
-        except (KwireError, FileNotFoundError, PermissionError):
-            found = {}
-            usable = False
-        else:
-            usable = offset <= self._last.base_offset or not self._last.has_grown()
-        if not usable:
-            self._offsets = [one for one in self._offsets if one != offset]
-            return None
-        if len(self._kept) >= _KEPT_SNAPSHOTS or (
-                sum(map(len, [*self._kept.values()])) + len(found) > transactions.MOST_PRODUCERS):
-            self._kept = {}
-        self._kept[offset] = found
-        return found
-
-    def newest(self) -> tuple[int, dict[int, int]] | None:
-        """(offset, transactions ongoing there) of the newest snapshot, None if there is none."""
-        while self._offsets:
-            offset = self._offsets[-1]
-            ongoing = self.ongoing(offset)
-            if ongoing is not None:
-                return offset, ongoing
-        return None
-
-    def around(self, producer: int, offset: int) -> tuple[int | None, int | None]:
-        """How long the producer's transaction around an offset went on: the offsets of two snapshots.
-
-        (the first in which it has ended, the last in which it goes on), None where there is no such snapshot.
-        """
-        while True:
-            offsets = self._offsets
-            try:
-                return self._search(offsets, producer, offset)
-            except LookupError:  # one was unreadable: without it
-                if offsets is self._offsets:
-                    raise
-
-    def _search(self, offsets: list[int], producer: int, offset: int) -> tuple[int | None, int | None]:
-
-        def ended(at: int) -> bool:
-            ongoing = self.ongoing(offsets[at])
-            if ongoing is None:
-                raise LookupError("unreadable")
-            return not 0 <= ongoing.get(producer, -1) <= offset
-
-        first = bisect_right(offsets, offset)
-        if first == len(offsets):
-            return None, None
-        if ended(first):  # as nearly always
-            return offsets[first], None
-        if not ended(len(offsets) - 1):  # a transaction that hangs, or is still going on
-            return None, offsets[-1]
-        at = first + bisect_left(range(first, len(offsets)), True, key=ended)
-        return offsets[at], offsets[at - 1]
 
 
 class PlannedLog:
@@ -228,7 +147,8 @@ class PlannedLog:
             stem, _, kind = name.partition(".")
             if kind == "snapshot" and stem.isascii() and stem.isdigit() and first < int(stem) <= rolled:
                 files[int(stem)] = (f"{folder}/{name}" if folder else name, size)
-        return ProducerSnapshots(files, self._options, self.segments[-1])
+        end = self.segments[-1]
+        return ProducerSnapshots(files, self._options, lambda offset: offset > last and end.has_grown())
 
     def ongoing(self) -> dict[int, int]:
         """First offset by producer id of the transactions without an end in the log.
@@ -381,19 +301,15 @@ _PLANNED: list[tuple[str, LogEnd, PlannedLog]] = []  # the last few
 
 
 def names_beside(path: str, options: dict[str, Any] | None) -> dict[str, int]:
-    """File name -> bytes (-1: not known) of the files in the folder that a segment is in."""
+    """File name -> bytes (-1: not known) of the files in the folder that a segment is in.
+
+    Not of a URL whose name has no offset: it may be signed, and its folder no folder.
+    """
+    if is_url(path) and offset_in_name(path) < 0:
+        return {}
     folder = path.rpartition("/")[0] if "/" in path else "."
     try:
         entries = open_folder(folder, options).entries(folder)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     return {name.rpartition("/")[2]: size for name, is_folder, size in entries if not is_folder}
-
-
-def _content(path: str, options: dict[str, Any] | None, size: int) -> bytes:
-    """A file beside a segment, of a listed size (-1: not listed). Raises LimitError if it is too large."""
-    file = open_file(path, options).held()
-    size = file.size() if size < 0 else size
-    if size > MOST_BYTES:
-        raise located(LimitError("too large for a file beside a segment", limit=MOST_BYTES, needed=size), path)
-    return file.read(0, size)
