@@ -187,20 +187,24 @@ def planned(plan: tuple[LogEnd, list[tuple[Path, int, int]]]) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("listed", [True, False])
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("rolled", [True, False])
 @pytest.mark.parametrize("shutdown", [True, False])
 def test_what_is_written_after_the_plan_does_not_count(
-    commit: bool, rolled: bool, shutdown: bool, tmp_path: Path
+    listed: bool, commit: bool, rolled: bool, shutdown: bool, tmp_path: Path
 ) -> None:
     """Producers 1 and 2 are in transactions when the read is planned; then they end, with all that a broker writes."""
     folder = tmp_path / "t-0"
     write_segment(folder, 0, [in_transaction(0, 1), in_transaction(3, 3), marker(6, 3, True), batch(7)])
     producer_snapshot(folder, 10, {1: 0, 3: -1})
-    path = write_segment(folder, 10, [in_transaction(10, 2), batch(13), in_transaction(16, 4), marker(19, 4, False)])
-    aborted_index(path, [(4, 16, 19, 0)])
+    fourth = [in_transaction(16, 4), marker(19, 4, not listed)]
+    path = write_segment(folder, 10, [in_transaction(10, 2), batch(13), *fourth])
+    before = [(4, 16, 19, 0)] if listed else []
+    if listed:
+        aborted_index(path, before)
     plan = plan_of(folder)
-    visible = [3, 4, 5, 7, 8, 9, 13, 14, 15]
+    visible = [3, 4, 5, 7, 8, 9, 13, 14, 15, *(() if listed else (16, 17, 18))]
     assert planned(plan) == visible
     if shutdown:
         producer_snapshot(folder, 20, {1: 0, 2: 10, 3: -1, 4: -1})
@@ -216,7 +220,8 @@ def test_what_is_written_after_the_plan_does_not_count(
             aborted_index(later, entries)
     else:
         path.write_bytes(path.read_bytes() + b"".join(ends))
-        aborted_index(path, [(4, 16, 19, 0), *([] if commit else entries)])
+        if listed or not commit:
+            aborted_index(path, [*before, *([] if commit else entries)])
         producer_snapshot(folder, 22, {1: -1, 2: -1, 3: -1, 4: -1})
     assert planned(plan) == visible
     assert planned(plan_of(folder)) == sorted(
