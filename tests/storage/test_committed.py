@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kwire.errors import LimitError
 from kwire.storage import LogDirectory, LogSegment, committed, discover, filesystem, transactions
 from kwire.storage.planned_log import LogEnd
 from tests.storage.making import Log, aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
@@ -326,3 +327,13 @@ def test_windows_wait_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.Monk
     assert found[".log"] < 3 << 20
     assert sum(len(piece) for piece in pieces) > 2000
     assert found[first.name] < 1.001 * first.stat().st_size
+
+
+def test_too_many_entries_in_the_indexes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "MOST_ABORTED", 20)
+    for base in (0, 100, 200):
+        path = write_segment(tmp_path / "t-0", base, [in_transaction(base, 7, 1)])
+        aborted_index(path, [(8, base + 2 * at, base + 2 * at + 1, 0) for at in range(15)])
+    with pytest.raises(LimitError, match="too many aborted transactions in one partition") as caught:
+        rows(LogSegment(tmp_path / "t-0" / f"{0:020}.log"), None, 1 << 20)
+    assert (caught.value.limit, caught.value.needed) == (20, 30)
