@@ -11,9 +11,10 @@ from typing import NamedTuple
 from pyspark.sql.datasource import InputPartition
 
 from kwire.spark.options import Options
-from kwire.storage import SegmentFile, Transactions
+from kwire.storage import SegmentFile
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
+from kwire.storage.planned_log import LogEnd
 from kwire_c.printable import printable
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
@@ -23,8 +24,8 @@ MOST_CUTS = 10_000  # ranges of one segment, however small partitionBytes is
 class SegmentRange(NamedTuple):
     """Bytes [start, end) of a segment; end None: to the end of a file whose size is not known (a .gz).
 
-    last: the segment ended there when the read was planned. bounds: on the records. transactions: those that
-    readCommitted leaves out; None: the worker finds them.
+    last: the segment ended there when the read was planned. bounds: on the records. log_end: where the
+    log ended then, for readCommitted; None: everything is read.
     """
 
     file: SegmentFile
@@ -32,7 +33,7 @@ class SegmentRange(NamedTuple):
     end: int | None
     last: bool
     bounds: Bounds = NO_BOUNDS
-    transactions: Transactions | None = None
+    log_end: LogEnd | None = None
 
     def __repr__(self) -> str:
         end = "the end" if self.end is None else self.end

@@ -11,6 +11,7 @@ from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, t
 from kwire.storage import LogSegment, SegmentFile, discover
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
+from kwire.storage.planned_log import LogEnd
 
 _BYTES_OF_A_RECORD = 4096  # as guessed where nothing is known of a segment's records
 
@@ -68,10 +69,11 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
         bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
         if bounds.empty or not pushed.reads(files[0]):
             continue
+        log_end = LogEnd.of(files) if options.read_committed else None
         ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
             if file.size:
-                whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds)
+                whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds, log_end)
                 portions.append(Portion(_bytes_read(file, ends.get(file, -1), bounds), whole))
     return portions
 

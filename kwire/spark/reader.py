@@ -17,16 +17,14 @@ from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import settle
-from kwire.storage.discovery import siblings
 from kwire.storage.filesystem import shown
-from kwire.storage.segment import PartitionSegments
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from kwire.storage import LogSegment, SegmentFile
+    from kwire.storage import SegmentFile
 
 _JOINED_BYTES = 16 << 20  # most bytes of small batches that are joined to one
 
@@ -58,14 +56,13 @@ def read_task(task: InputPartition, options: Options, schema: StructType) -> Ite
         return
     settle()
     shaper = _Shaper(arrow_schema(schema))
-    logs = _Logs(options)
-    yield from _joined(batch for part in task.ranges for batch in _read_range(part, logs, shaper))
+    yield from _joined(batch for part in task.ranges for batch in _read_range(part, options, shaper))
 
 
-def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa.RecordBatch]:
+def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one range."""
-    options, file, bounds = logs.options, part.file, part.bounds
-    segment = logs.opened(file)
+    file, bounds = part.file, part.bounds
+    segment = opened(file, options)
     shaper.take(file)
     pieces = segment.column_batches(
         shaper.fields,
@@ -78,7 +75,7 @@ def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa
         start_timestamp=bounds.start_timestamp,
         end_timestamp=bounds.end_timestamp,
         committed=options.read_committed,
-        transactions=part.transactions,
+        transactions=part.log_end,
         errors="raise" if options.mode == "FAILFAST" else "keep",
         max_batch_bytes=options.max_batch_bytes,
     )
@@ -102,37 +99,6 @@ def _read_range(part: SegmentRange, logs: _Logs, shaper: _Shaper) -> Iterator[pa
         warnings.warn(printable(f"{reason}: {shown(file.path)}, byte {position}"), RuntimeWarning, stacklevel=2)
         if options.mode == "PERMISSIVE":
             yield shaper.bad([(f"{reason} at {shown(file.path)}, offset -1, byte {position}", None)])
-
-
-class _Logs:
-    """Opens the segments of a task one at a time; with readCommitted each beside the others of its partition.
-
-    Transactions may end in a later segment: a folder is listed once a task.
-    """
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self._logs: dict[str, PartitionSegments] = {}
-
-    def opened(self, file: SegmentFile) -> LogSegment:
-        """Return a segment to read."""
-        segment = opened(file, self.options)
-        if self.options.read_committed and file.base_offset >= 0:
-            log = self._log_of(file)
-            paths = [other.path for other in log.segments]
-            if file.path in paths:
-                segment.join(log, paths.index(file.path))
-        return segment
-
-    def _log_of(self, file: SegmentFile) -> PartitionSegments:
-        folder = file.path.rpartition("/")[0]
-        if folder not in self._logs:
-            try:
-                files = siblings(file.path, self.options.storage_options)
-            except PermissionError:  # a store may let us read the file, but not list its folder
-                files = [file]
-            self._logs[folder] = PartitionSegments([opened(other, self.options) for other in files])
-        return self._logs[folder]
 
 
 def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,9 +15,10 @@ from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, SegmentRange, packed
 from kwire.spark.partitions import by_partition, folder_of, opened, segments
 from kwire.spark.reader import read_task
-from kwire.storage import LogSegment, Partition, SegmentFile
+from kwire.storage import LogSegment, SegmentFile
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import shown
+from kwire.storage.planned_log import LogEnd
 from kwire.storage.scanner import Scanner, window_headers
 from kwire_c.printable import printable
 
@@ -234,16 +235,14 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
     ) -> Iterator[Portion]:
         bounds = self._bounds(files[0])
-        segments_of = dict(zip(files, Partition(files, self.options.storage_options).segments, strict=True))
+        log_end = LogEnd.of(files) if self.options.read_committed else None
         for file, first, last in self._byte_ranges(files, start, end):
-            segment = segments_of[file]
-            hidden = segment.transactions() if self.options.read_committed else None
             marks = [first, last]
             if last - first > self.options.partition_bytes:
-                spans = segment.split(self.options.partition_bytes)
+                spans = opened(file, self.options).split(self.options.partition_bytes)
                 marks[1:1] = [span.start for span in spans if first < span.start < last]
             for begin, finish in pairwise(marks):
-                yield Portion(finish - begin, SegmentRange(file, begin, finish, False, bounds, hidden))
+                yield Portion(finish - begin, SegmentRange(file, begin, finish, False, bounds, log_end))
 
     def _bounds(self, file: SegmentFile) -> Bounds:
         start = self.options.start_of(file.topic, file.partition)

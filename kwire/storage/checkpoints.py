@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64decode
+from collections.abc import Iterator
 from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
-from kwire.storage.filesystem import located, open_file
+from kwire.storage.filesystem import located, open_file, plain
 from kwire_c.crc32c import crc32c
 
 MOST_BYTES = 64 << 20  # of a producer snapshot: one of a million producers has 52 MB
@@ -53,21 +54,44 @@ def read_producer_snapshot(
     Raises DecodeError (.file) for damaged bytes, a wrong CRC-32C included, LimitError for more than 64 MiB,
     UnsupportedVersionError for another version.
     """
-    data, name = _content(path, options)
+    return [ProducerState(*entry) for entry in producer_entries(*_content(path, options))]
+
+
+def producer_entries(data: bytes, name: str) -> Iterator[tuple[int, ...]]:
+    """The entries in the bytes of a .snapshot file, as ProducerState has them. name: of the file, for errors.
+
+    Raises as read_producer_snapshot, before the first entry.
+    """
     if len(data) < 10:
         raise located(DecodeError(f"producer snapshot of {len(data)} bytes: its header alone has 10", offset=0), name)
     version = int.from_bytes(data[:2], "big", signed=True)
     if version != 1:
         reason = f"unknown producer snapshot version {version}, expected 1"
         raise located(UnsupportedVersionError(reason, needed=version, offered=(1, 1)), name)
-    stored, count = int.from_bytes(data[2:6], "big"), int.from_bytes(data[6:10], "big", signed=True)
-    if crc32c(data[6:]) != stored:
-        reason = f"checksum does not match: stored {stored:#010x}, computed {crc32c(data[6:]):#010x}"
+    body = memoryview(data)[6:]
+    stored, count = int.from_bytes(data[2:6], "big"), int.from_bytes(body[:4], "big", signed=True)
+    if crc32c(body) != stored:
+        reason = f"checksum does not match: stored {stored:#010x}, computed {crc32c(body):#010x}"
         raise located(DecodeError(reason, offset=2), name)
     if count < 0 or len(data) - 10 != count * _ENTRY.size:
         reason = f"expected {count} entries of {_ENTRY.size} bytes after the header, found {len(data) - 10} bytes"
         raise located(DecodeError(reason, offset=6), name)
-    return [ProducerState(*entry) for entry in _ENTRY.iter_unpack(data[10:])]
+    return _ENTRY.iter_unpack(body[4:])
+
+
+def ongoing_transactions(data: bytes, name: str, most: int) -> dict[int, int]:
+    """First offset by producer id of the transactions that go on, in the bytes of a .snapshot file.
+
+    name: of the file, for errors. Raises as read_producer_snapshot, and LimitError for more than `most`.
+    """
+    found: dict[int, int] = {}
+    for entry in producer_entries(data, name):
+        if entry[-1] >= 0:
+            found[entry[0]] = entry[-1]
+            if len(found) > most:
+                reason = "too many transactions in a producer snapshot"
+                raise located(LimitError(reason, limit=most, needed=len(found)), name)
+    return found
 
 
 def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> list[LeaderEpoch]:
@@ -124,8 +148,15 @@ def _content(
     path: str | os.PathLike[str], options: dict[str, Any] | None, most: int = MOST_BYTES
 ) -> tuple[bytes, str]:
     """(the bytes of a small file, its path)."""
+    return small_file(path, options, most=most), plain(path)
+
+
+def small_file(
+    path: str | os.PathLike[str], options: dict[str, Any] | None, size: int = -1, most: int = MOST_BYTES
+) -> bytes:
+    """The bytes of a file beside segments. size: as listed, -1: not known. Raises LimitError for more than `most`."""
     file = open_file(path, options).held()
-    size = file.size()
+    size = file.size() if size < 0 else size
     if size > most:
         raise located(LimitError("too large for a checkpoint file", limit=most, needed=size), file.path)
-    return file.read(0, size), file.path
+    return file.read(0, size)

@@ -10,6 +10,7 @@ from kwire.defaults import RECORD_FIELDS
 from kwire.shared_iterator import shared, unshared
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import SegmentFile, discover, offset_in_name
+from kwire.storage.planned_log import LogEnd
 from kwire.storage.segment import LogSegment, PartitionSegments
 from kwire.storage.segment_reader import gather_all
 from kwire.storage.verify import Finding, verify_partition
@@ -73,6 +74,17 @@ class Partition:
         for segment in self._selected(start_offset, end_offset):
             pieces = segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
             yield from unshared(pieces)
+
+    def ongoing_transactions(self, end: LogEnd | None = None) -> list[tuple[int, int]]:
+        """(first offset, producer id) of the transactions without an end in the log, ascending; end: up to there.
+
+        The offset of the first one is the last stable offset. By the newest producer snapshot, and the heads of the
+        batches of the segments after it. Raises LimitError for more than 500,000.
+        """
+        if not self.segments:
+            return []
+        log, _ = self.segments[-1].planned_log(end)
+        return sorted((first, producer) for producer, first in log.ongoing().items())
 
     def verify(self) -> list[Finding]:
         """The findings in all segments and between them; empty when nothing is wrong."""

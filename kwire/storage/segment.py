@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
@@ -14,6 +14,8 @@ from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
+from kwire.storage.once import once
+from kwire.storage.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
 from kwire.storage.transactions import (
@@ -23,35 +25,13 @@ from kwire.storage.transactions import (
     Transactions,
     find_transactions,
     listed_aborted,
+    markers_after,
 )
 
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
-
-T = TypeVar("T")
-
-
-class once(Generic[T]):
-    """An attribute computed at first use; threads that compute it at the same time all get the first result.
-
-    functools.cached_property of Python 3.11 holds one lock for all objects meanwhile: in the child of a fork it would
-    never be released.
-    """
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self.make, self.__doc__ = make, make.__doc__
-
-    def __get__(self, owner: object, kind: type) -> T:
-        """Compute the attribute: called only while the object does not have it."""
-        made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))
-        return made
-
-    if TYPE_CHECKING:  # at run time there is no __set__: the value is in the object's __dict__
-
-        def __set__(self, owner: object, value: T) -> None: ...
-
 
 class PartitionSegments:
     """The segments of a partition in order, and their transaction markers and aborted transactions."""
@@ -68,6 +48,20 @@ class PartitionSegments:
     def aborted(self) -> AbortedByIndex:
         """The aborted transactions in valid .txnindex files. Raises LimitError if they are too many."""
         return AbortedByIndex(listed_aborted(self.segments))
+
+    @once
+    def planned(self) -> PlannedLog:
+        """The same segments as a planned log, whose end is wherever they end now."""
+        names: dict[str, dict[str, int]] = {}
+        segments = []
+        for segment in self.segments:
+            folder, at, _ = segment.path.rpartition("/")
+            if folder + at not in names:
+                names[folder + at] = names_beside(segment.path, segment.options)
+            segments.append(PlannedSegment(
+                segment.path, segment.base_offset, segment.file, names[folder + at], segment.options))
+        first = segments[0].path
+        return PlannedLog(segments, names[first[: first.rfind("/") + 1]], self.segments[0].options)
 
 
 class LogSegment:
@@ -303,8 +297,25 @@ class LogSegment:
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
         log, number = self.log, self._number
-        return find_transactions(
-            self.file, start, end, lambda producer: log.markers.after(number, producer), log.aborted)
+        file = self.file.held()
+
+        def after(pending: dict[int, int], position: int) -> Iterator[tuple[int, int, int]]:
+            return markers_after(file, position, pending, lambda producer: log.markers.after(number, producer))
+
+        return find_transactions(file, start, end, after, log.aborted)
+
+    def planned_log(self, end: LogEnd | None) -> tuple[PlannedLog, int]:
+        """The log of its partition up to a planned end (None: as it is now), and the number of this segment in it."""
+        if end is None:
+            return self.log.planned, self._number
+        log = planned_log(self.path, end, self.options)
+        number = log.number_of_file(self.path.rpartition("/")[2])
+        if number is not None:
+            return log, number
+        names = names_beside(self.path, self.options)  # its name has no offset: it has no followers
+        limit = None if end.size < 0 else end.size
+        segment = PlannedSegment(self.path, self.base_offset, self.file, names, self.options, limit)
+        return PlannedLog([segment], {}, self.options), 0
 
     @once
     def first_markers(self) -> FirstMarkers:
@@ -381,7 +392,7 @@ class LogSegment:
         start_timestamp: int | None = None,
         end_timestamp: int | None = None,
         committed: bool = False,
-        transactions: Transactions | None = None,
+        transactions: Transactions | LogEnd | None = None,
         control: bool = False,
         views: bool = False,
         verify_crc: bool = True,
@@ -393,10 +404,12 @@ class LogSegment:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, split at batch boundaries.
 
         start, end: a byte range as split() gives it; with guessed=True any bytes: what begins in [start, end) is read,
-        batches and bad regions, so that ranges side by side give everything once. committed=True uses transactions, or
-        finds them itself. errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position:
-        byte in the file), and reading goes on at the next valid batch. progress: called with the bytes done since the
-        last call. Errors raised name the file, the batch offset and the byte, and have .file.
+        batches and bad regions, so that ranges side by side give everything once. committed=True leaves out aborted and
+        open transactions: as the data of the range says, and where it leaves one open, the .txnindex files, producer
+        snapshots and markers of the partition, up to its end now, or to the LogEnd that is given as transactions.
+        errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position: byte in the file),
+        and reading goes on at the next valid batch. progress: called with the bytes done since the last call. Errors
+        raised name the file, the batch offset and the byte, and have .file.
         """
         return ColumnBatches(
             self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,

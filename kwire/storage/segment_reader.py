@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kwire.codec.record_columns import gather_columns
@@ -11,6 +12,7 @@ from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.shared_iterator import SharedIterator
 from kwire.storage.bounds import Bounds
+from kwire.storage.committed import CommittedWindows
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import (
     FIRST_BYTES,
@@ -24,6 +26,7 @@ from kwire.storage.scanner import (
 from kwire.storage.transactions import Transactions
 
 if TYPE_CHECKING:
+    from kwire.storage.planned_log import LogEnd
     from kwire.storage.segment import LogSegment
 
 _PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
@@ -105,8 +108,8 @@ class ColumnBatches(SharedIterator[Any]):
     """RecordColumns of a range of a segment in order, piece by piece; keywords as _Range has them.
 
     Threads may share it. A piece has about `rows` rows and at most 16 MiB of the file; it ends early after more than
-    16 MiB were decompressed. committed: the aborted and open transactions are left out (transactions None: they are
-    looked up first).
+    16 MiB were decompressed. committed: the aborted and open transactions are left out: by transactions, or
+    as the data is read, by CommittedWindows.
     """
 
     def __init__(self, segment: LogSegment, fields: Sequence[str], bounds: Bounds, **options: Any) -> None:
@@ -135,7 +138,7 @@ class _Range:
         guessed: bool = False,
         rows: int = BATCH_ROWS,
         committed: bool = False,
-        transactions: Transactions | None = None,
+        transactions: Transactions | LogEnd | None = None,
         errors: str = "raise",
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
@@ -150,20 +153,20 @@ class _Range:
 
     def read(self) -> Iterator[Any]:
         """The pieces."""
-        segment, start, end = self._segment, self._start, self._end
-        hidden = self._transactions
-        if self._committed and hidden is None:
-            if self._guessed:
-                start, end = segment.boundary(start), None if end is None else segment.boundary(end)
-            hidden = segment.transactions(start or segment.start_of(self._bounds), end)
+        segment = self._segment
+        hidden: Transactions | CommittedWindows | None = None
+        if self._committed:
+            given = self._transactions
+            hidden = given if isinstance(given, Transactions) else CommittedWindows(
+                segment.file, self._end, partial(segment.planned_log, given))
         done = 0
-        for columns, position in self._positioned(hidden if self._committed else None):
+        for columns, position in self._positioned(hidden):
             yield columns
             if self._progress is not None:
                 self._progress(position - done)
                 done = position
 
-    def _positioned(self, hidden: Transactions | None) -> Iterator[tuple[Any, int]]:
+    def _positioned(self, hidden: Transactions | CommittedWindows | None) -> Iterator[tuple[Any, int]]:
         """(RecordColumns, position after them) for each window in turn."""
         segment, fields, bounds = self._segment, self._fields, self._bounds
         keep = self._errors == "keep"
@@ -172,7 +175,8 @@ class _Range:
         scanner = segment.scan(
             bounds, self._start, self._end, guessed=self._guessed, window_bytes=_PIECE_BYTES, rows=self._rows,
             search=keep, verify=keep and verify)
-        for window in _within(scanner, bounds):
+        windows = _within(scanner, bounds)
+        for window in hidden.decided(windows) if isinstance(hidden, CommittedWindows) else windows:
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end
                 continue
@@ -290,7 +294,7 @@ def _gathered(
     windows: Iterable[tuple[memoryview, int, int]],
     fields: Sequence[str],
     bounds: Bounds,
-    hidden: Sequence[Transactions | None],
+    hidden: Sequence[Transactions | CommittedWindows | None],
     *,
     control: bool = False,
     **options: Any,

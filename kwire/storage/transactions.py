@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from kwire.storage.scanner import Window
 
 MOST_PRODUCERS, MOST_ABORTED = 500_000, 2_000_000  # in one segment, in one partition: about 300 MiB of memory
-_ABORT, _COMMIT = 0, 1
+ABORT, COMMIT = 0, 1  # types of transaction markers (ControlRecordType)
+_FIRST_READ = 64 << 10  # bytes of a look for a marker, which is near as a rule; it doubles
 _fields = Struct(BATCH_FORMAT).unpack_from
 
 
@@ -49,13 +50,16 @@ class Transactions(NamedTuple):
 
 
 class FirstMarkers:
-    """The first transaction marker of each producer in a segment; reads no further than needed, and remembers."""
+    """The first transaction marker of each producer in a segment; reads no further than needed, and remembers.
 
-    def __init__(self, file: File) -> None:
+    limit: bytes of the segment that count, None: all.
+    """
+
+    def __init__(self, file: File, limit: int | None = None) -> None:
         self._markers: dict[int, tuple[int, int]] = {}
         self.in_order: list[tuple[int, tuple[int, int]]] = []  # (producer, marker) as read; some perhaps twice
         self._at: int | None = 0  # the bytes before it were read; None: the whole segment was
-        self._file = file
+        self._file, self._limit = file, limit
 
     def of(self, producer: int) -> tuple[int, int] | None:
         """(offset, type) of the producer's first marker, None if there is none."""
@@ -66,14 +70,12 @@ class FirstMarkers:
 
     def _read_to(self, producer: int, start: int) -> None:
         """Read on from a byte; other threads may do the same at the same time."""
-        for window in Scanner(self._file, start):
-            for at, end, base, attributes, writer in _transactional(window):
-                if attributes & CONTROL_FLAG and writer not in self._markers:
-                    kind = marker_type(window.data[at:end])
-                    if kind in (_ABORT, _COMMIT):
-                        self._markers[writer] = (base, kind)
-                        self.in_order.append((writer, (base, kind)))
-            _bounded(len(self._markers), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
+        for window in _windows(self._file, start, self._limit):
+            for writer, offset, kind in markers_in(window, self._limit):
+                if writer not in self._markers:
+                    self._markers[writer] = (offset, kind)
+                    self.in_order.append((writer, (offset, kind)))
+            bounded(len(self._markers), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
             self._at = window.end
             if producer in self._markers:
                 return
@@ -158,7 +160,7 @@ def listed_aborted(segments: Iterable[HasIndex]) -> Iterator[AbortedTransaction]
         index = segment.transaction_index
         if index and not index.damage:
             count += len(index.entries)
-            _bounded(count, segment.file, "aborted transactions in one partition", MOST_ABORTED)
+            bounded(count, segment.file, "aborted transactions in one partition", MOST_ABORTED)
             yield from index.entries
 
 
@@ -185,13 +187,13 @@ def find_transactions(
     file: File,
     start: int,
     end: int | None,
-    later: Callable[[int], tuple[int, int] | None],
+    after: Callable[[dict[int, int], int], Iterable[tuple[int, int, int]]],
     listed: AbortedByIndex,
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
-    Looks for their markers after end too, and then in the later segments of the partition: later gives the first
-    marker (offset, type) of a producer in them. listed: the entries of all their .txnindex files; an entry counts
+    after(pending, end) gives markers (producer, offset, type) after end, in order of offsets, of the pending producers
+    at least; pending shrinks with each that is taken. listed: the entries of the .txnindex files; an entry counts
     unless the markers in the data contradict it. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
@@ -205,16 +207,16 @@ def find_transactions(
 
     def settle(producer: int, offset: int, kind: int) -> None:
         if producer in listed and offset >= 0:
-            markers.setdefault(producer, array("Q")).append(offset << 1 | (kind == _COMMIT))
+            markers.setdefault(producer, array("Q")).append(offset << 1 | (kind == COMMIT))
         first = pending.pop(producer, None)
-        if first is not None and kind == _ABORT:
+        if first is not None and kind == ABORT:
             aborted.append((producer, first, offset))
 
     for window in Scanner(file, start, end):
-        for at, stop, base, attributes, producer in _transactional(window):
+        for at, stop, base, attributes, producer in transactional(window):
             if attributes & CONTROL_FLAG:
                 kind = marker_type(window.data[at:stop])
-                if kind in (_ABORT, _COMMIT):
+                if kind in (ABORT, COMMIT):
                     settle(producer, base, kind)
             else:
                 pending.setdefault(producer, base)
@@ -222,14 +224,10 @@ def find_transactions(
                 if not first <= base <= last and (entry := listed.at(producer, base)):
                     touched[producer] = entry
                     around.add((producer, *entry))
-        _bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
-        _bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
-    if pending and end < size:
-        _settle_after(Scanner(file, end), pending, settle)
-    for producer in list(pending):
-        marker = later(producer)
-        if marker is not None:
-            settle(producer, *marker)
+        bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
+        bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
+    for marker in after(pending, end):
+        settle(*marker)
     seen = {producer: sorted(unsorted) for producer, unsorted in markers.items()}
     for producer, first, last in around:
         mine = seen.get(producer, ())
@@ -239,31 +237,52 @@ def find_transactions(
         if not inside and not (at < len(mine) and mine[at] == last << 1 | 1):
             aborted.append((producer, first, last))
     merged = _merged(aborted)
-    _bounded(len(merged), file, "aborted transactions in one segment", MOST_ABORTED)
+    bounded(len(merged), file, "aborted transactions in one segment", MOST_ABORTED)
     return Transactions(merged, sorted(pending.items()))
 
 
-def _bounded(count: int, file: File, things: str, most: int) -> None:
+def bounded(count: int, file: File, things: str, most: int) -> None:
     """Raise LimitError for more producers, or aborted transactions, than `most`."""
     if count > most:
         raise located(LimitError(f"too many {things}", limit=most, needed=count), file.path)
 
 
-def _settle_after(
-    scanner: Scanner, pending: dict[int, int], settle: Callable[[int, int, int], None]
-) -> None:
-    """Read on after a range until no transaction is pending."""
-    for window in scanner:
-        for at, end, base, attributes, producer in _transactional(window):
-            if attributes & CONTROL_FLAG:
-                kind = marker_type(window.data[at:end])
-                if kind in (_ABORT, _COMMIT):
-                    settle(producer, base, kind)
-                    if not pending:
-                        return
+def markers_after(
+    file: File, end: int, pending: dict[int, int], later: Callable[[int], tuple[int, int] | None]
+) -> Iterator[tuple[int, int, int]]:
+    """The markers after a range until none is pending, then those that later gives: see find_transactions."""
+    if pending and end < file.size():
+        for marker in read_markers(file, end):
+            yield marker
+            if not pending:
+                return
+    for producer in list(pending):
+        found = later(producer)
+        if found is not None:
+            yield producer, *found
 
 
-def _transactional(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
+def read_markers(file: File, start: int, limit: int | None = None) -> Iterator[tuple[int, int, int]]:
+    """(producer id, offset, type) of the transaction markers from a byte of a file on, up to byte limit."""
+    for window in _windows(file, start, limit):
+        yield from markers_in(window, limit)
+
+
+def _windows(file: File, start: int, limit: int | None) -> Iterator[Window]:
+    """The windows from a byte on; little is read at first: as a rule a marker is near."""
+    yield from Scanner(file, start, limit, first_bytes=_FIRST_READ)
+
+
+def markers_in(window: Window, limit: int | None = None) -> Iterator[tuple[int, int, int]]:
+    """(producer id, offset, type) of the transaction markers in a window; not of one that goes past byte limit."""
+    for at, end, base, attributes, producer in transactional(window):
+        if attributes & CONTROL_FLAG and (limit is None or window.position + end <= limit):
+            kind = marker_type(window.data[at:end])
+            if kind in (ABORT, COMMIT):
+                yield producer, base, kind
+
+
+def transactional(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
     """(start, end, base offset, attributes, producer id) of the transactional batches in a window."""
     data = window.data if window.bad is None else memoryview(b"")
     at = next_marked(data, 0, TRANSACTIONAL_FLAG)

@@ -73,6 +73,8 @@ def committed(path: str) -> Callable[[], Any]:
         for _ in LogSegment(path).read(committed=True):
             pass
         len(LogSegment(path).columns(("offset",), committed=True))
+        for _ in LogSegment(path).column_batches(("offset",), committed=True):
+            pass
 
     return work
 

@@ -684,6 +684,7 @@ def storage(dice: random.Random, folder: Path) -> None:
         found = (
             [of_record(record) for record in one.read(committed=True)], [of_record(record) for record in one.read()],
             table(one.columns(committed=True)).to_pylist(),
+            [offset for part in one.column_batches(("offset",), committed=True) for offset in offsets(part)],
             [of_record(r) for r in one.read(start_offset=segments[0].base_offset + 40)],
             [(s.seek(s.base_offset + 60), s.tail, s.index and s.index.damage, len(s.later)) for s in segments],
         )  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from random import Random
 from struct import pack
 from typing import Any
 
@@ -62,3 +63,55 @@ def aborted_index(path: Path, entries: Iterable[tuple[int, int, int, int]]) -> N
 
 def offsets(records: Iterable[Any]) -> list[int]:
     return [record.offset for record in records]
+
+
+def producer_snapshot(folder: Path, offset: int, ongoing: Mapping[int, int]) -> Path:
+    """Write the producer snapshot at an offset. ongoing: producer id -> first offset of its transaction, -1: none."""
+    body = pack(">i", len(ongoing)) + b"".join(
+        pack(">qhiqiqiq", producer, 0, 0, offset - 1, 0, START, 0, first) for producer, first in ongoing.items())
+    path = folder / f"{offset:020}.snapshot"
+    path.write_bytes(pack(">hI", 1, kwire.crc32c(body)) + body)
+    return path
+
+
+class Log:
+    """A partition as a broker writes it, made at random: segments, indexes, snapshots; what read_committed gives.
+
+    visible: the offsets of the records that are not in aborted or open transactions; open: those transactions.
+    """
+
+    def __init__(self, folder: Path, dice: Random, segments: int = 4, batches: int = 25, producers: int = 4) -> None:
+        self.folder, self.visible, self.open = folder, [], {}
+        self.paths: list[Path] = []
+        offset, held = 0, {}
+        known: dict[int, int] = {}
+        for number in range(segments):
+            base, parts, entries = offset, [], []
+            if number:
+                producer_snapshot(folder, base, known)
+            for _ in range(dice.randint(1, batches)):
+                producer, count = dice.randrange(producers), dice.randint(1, 3)
+                if dice.random() < 0.2:
+                    parts.append(batch(offset, count, size=dice.choice((5, 300))))
+                    self.visible += range(offset, offset + count)
+                elif producer in self.open and dice.random() < 0.35:
+                    count, commit = 1, dice.random() < 0.5
+                    parts.append(marker(offset, producer, commit))
+                    first, rows = self.open.pop(producer), held.pop(producer)
+                    known[producer] = -1
+                    if commit:
+                        self.visible += rows
+                    else:
+                        entries.append((producer, first, offset, offset + 1))
+                else:
+                    parts.append(in_transaction(offset, producer, count, size=dice.choice((5, 300))))
+                    known[producer] = self.open.setdefault(producer, offset)
+                    held.setdefault(producer, []).extend(range(offset, offset + count))
+                offset += count
+            self.paths.append(write_segment(folder, base, parts, every=dice.randint(1, 4)))
+            if entries:
+                aborted_index(self.paths[-1], entries)
+        self.end = offset
+        if dice.random() < 0.5:  # a clean shutdown
+            producer_snapshot(folder, offset, known)
+        self.visible.sort()
