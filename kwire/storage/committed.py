@@ -71,8 +71,9 @@ class CommittedWindows:
     def decided(self, windows: Iterable[Window]) -> Iterator[Window]:
         """The windows in order, each once all its batches are decided. Raises LimitError for too many producers."""
         waiting: deque[_Waiting] = deque()
-        ahead = 0
+        ahead = reached = 0
         for window in windows:
+            reached = window.end
             if self._rest is not None:
                 yield window
                 del window
@@ -88,7 +89,7 @@ class CommittedWindows:
                     yield self._next(waiting)
         if self._pending:
             asked = {producer: batches[-1].base for producer, batches in self._pending.items()}
-            self._decide(asked, self._file.size() if self._end is None else self._end)
+            self._decide(asked, reached)
         while waiting:
             yield self._next(waiting)
 

@@ -192,9 +192,9 @@ def find_transactions(
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
-    after(pending, end) gives markers (producer, offset, type) after end, in order of offsets, of the pending producers
-    at least; pending shrinks with each that is taken. listed: the entries of the .txnindex files; an entry counts
-    unless the markers in the data contradict it. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
+    after(pending, position) gives markers (producer, offset, type) after the range, in order of offsets, of the pending
+    producers at least; pending shrinks with each that is taken. listed: the entries of the .txnindex files; an entry
+    counts unless the markers in the data contradict it. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
     size = file.size()
@@ -212,7 +212,9 @@ def find_transactions(
         if first is not None and kind == ABORT:
             aborted.append((producer, first, offset))
 
+    reached = start
     for window in Scanner(file, start, end):
+        reached = window.end  # past end, if a batch begins before it and ends after it
         for at, stop, base, attributes, producer in transactional(window):
             if attributes & CONTROL_FLAG:
                 kind = marker_type(window.data[at:stop])
@@ -226,7 +228,7 @@ def find_transactions(
                     around.add((producer, *entry))
         bounded(len(touched), file, "producers with transactions in one segment", MOST_PRODUCERS)
         bounded(len(aborted), file, "aborted transactions in one segment", MOST_ABORTED)
-    for marker in after(pending, end):
+    for marker in after(pending, max(end, reached)):
         settle(*marker)
     seen = {producer: sorted(unsorted) for producer, unsorted in markers.items()}
     for producer, first, last in around:

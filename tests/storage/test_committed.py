@@ -11,10 +11,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import kwire
 from kwire.errors import LimitError
 from kwire.storage import LogDirectory, LogSegment, committed, discover, filesystem, transactions
 from kwire.storage.planned_log import LogEnd
-from tests.storage.making import Log, aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
+from tests.storage.making import (
+    START,
+    Log,
+    aborted_index,
+    batch,
+    in_transaction,
+    marker,
+    producer_snapshot,
+    write_segment,
+)
 
 pytestmark = pytest.mark.quick
 
@@ -337,3 +347,18 @@ def test_too_many_entries_in_the_indexes_are_refused(tmp_path: Path, monkeypatch
     with pytest.raises(LimitError, match="too many aborted transactions in one partition") as caught:
         rows(LogSegment(tmp_path / "t-0" / f"{0:020}.log"), None, 1 << 20)
     assert (caught.value.limit, caught.value.needed) == (20, 30)
+
+
+@pytest.mark.parametrize("ahead", [0, committed.AHEAD_BYTES])
+def test_a_range_may_end_inside_a_batch(ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch belongs to the range in which it begins: what follows is looked for after it, not in its values."""
+    monkeypatch.setattr(committed, "AHEAD_BYTES", ahead)
+    records = [(START, b"k", marker(7, 1, False) * 2)] * 3
+    second = kwire.build_batch(records, base_offset=3, producer_id=2, producer_epoch=0, base_sequence=0,
+                               transactional=True)
+    parts = [in_transaction(0, 1), second, marker(6, 2, True), marker(7, 1, True), batch(8)]
+    path = write_segment(tmp_path / "t-0", 0, parts, indexes=False)
+    for end in range(len(parts[0]) + 1, len(parts[0] + second) + 1):
+        pieces = LogSegment(path).column_batches(("offset",), start=0, end=end, committed=True)
+        assert [offset for piece in pieces for offset in pa.table(piece)["offset"].to_pylist()] == [0, 1, 2, 3, 4, 5]
+        assert LogSegment(path).transactions(0, end) == ([], [])
