@@ -10,8 +10,8 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 - The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
   offsets goes on for CHAIN_BYTES or to the end of the file (where there is none, the longest chain). Before that one, a
   piece between two damages is of the log if its offsets are ascending, above those of the damaged batch (as far as its
-  header says them) and below those of that next batch, for more than half of its bytes. A batch in the value of a record
-  is not of the log: its chain ends with the value, and its offsets are not between the two.
+  header says them) and below those of that next batch, for more than half of its bytes. A batch in the value of a
+  record is not of the log: its chain ends with the value, and its offsets are not between the two.
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
