@@ -210,8 +210,9 @@ class Scanner:
         found = False
         if anchor is not None and self.is_append(*anchor):
             self._go_to(anchor[0])
-            sure = anchor[0] + 2 * CHAIN_BYTES if guessed else 0
-            found = self._walk(start, sure) and (not guessed or self._is_chain(sure))
+            # where reading goes on after damage, a piece between two damages must be judged as from byte 0
+            sure = anchor[0] + 2 * CHAIN_BYTES if guessed or wanted[0] else 0
+            found = self._walk(start, sure) and self._is_chain(sure)
         if guessed and not found:
             self._look_back(start)
         elif not found:
