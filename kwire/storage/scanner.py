@@ -10,8 +10,8 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 - The next batch of the log after damage is the first valid one from which a chain of valid batches with ascending
   offsets goes on for CHAIN_BYTES or to the end of the file (where there is none, the longest chain). Before that one, a
   piece between two damages is of the log if its offsets are ascending, above those of the damaged batch (as far as its
-  header says them) and below those of that next batch, for half of its bytes at least. A batch in the value of a record
-  is not of the log: its chain ends with the value, and its offsets are not between the two.
+  header says them) and below those of that next batch, for more than half of its bytes. A batch in the value of a
+  record is not of the log: its chain ends with the value, and its offsets are not between the two.
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
@@ -210,8 +210,9 @@ class Scanner:
         found = False
         if anchor is not None and self.is_append(*anchor):
             self._go_to(anchor[0])
-            sure = anchor[0] + 2 * CHAIN_BYTES if guessed else 0
-            found = self._walk(start, sure) and (not guessed or self._is_chain(sure))
+            # where reading goes on after damage, a piece between two damages must be judged as from byte 0
+            sure = anchor[0] + 2 * CHAIN_BYTES if guessed or wanted[0] else 0
+            found = self._walk(start, sure) and self._is_chain(sure)
         if guessed and not found:
             self._look_back(start)
         elif not found:
@@ -494,7 +495,7 @@ class _Resync:
             if piece.batches[0][1] == due:
                 return at
             begin, base = piece.begin(low, -1, 0, -1)
-            if base > low and 2 * piece.fitting(begin, high) >= piece.end - begin:
+            if base > low and 2 * piece.fitting(begin, high) > piece.end - at:
                 return begin
             at = max(at, piece.end - 1)
         return None if chain is None else stop

@@ -211,6 +211,7 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
     are searched at all. It ends when FIRST_BYTES of batches, two at least, are past the end: one may have a wrong
     offset.
     """
+    scanner.begin()
     search, verify = scanner.search, scanner.verify
     before = bounds.start_offset is not None or bounds.start_timestamp is not None
     if before:

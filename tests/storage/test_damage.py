@@ -166,7 +166,7 @@ def test_a_piece_between_two_damages_is_read(tmp_path: Path) -> None:
 
 
 def test_nested_batches_are_not_read_where_the_header_of_their_batch_is_lost(tmp_path: Path) -> None:
-    for offsets in ((0, 3, 500), (500, 503), (3, 500, 503), (4, 4, 4), (2,), (5, 6), (900, 3)):
+    for offsets in ((0, 3, 500), (500, 503), (3, 500, 503), (4, 4, 4), (2,), (5, 6)):
         made = [batch(0), carrier(3, b"".join(batch(offset, 1) for offset in offsets), b""), batch(5), batch(8)]
         start = len(made[0])
         data = bytearray(b"".join(made))

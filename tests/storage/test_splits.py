@@ -138,11 +138,14 @@ def test_guessed_ranges_read_little_more(
 def test_a_point_read_reads_little(large: Path, pieces: list[tuple[int, int]]) -> None:
     segment = LogSegment(large)
     for offset in (0, 5, 100, 11_111, 23_999):
-        found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1, errors="keep")
+        found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1)
         assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
         assert len(pieces) < 40 and bytes_of(pieces) < 256 << 10
         assert next(iter(segment.read(start_offset=offset, end_offset=offset + 1))).offset == offset
         assert bytes_of(pieces) < 768 << 10
+        found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1, errors="keep")
+        assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
+        assert bytes_of(pieces) < 5 << 18  # it looks whether damage follows
         time = START + offset * 10
         found = segment.column_batches(("offset",), start_timestamp=time, end_timestamp=time + 1, end_offset=offset + 1)
         assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
