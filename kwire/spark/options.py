@@ -18,11 +18,13 @@ PLANNED_KINDS = ("metadata", "offsets", "transactions")
 DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the decoding functions; the data source has one more
 MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
+DEFAULT_OPEN_COST_BYTES = 4 << 20  # as Spark's spark.sql.files.openCostInBytes
 
 NAMES = (
     "path", "paths", "kind", "topic", "partition", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "includeHeaders", "readCommitted", "mode", "maxBatchBytes", "partitionBytes",
-    "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
+    "openCostBytes", "minPartitions", "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "allowEmpty",
+    "storageOptions",
 )
 
 # the options of kind "capture"
@@ -38,7 +40,9 @@ class Options:
 
     paths: as typed; kind: one of KINDS; topics, partitions: None for all; starting, ending: EARLIEST, LATEST or a map
     of (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in
-    bytes; storage_options: keywords of the fsspec file system, for URLs.
+    bytes; open_cost_bytes: what opening a file costs, as bytes, where files are packed into tasks; min_partitions: at
+    least so many tasks, None for as many as the sizes give; storage_options: keywords of the fsspec file system, for
+    URLs.
     """
 
     paths: tuple[str, ...] = field(repr=False)
@@ -54,9 +58,12 @@ class Options:
     mode: str = "FAILFAST"
     max_batch_bytes: int = MAX_BATCH_BYTES
     partition_bytes: int = DEFAULT_PARTITION_BYTES
+    open_cost_bytes: int = DEFAULT_OPEN_COST_BYTES
+    min_partitions: int | None = None
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     push_filters: bool = False
+    allow_empty: bool = False
     storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def start_of(self, topic: str | None, partition: int | None) -> int:
@@ -93,6 +100,7 @@ def parse(given: Mapping[str, str]) -> Options:
     topics = _list(options.get("topic"))
     partitions = _list(options.get("partition"))
     trigger = options.get("maxbytespertrigger")
+    least = options.get("minpartitions")
     return Options(
         paths=_paths(options),
         kind=kind,
@@ -107,9 +115,12 @@ def parse(given: Mapping[str, str]) -> Options:
         mode=mode,
         max_batch_bytes=_size("maxBatchBytes", options.get("maxbatchbytes"), MAX_BATCH_BYTES),
         partition_bytes=_size("partitionBytes", options.get("partitionbytes"), DEFAULT_PARTITION_BYTES),
+        open_cost_bytes=_size("openCostBytes", options.get("opencostbytes"), DEFAULT_OPEN_COST_BYTES, 0),
+        min_partitions=None if least is None else _integer("minPartitions", least, 1),
         max_bytes_per_trigger=None if trigger is None else _size("maxBytesPerTrigger", trigger, 0),
         fail_on_data_loss=_boolean("failOnDataLoss", options.get("failondataloss", "true")),
         push_filters=_boolean("pushFilters", options.get("pushfilters", "false")),
+        allow_empty=_boolean("allowEmpty", options.get("allowempty", "false")),
         storage_options=_storage_options(options.get("storageoptions", "{}")),
     )
 
@@ -175,12 +186,12 @@ def _boolean(name: str, value: str) -> bool:
     return value.lower() == "true"
 
 
-def _size(name: str, value: str | None, default: int) -> int:
+def _size(name: str, value: str | None, default: int, least: int = 1) -> int:
     if value is None:
         return default
     text = value.strip().lower().removesuffix("b").removesuffix("i")
     unit = {"k": 10, "m": 20, "g": 30}.get(text[-1:], 0)
-    return _integer(name, text.rstrip("kmg").strip(), 1) << unit
+    return _integer(name, text.rstrip("kmg").strip(), least) << unit
 
 
 def _storage_options(value: str) -> dict[str, Any]:

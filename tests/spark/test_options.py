@@ -23,13 +23,16 @@ def test_defaults() -> None:
     assert (options.paths, options.mode, options.starting, options.ending) == (("/logs",), "FAILFAST", EARLIEST, LATEST)
     assert not options.read_committed and not options.include_headers
     assert options.partition_bytes == 128 << 20 and options.max_batch_bytes == 64 << 20
+    assert options.open_cost_bytes == 4 << 20 and options.min_partitions is None and not options.allow_empty
 
 
 def test_names_and_values_in_any_case() -> None:
     options = parse({"PATH": "/logs", "ReadCommitted": "TRUE", "MODE": "permissive", "startingoffsets": "Latest",
-                   "topic": "a, b", "partition": "1,2", "partitionBytes": "2m"})
+                   "topic": "a, b", "partition": "1,2", "partitionBytes": "2m", "openCostBytes": "0",
+                   "minPartitions": "7", "allowEmpty": "true"})
     assert options.read_committed and options.mode == "PERMISSIVE" and options.starting == LATEST
     assert options.topics == ("a", "b") and options.partitions == (1, 2) and options.partition_bytes == 2 << 20
+    assert options.open_cost_bytes == 0 and options.min_partitions == 7 and options.allow_empty
 
 
 def test_offsets_by_json() -> None:
@@ -56,6 +59,8 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "endingOffsets": '{"a": {"0": -3}}'}, "endingOffsets"),
         ({"path": "x", "startingTimestamp": "now"}, "startingTimestamp"),
         ({"path": "x", "partitionBytes": "0"}, "partitionBytes"),
+        ({"path": "x", "openCostBytes": "-1"}, "openCostBytes"),
+        ({"path": "x", "minPartitions": "0"}, "minPartitions must be at least 1"),
         ({"path": "x", "storageOptions": "[]"}, "storageOptions"),
     ],
 )
