@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from kwire.defaults import MAX_BATCH_BYTES
+from kwire_c.printable import printable
 
 EARLIEST = -2
 LATEST = -1
@@ -20,15 +21,81 @@ MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
 DEFAULT_OPEN_COST_BYTES = 4 << 20  # as Spark's spark.sql.files.openCostInBytes
 
-NAMES = (
-    "path", "paths", "kind", "topic", "partition", "startingOffsets", "endingOffsets", "startingTimestamp",
-    "endingTimestamp", "includeHeaders", "readCommitted", "mode", "maxBatchBytes", "partitionBytes",
-    "openCostBytes", "minPartitions", "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "allowEmpty",
-    "storageOptions",
-)
+BATCH, STREAM = "batch", "stream"
 
-# the options of kind "capture"
-_OF_EVERY_KIND = ("path", "paths", "kind", "mode", "storageoptions")
+
+class Known(NamedTuple):
+    """Where an option applies: in which queries, and to captures too or to records only."""
+
+    queries: tuple[str, ...] = (BATCH, STREAM)
+    captures: bool = False
+
+
+# the options of the data source; docs/spark.md has them in a table
+OPTIONS = {
+    "path": Known(captures=True),
+    "paths": Known(captures=True),  # of .load([...]), as Spark writes it: a JSON list
+    "kind": Known(captures=True),
+    "topic": Known(),
+    "partition": Known(),
+    "startingOffsets": Known(),
+    "endingOffsets": Known((BATCH,)),
+    "startingTimestamp": Known(),
+    "endingTimestamp": Known((BATCH,)),
+    "columns": Known(captures=True),
+    "includeHeaders": Known(),
+    "readCommitted": Known(),
+    "mode": Known(captures=True),
+    "maxBatchBytes": Known(),
+    "partitionBytes": Known(),
+    "openCostBytes": Known(),
+    "minPartitions": Known((BATCH,)),
+    "maxBytesPerTrigger": Known((STREAM,)),
+    "failOnDataLoss": Known(),
+    "allowEmpty": Known(captures=True),
+    "pushFilters": Known((BATCH,)),
+    "storageOptions": Known(captures=True),
+}
+NAMES = tuple(OPTIONS)
+_WRITTEN = {name.lower(): name for name in NAMES}
+
+_FILES = "kwire reads segments from files, not from brokers: give their folder, as in .load(\"/data/kafka-logs\")"
+_NO_GROUP = "kwire reads files, without a consumer group: leave it out"
+_BYTES_A_TRIGGER = "use maxBytesPerTrigger"
+_MILLISECONDS = "(milliseconds, for all partitions)"
+_IN_PATH = "use a glob in the path, as in"
+
+# options of Spark's Kafka source and of its file sources -> what is meant here
+OF_OTHER_SOURCES = {
+    "kafka.bootstrap.servers": _FILES,
+    "kafka.group.id": _NO_GROUP,
+    "kafka.isolation.level": 'use readCommitted, "true" or "false"',
+    "subscribe": "use topic, a comma list of names",
+    "subscribePattern": f'{_IN_PATH} .load("/data/kafka-logs/orders-*"); topic takes names only',
+    "assign": "use topic and partition, each a comma list",
+    "startingOffsetsByTimestamp": f"use startingTimestamp {_MILLISECONDS}",
+    "endingOffsetsByTimestamp": f"use endingTimestamp {_MILLISECONDS}",
+    "startingOffsetsByTimestampStrategy": "leave it out: no record at or after startingTimestamp is no error",
+    "groupIdPrefix": _NO_GROUP,
+    "maxOffsetsPerTrigger": _BYTES_A_TRIGGER,
+    "minOffsetsPerTrigger": "leave it out, or set a longer trigger: a micro-batch takes what is there",
+    "maxTriggerDelay": "leave it out, or set a longer trigger: a micro-batch takes what is there",
+    "maxRecordsPerPartition": "use partitionBytes",
+    "kafkaConsumer.pollTimeoutMs": _FILES,
+    "fetchOffset.numRetries": _FILES,
+    "fetchOffset.retryIntervalMs": _FILES,
+    "maxFilesPerTrigger": _BYTES_A_TRIGGER,
+    "pathGlobFilter": f'{_IN_PATH} .load("/data/kafka-logs/*/*.log")',
+    "recursiveFileLookup": f'{_IN_PATH} .load("/data/**/*.log")',
+    "modifiedAfter": f"use startingTimestamp {_MILLISECONDS}",
+    "modifiedBefore": f"use endingTimestamp {_MILLISECONDS}",
+    "ignoreCorruptFiles": "use mode, PERMISSIVE or DROPMALFORMED",
+    "ignoreMissingFiles": 'use failOnDataLoss, "false"',
+    "columnNameOfCorruptRecord": "leave it out: the column is _corrupt_record",
+}
+
+# what Spark adds to the options of CREATE TABLE
+_OF_A_TABLE = ("provider", "location", "owner", "comment", "collation", "external", "is_managed_location")
 
 # EARLIEST or LATEST for every partition, or (topic, partition) -> offset
 Bound = int | dict[tuple[str, int], int]
@@ -39,10 +106,10 @@ class Options:
     """The options of a read; offsets and timestamps are inclusive at the start, exclusive at the end.
 
     paths: as typed; kind: one of KINDS; topics, partitions: None for all; starting, ending: EARLIEST, LATEST or a map
-    of (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in
-    bytes; open_cost_bytes: what opening a file costs, as bytes, where files are packed into tasks; min_partitions: at
-    least so many tasks, None for as many as the sizes give; storage_options: keywords of the fsspec file system, for
-    URLs.
+    of (topic, partition) to an offset, EARLIEST or LATEST; columns: None for those of the kind; timestamps in
+    milliseconds, None for no bound; sizes in bytes; open_cost_bytes: what opening a file costs, as bytes, where files
+    are packed into tasks; min_partitions: at least so many tasks, None for as many as the sizes give; storage_options:
+    keywords of the fsspec file system, for URLs.
     """
 
     paths: tuple[str, ...] = field(repr=False)
@@ -53,6 +120,7 @@ class Options:
     ending: Bound = LATEST
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
+    columns: tuple[str, ...] | None = None
     include_headers: bool = False
     read_committed: bool = False
     mode: str = "FAILFAST"
@@ -83,22 +151,26 @@ def _bound_of(bound: Bound, topic: str | None, partition: int | None, default: i
     return bound.get((topic, partition), default)
 
 
-def parse(given: Mapping[str, str]) -> Options:
-    """Parse the options of one read; names are case-insensitive. Raises ValueError that names the option."""
+def parse(given: Mapping[str, str], query: str | None = None) -> Options:
+    """Parse the options of one read; names are case-insensitive. query: BATCH, STREAM, None if not known yet.
+
+    Raises ValueError that names the option: an unknown one, a wrong value, one that does not apply to the query.
+    """
     options = {key.lower(): value for key, value in given.items()}
+    if "provider" in options:  # of a table in the catalog
+        options = {name: value for name, value in options.items() if name not in _OF_A_TABLE}
     _check_names(options)
     kind = options.get("kind", "records").lower()
     if kind in PLANNED_KINDS:
         raise ValueError(f'option kind: "{kind}" is not supported yet; this version reads {" and ".join(KINDS)}')
     if kind not in KINDS:
         raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
-    if kind == "capture":
-        _only_for_records(options)
+    _check_uses(options, kind, query)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
         raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
-    topics = _list(options.get("topic"))
-    partitions = _list(options.get("partition"))
+    topics = _list("topic", options.get("topic"))
+    partitions = _list("partition", options.get("partition"))
     trigger = options.get("maxbytespertrigger")
     least = options.get("minpartitions")
     return Options(
@@ -110,6 +182,7 @@ def parse(given: Mapping[str, str]) -> Options:
         ending=_offsets("endingOffsets", options.get("endingoffsets", "latest")),
         starting_timestamp=_timestamp("startingTimestamp", options.get("startingtimestamp")),
         ending_timestamp=_timestamp("endingTimestamp", options.get("endingtimestamp")),
+        columns=_list("columns", options.get("columns")),
         include_headers=_boolean("includeHeaders", options.get("includeheaders", "false")),
         read_committed=_boolean("readCommitted", options.get("readcommitted", "false")),
         mode=mode,
@@ -133,18 +206,33 @@ def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def _check_names(options: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in NAMES}
+    others = {name.lower(): name for name in OF_OTHER_SOURCES}
     for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.8)
-            if near:
-                raise ValueError(f'unknown option "{name}"; did you mean "{known[near[0]]}"?')
+        if name in _WRITTEN:
+            continue
+        if name in others:
+            raise ValueError(f"option {others[name]}: {OF_OTHER_SOURCES[others[name]]}")
+        if name.startswith("kafka."):
+            raise ValueError(f"option {printable(name)}: {_FILES}")
+        near = get_close_matches(name, [*_WRITTEN, *others], n=1)
+        hint = "".join(f"did you mean {_meaning(_WRITTEN.get(other) or others[other])}? " for other in near)
+        raise ValueError(f'unknown option "{printable(name)}"; {hint}the options are {", ".join(NAMES)}')
 
 
-def _only_for_records(options: Mapping[str, str]) -> None:
-    for name in NAMES:
-        if name.lower() in options and name.lower() not in _OF_EVERY_KIND:
-            raise ValueError(f'option {name} applies to kind "records" only, not to "capture"')
+def _meaning(name: str) -> str:
+    return f'"{name}"' if name in OPTIONS else f'"{name}" ({OF_OTHER_SOURCES[name]})'
+
+
+def _check_uses(options: Mapping[str, str], kind: str, query: str | None) -> None:
+    """Raise ValueError for an option that the kind or the query does not have."""
+    for lower, name in _WRITTEN.items():
+        if lower not in options:
+            continue
+        if kind != "records" and not OPTIONS[name].captures:
+            raise ValueError(f'option {name} applies to kind "records" only, not to "{kind}"')
+        if query is not None and query not in OPTIONS[name].queries:
+            here, there = ("streams", "batch reads") if query == STREAM else ("batch reads", "streams")
+            raise ValueError(f"option {name} applies to {there} only, not to {here}")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -157,13 +245,18 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
             paths = [options["paths"]]
         if paths and all(isinstance(path, str) for path in paths):
             return tuple(paths)
-    raise ValueError('option path is missing: give a segment, a folder or a glob, as in .load("/data/kafka-logs")')
+    raise ValueError(
+        'option path is missing: give a segment, a folder or a glob, as in .load("/data/kafka-logs"); Spark does not '
+        "pass on the options of a catalog's table: use CREATE TEMPORARY VIEW name USING kwire OPTIONS (path '...')")
 
 
-def _list(value: str | None) -> tuple[str, ...] | None:
+def _list(name: str, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+    parts = tuple(part.strip() for part in value.split(",") if part.strip())
+    if not parts:
+        raise ValueError(f'option {name} is a comma list, and empty: "{value}"')
+    return parts
 
 
 def _integer(name: str, value: object, least: int | None = None) -> int:

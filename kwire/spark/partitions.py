@@ -11,7 +11,8 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.errors import CorruptBatchError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.storage import LogSegment, Partition, SegmentFile, Transactions, discover
+from kwire.spark.selection import check_chosen, check_offsets, segments
+from kwire.storage import LogSegment, Partition, SegmentFile, Transactions
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
 from kwire_c.printable import printable
@@ -48,16 +49,6 @@ class Pushed:
             self.partitions is None or file.partition in self.partitions)
 
 
-def segments(options: Options) -> list[SegmentFile]:
-    """Return the segments that the options choose, by topic, partition and base offset.
-
-    Raises FileNotFoundError for a path that does not exist.
-    """
-    files: list[SegmentFile] = discover(
-        list(options.paths), topics=options.topics, partitions=options.partitions, options=options.storage_options)
-    return files
-
-
 def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
     """Yield the segments of one folder at a time, in order of offsets."""
     for _, group in groupby(files, key=lambda file: (file.topic, file.partition, folder_of(file.path))):
@@ -71,9 +62,12 @@ def folder_of(path: str) -> str:
 
 
 def ranges(options: Options, pushed: Pushed) -> list[SegmentRange]:
-    """Return the tasks of a batch read."""
+    """Return the tasks of a batch read. Raises ValueError or FileNotFoundError where the options choose nothing."""
+    chosen = segments(options)
+    check_chosen(chosen, options)
+    check_offsets(chosen, options)
     tasks: list[SegmentRange] = []
-    for files in by_partition(segments(options)):
+    for files in by_partition(chosen):
         if not pushed.reads(files[0]):
             continue
         bounds = partition_bounds(options, files).narrowed(pushed.bounds)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kwire.storage.filesystem import SpooledFile, is_url, open_file, open_folder, plain, shown
+from kwire.storage.path_patterns import alternatives
 from kwire_c.printable import printable
 
 _PARTITION = re.compile(r"(.+)-(\d+)")
@@ -46,10 +47,11 @@ def discover(
 ) -> list[SegmentFile]:
     """The segments at paths, sorted by topic, partition, base offset.
 
-    paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob, a comma list of these,
-    or a list; local or fsspec URLs. topics, partitions: select among topic-N folders; a file outside of such a
-    folder gets a single topic (partition) as its label. Files that end in .deleted, .cleaned, .swap or .checkpoint are
-    read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match.
+    paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob (*, **, ?, [a-c], [^a],
+    {a,b}; a backslash escapes), a comma list of these, or a list; local or fsspec URLs. topics, partitions: select
+    among topic-N folders; a file outside of such a folder gets a single topic (partition) as its label. Files that end
+    in .deleted, .cleaned, .swap or .checkpoint are read only where they are named. Raises FileNotFoundError for a path
+    that does not exist and a glob without a match, ValueError for {a,b} that stand for too many paths.
     """
     given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
     files: dict[str, SegmentFile] = {}
@@ -99,9 +101,10 @@ def later_segments(path: str, options: dict[str, Any] | None = None) -> list[str
 
 
 def _split(path: str, options: dict[str, Any] | None) -> list[str]:
-    if "," not in path or open_folder(path.partition(",")[0], options).kind(path) is not None:
+    parts = alternatives(path)
+    if parts == [path] or open_folder(parts[0] if parts else path, options).kind(path) is not None:
         return [path]
-    return [plain(part.strip()) for part in path.split(",") if part.strip()]
+    return [plain(part) for part in parts]
 
 
 def _resolve(path: str, options: dict[str, Any] | None) -> Iterator[SegmentFile]:
