@@ -59,11 +59,11 @@ def test_braces_that_stand_for_too_many_paths_are_refused() -> None:
         for text in ("{a,b}" * 60, "x" * 100_000 + "{a,b}" * 12, "{" + "a," * 5000 + "}" + "{" + "b," * 5000 + "}"):
             with pytest.raises(ValueError, match="its braces stand for too many paths"):
                 alternatives(text)
-        assert alternatives("{" * 100_000) == ["{" * 100_000]
-        assert alternatives("{" * 50_000 + "}" * 50_000) == []
-        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
     finally:
         tracemalloc.stop()
+    assert alternatives("{" * 100_000) == ["{" * 100_000]
+    assert alternatives("{" * 50_000 + "}" * 50_000) == []
 
 
 def test_secrets_of_a_url_are_not_in_the_error() -> None:
