@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
@@ -66,6 +68,9 @@ class KwireDataSource(DataSource):
             options = self._parsed(STREAM)
             if options.kind != "records":
                 raise ValueError(f'option kind: streams support "records" only, not "{options.kind}"')
+            if options.max_bytes_per_trigger is not None and find_spec("pyspark.sql.streaming.datasource") is None:
+                raise ValueError(f"option maxBytesPerTrigger: Spark {pyspark.__version__} gives a Python source no "
+                                 "limit; Spark 4.2 and newer do")
             check_columns(schema, options.columns)
             check_source_schema(schema)
         except ValueError as error:

@@ -119,6 +119,17 @@ def test_a_stream_that_cannot_be_read_says_so_at_its_first_call(logs: Path) -> N
             call()
 
 
+def test_a_spark_without_limits_for_streams_refuses_maxbytespertrigger(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = KwireDataSource({"path": str(logs), "maxBytesPerTrigger": "1m"})
+    monkeypatch.setattr("kwire.spark.source.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"option maxBytesPerTrigger: Spark \S+ gives a Python source no limit"):
+        source.streamReader(source.schema()).initialOffset()
+    monkeypatch.setattr("kwire.spark.source.find_spec", lambda name: name)
+    assert source.streamReader(source.schema()).initialOffset() == {}
+
+
 def test_captures(tmp_path: Path) -> None:
     write_pcap(tmp_path / "a.pcap", b"")
     for path in (tmp_path / "b.pcap", f"{tmp_path}/{{a,b}}.pcap"):
