@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,24 @@ def test_names_that_are_shown_are_printable(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is 1 topic: a") as caught:
         planned(tmp_path, topic="zzz")
     assert str(caught.value).isprintable()
+
+
+def test_what_is_beside_a_url_is_told_without_its_secrets() -> None:
+    fsspec = importlib.import_module("fsspec")
+    store = fsspec.filesystem("memory")
+    for place in ("t-0", "u-0"):
+        store.pipe_file(f"/selection/logs/{place}/{0:020d}.log", batch(0))
+    try:
+        assert planned("memory://selection/logs") == ["t-0", "u-0"]
+        for path in ("x?sig=hunter2", "x?sig=hunter2/hunter2", "x-*,memory://selection/logs/x?sig=hunter2"):
+            with pytest.raises(FileNotFoundError) as gone:
+                planned(f"memory://selection/logs/{path}")
+            text = str(gone.value)
+            assert "in memory://selection/logs there are 2 entries: t-0, u-0" in text and "hunter2" not in text
+        with pytest.raises(ValueError, match='no topic "x" in memory://selection/logs; there are 2 topics: t, u'):
+            planned("memory://selection/logs", topic="x")
+    finally:
+        store.rm("/selection", recursive=True)
 
 
 def test_a_file_outside_of_a_partition_folder_takes_any_label(tmp_path: Path) -> None:
