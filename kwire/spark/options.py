@@ -25,36 +25,36 @@ BATCH, STREAM = "batch", "stream"
 
 
 class Known(NamedTuple):
-    """Where an option applies: in which queries, and to captures too or to records only."""
+    """Where an option applies: in which queries, and to which kinds."""
 
     queries: tuple[str, ...] = (BATCH, STREAM)
-    captures: bool = False
+    kinds: tuple[str, ...] = ("records",)
 
 
-# the options of the data source; docs/spark.md has them in a table
+# the options of the data source; docs/spark-source.md has them in a table
 OPTIONS = {
-    "path": Known(captures=True),
-    "paths": Known(captures=True),  # of .load([...]), as Spark writes it: a JSON list
-    "kind": Known(captures=True),
+    "path": Known(kinds=KINDS),
+    "paths": Known(kinds=KINDS),  # of .load([...]), as Spark writes it: a JSON list
+    "kind": Known(kinds=KINDS),
     "topic": Known(),
     "partition": Known(),
     "startingOffsets": Known(),
     "endingOffsets": Known((BATCH,)),
     "startingTimestamp": Known(),
     "endingTimestamp": Known((BATCH,)),
-    "columns": Known(captures=True),
+    "columns": Known(kinds=KINDS),
     "includeHeaders": Known(),
     "readCommitted": Known(),
-    "mode": Known(captures=True),
+    "mode": Known(kinds=KINDS),
     "maxBatchBytes": Known(),
     "partitionBytes": Known(),
     "openCostBytes": Known(),
     "minPartitions": Known((BATCH,)),
     "maxBytesPerTrigger": Known((STREAM,)),
     "failOnDataLoss": Known(),
-    "allowEmpty": Known(captures=True),
+    "allowEmpty": Known(kinds=KINDS),
     "pushFilters": Known((BATCH,)),
-    "storageOptions": Known(captures=True),
+    "storageOptions": Known(kinds=KINDS),
 }
 NAMES = tuple(OPTIONS)
 _WRITTEN = {name.lower(): name for name in NAMES}
@@ -228,7 +228,7 @@ def _check_uses(options: Mapping[str, str], kind: str, query: str | None) -> Non
     for lower, name in _WRITTEN.items():
         if lower not in options:
             continue
-        if kind != "records" and not OPTIONS[name].captures:
+        if kind not in OPTIONS[name].kinds:
             raise ValueError(f'option {name} applies to kind "records" only, not to "{kind}"')
         if query is not None and query not in OPTIONS[name].queries:
             here, there = ("streams", "batch reads") if query == STREAM else ("batch reads", "streams")

@@ -118,7 +118,7 @@ def register(spark: SparkSession) -> None:
 
     Nothing to do where Spark has found it already, by the package pyspark_kwire beside this one.
     path: a segment, a partition folder, a log directory, a glob, or a comma list of these; local or an fsspec URL.
-    Options, columns and modes: see docs/spark.md. The executors need kwire too (spark.archives on a cluster).
+    Options, columns and modes: see docs/spark-source.md. The executors need kwire too (spark.archives on a cluster).
     """
     try:
         spark.dataSource.register(KwireDataSource)

@@ -1,4 +1,4 @@
-"""docs/spark.md: its table has every option as options.py knows it, and its examples are run."""
+"""docs/spark-source.md: its table has every option as options.py knows it, and its examples are run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kwire.spark.options import BATCH, NAMES, OPTIONS, STREAM, Options, parse
 from tests.spark.conftest import prepare_environment
 from tests.upstream.places import ROOT
 
-PAGE = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "spark-source.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\w+)`( \*)? \|\s*(.*?)\s*\| (\w+) \| (.+) \|$", PAGE, re.M)
 
 
@@ -29,7 +29,7 @@ def test_the_table_has_every_option_once_in_order() -> None:
 def test_an_option_is_as_the_table_says(row: tuple[str, ...]) -> None:
     name, star, default, queries, _ = row
     known = OPTIONS[name]
-    assert bool(star) == known.captures
+    assert bool(star) == ("capture" in known.kinds)
     assert queries == {(BATCH, STREAM): "both", (BATCH,): BATCH, (STREAM,): STREAM}[known.queries]
     field = re.sub("[A-Z]", lambda sign: f"_{sign[0].lower()}", name)
     if default and default not in ("all", "the seven of Spark's Kafka source"):
