@@ -26,7 +26,7 @@ lint: build  ## ruff, cython-lint, mypy, the stubs, the import contract, spellin
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest kwire_c --concise --ignore-disjoint-bases --allowlist tests/stubtest-allowlist
 	$(BIN)/lint-imports
-	$(BIN)/codespell *.md docs examples kwire kwire_c tests tools benchmarks wheelhouse
+	$(BIN)/codespell *.md docs examples kwire kwire_c pyspark_kwire tests tools benchmarks wheelhouse
 
 check: build  ## the quick tests
 	$(BIN)/python -m pytest -q -m quick

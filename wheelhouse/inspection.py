@@ -16,7 +16,7 @@ from wheelhouse.build import ROOT
 from wheelhouse.commands import RecipeError, module
 from wheelhouse.targets import OLDEST_GLIBC, Target
 
-PACKAGES = ("kwire", "kwire_c")
+PACKAGES = ("kwire", "kwire_c", "pyspark_kwire")
 SOURCES = {".c", ".h", ".pxd", ".pyx"}  # not in a wheel
 BROUGHT = ["cramjam"]  # the dependencies of the core
 COMPILED_IN = {"kafka-clients", "cython"}  # work of others that is in it

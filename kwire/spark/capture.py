@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,8 +16,10 @@ from kwire.capture import Exchange, Lost, captures, read_capture
 from kwire.codec.json import to_json
 from kwire.defaults import BATCH_ROWS
 from kwire.errors import KwireError
-from kwire.spark.schema import CORRUPT, arrow_schema
-from kwire.storage.filesystem import is_url, plain
+from kwire.spark.schema import CORRUPT, arrow_schema, chosen_schema
+from kwire.spark.worker import in_one_line
+from kwire.storage.filesystem import is_url, plain, shown
+from kwire.storage.path_patterns import alternatives
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
@@ -49,10 +51,13 @@ COLUMNS: dict[str, spark.DataType] = {
 }
 
 
-def capture_schema(permissive: bool) -> StructType:
-    """Return the columns where the user names none: all, _corrupt_record in mode PERMISSIVE only."""
-    names = [name for name in COLUMNS if permissive or name != CORRUPT]
-    return spark.StructType([spark.StructField(name, COLUMNS[name]) for name in names])
+def capture_schema(permissive: bool, columns: Sequence[str] | None = None) -> StructType:
+    """Return the columns where the user's schema names none: all, _corrupt_record in mode PERMISSIVE only.
+
+    columns: those of the option columns.
+    """
+    return chosen_schema(COLUMNS, [name for name in COLUMNS if name != CORRUPT] if columns is None else columns,
+                         permissive)
 
 
 class CaptureFile(InputPartition):
@@ -69,10 +74,19 @@ class CaptureReader(DataSourceReader):
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
 
+    @in_one_line
     def partitions(self) -> list[InputPartition]:
         """Return the captures at the paths. Runs in the driver. Raises FileNotFoundError, ValueError for a URL."""
-        return [CaptureFile(path) for path in captures(list(_paths(self.options.paths)))]
+        names: dict[str, None] = {}
+        for path in _paths(self.options.paths):
+            try:
+                names.update(dict.fromkeys(captures(path)))
+            except FileNotFoundError:
+                if not self.options.allow_empty:
+                    raise
+        return [CaptureFile(name) for name in names]
 
+    @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the exchanges of one capture. Runs in a worker.
 
@@ -93,10 +107,11 @@ class CaptureReader(DataSourceReader):
 def _paths(given: tuple[str, ...]) -> Iterator[str]:
     for text in given:
         path = plain(text)
-        parts = [path] if os.path.exists(path) else [plain(part.strip()) for part in path.split(",") if part.strip()]
+        parts = [path] if os.path.exists(path) else [plain(part) for part in alternatives(path)]
         for part in parts:
             if is_url(part):
-                raise ValueError(f"{part}: captures are read from local files and folders only, not from URLs")
+                raise ValueError(f"{printable(shown(part))}: captures are read from local files and folders only, "
+                                 "not from URLs")
             yield part
 
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from kwire.defaults import MAX_BATCH_BYTES
+from kwire_c.printable import printable
 
 EARLIEST = -2
 LATEST = -1
@@ -18,17 +19,85 @@ PLANNED_KINDS = ("metadata", "offsets", "transactions")
 DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the decoding functions; the data source has one more
 MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
-DEFAULT_OPEN_COST_BYTES = 4 << 20
+DEFAULT_OPEN_COST_BYTES = 4 << 20  # as Spark's spark.sql.files.openCostInBytes
 
-NAMES = (
-    "path", "paths", "kind", "topic", "partition", "startingOffsets", "endingOffsets", "startingTimestamp",
-    "endingTimestamp", "includeHeaders", "readCommitted", "mode", "maxBatchBytes", "partitionBytes",
-    "openCostBytes", "minPartitions", "maxBytesPerTrigger", "failOnDataLoss", "pushFilters", "storageOptions",
-)
+BATCH, STREAM = "batch", "stream"
 
-# the options of the other kinds
-_OF_EVERY_KIND = ("path", "paths", "kind", "storageOptions")
-_OF_KIND = {"capture": (*_OF_EVERY_KIND, "mode"), "segments": (*_OF_EVERY_KIND, "topic", "partition")}
+_ROWS = ("records", "capture")  # kinds whose rows are read from files
+
+
+class Known(NamedTuple):
+    """Where an option applies: in which queries, and to which kinds."""
+
+    queries: tuple[str, ...] = (BATCH, STREAM)
+    kinds: tuple[str, ...] = ("records",)
+
+
+# the options of the data source; docs/spark-source.md has them in a table
+OPTIONS = {
+    "path": Known(kinds=KINDS),
+    "paths": Known(kinds=KINDS),  # of .load([...]), as Spark writes it: a JSON list
+    "kind": Known(kinds=KINDS),
+    "topic": Known(kinds=("records", "segments")),
+    "partition": Known(kinds=("records", "segments")),
+    "startingOffsets": Known(),
+    "endingOffsets": Known((BATCH,)),
+    "startingTimestamp": Known(),
+    "endingTimestamp": Known((BATCH,)),
+    "columns": Known(kinds=_ROWS),
+    "includeHeaders": Known(),
+    "readCommitted": Known(),
+    "mode": Known(kinds=_ROWS),
+    "maxBatchBytes": Known(),
+    "partitionBytes": Known(),
+    "openCostBytes": Known(),
+    "minPartitions": Known((BATCH,)),
+    "maxBytesPerTrigger": Known((STREAM,)),
+    "failOnDataLoss": Known(),
+    "allowEmpty": Known(kinds=KINDS),
+    "pushFilters": Known((BATCH,)),
+    "storageOptions": Known(kinds=KINDS),
+}
+NAMES = tuple(OPTIONS)
+_WRITTEN = {name.lower(): name for name in NAMES}
+
+_FILES = "kwire reads segments from files, not from brokers: give their folder, as in .load(\"/data/kafka-logs\")"
+_NO_GROUP = "kwire reads files, without a consumer group: leave it out"
+_BYTES_A_TRIGGER = "use maxBytesPerTrigger"
+_MILLISECONDS = "(milliseconds, for all partitions)"
+_IN_PATH = "use a glob in the path, as in"
+
+# options of Spark's Kafka source and of its file sources -> what is meant here
+OF_OTHER_SOURCES = {
+    "kafka.bootstrap.servers": _FILES,
+    "kafka.group.id": _NO_GROUP,
+    "kafka.isolation.level": 'use readCommitted, "true" or "false"',
+    "subscribe": "use topic, a comma list of names",
+    "subscribePattern": f'{_IN_PATH} .load("/data/kafka-logs/orders-*"); topic takes names only',
+    "assign": "use topic and partition, each a comma list",
+    "startingOffsetsByTimestamp": f"use startingTimestamp {_MILLISECONDS}",
+    "endingOffsetsByTimestamp": f"use endingTimestamp {_MILLISECONDS}",
+    "startingOffsetsByTimestampStrategy": "leave it out: no record at or after startingTimestamp is no error",
+    "groupIdPrefix": _NO_GROUP,
+    "maxOffsetsPerTrigger": _BYTES_A_TRIGGER,
+    "minOffsetsPerTrigger": "leave it out, or set a longer trigger: a micro-batch takes what is there",
+    "maxTriggerDelay": "leave it out, or set a longer trigger: a micro-batch takes what is there",
+    "maxRecordsPerPartition": "use partitionBytes",
+    "kafkaConsumer.pollTimeoutMs": _FILES,
+    "fetchOffset.numRetries": _FILES,
+    "fetchOffset.retryIntervalMs": _FILES,
+    "maxFilesPerTrigger": _BYTES_A_TRIGGER,
+    "pathGlobFilter": f'{_IN_PATH} .load("/data/kafka-logs/*/*.log")',
+    "recursiveFileLookup": f'{_IN_PATH} .load("/data/**/*.log")',
+    "modifiedAfter": f"use startingTimestamp {_MILLISECONDS}",
+    "modifiedBefore": f"use endingTimestamp {_MILLISECONDS}",
+    "ignoreCorruptFiles": "use mode, PERMISSIVE or DROPMALFORMED",
+    "ignoreMissingFiles": 'use failOnDataLoss, "false"',
+    "columnNameOfCorruptRecord": "leave it out: the column is _corrupt_record",
+}
+
+# what Spark adds to the options of CREATE TABLE
+_OF_A_TABLE = ("provider", "location", "owner", "comment", "collation", "external", "is_managed_location")
 
 # EARLIEST or LATEST for every partition, or (topic, partition) -> offset
 Bound = int | dict[tuple[str, int], int]
@@ -39,9 +108,10 @@ class Options:
     """The options of a read; offsets and timestamps are inclusive at the start, exclusive at the end.
 
     paths: as typed; kind: one of KINDS; topics, partitions: None for all; starting, ending: EARLIEST, LATEST or a map
-    of (topic, partition) to an offset, EARLIEST or LATEST; timestamps in milliseconds, None for no bound; sizes in
-    bytes (open_cost_bytes: what opening a file costs, in bytes read meanwhile); min_partitions: tasks, None for no
-    wish; storage_options: keywords of the fsspec file system, for URLs.
+    of (topic, partition) to an offset, EARLIEST or LATEST; columns: None for those of the kind; timestamps in
+    milliseconds, None for no bound; sizes in bytes; open_cost_bytes: what opening a file costs, as bytes, where files
+    are packed into tasks; min_partitions: at least so many tasks, None for as many as the sizes give; storage_options:
+    keywords of the fsspec file system, for URLs.
     """
 
     paths: tuple[str, ...] = field(repr=False)
@@ -52,6 +122,7 @@ class Options:
     ending: Bound = LATEST
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
+    columns: tuple[str, ...] | None = None
     include_headers: bool = False
     read_committed: bool = False
     mode: str = "FAILFAST"
@@ -62,6 +133,7 @@ class Options:
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
     push_filters: bool = False
+    allow_empty: bool = False
     storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def start_of(self, topic: str | None, partition: int | None) -> int:
@@ -81,22 +153,26 @@ def _bound_of(bound: Bound, topic: str | None, partition: int | None, default: i
     return bound.get((topic, partition), default)
 
 
-def parse(given: Mapping[str, str]) -> Options:
-    """Parse the options of one read; names are case-insensitive. Raises ValueError that names the option."""
+def parse(given: Mapping[str, str], query: str | None = None) -> Options:
+    """Parse the options of one read; names are case-insensitive. query: BATCH, STREAM, None if not known yet.
+
+    Raises ValueError that names the option: an unknown one, a wrong value, one that does not apply to the query.
+    """
     options = {key.lower(): value for key, value in given.items()}
+    if "provider" in options:  # of a table in the catalog
+        options = {name: value for name, value in options.items() if name not in _OF_A_TABLE}
     _check_names(options)
     kind = options.get("kind", "records").lower()
     if kind in PLANNED_KINDS:
         raise ValueError(f'option kind: "{kind}" is not supported yet; this version reads {" and ".join(KINDS)}')
     if kind not in KINDS:
         raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
-    if kind in _OF_KIND:
-        _check_names_of(kind, options)
+    _check_uses(options, kind, query)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
         raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
-    topics = _list(options.get("topic"))
-    partitions = _list(options.get("partition"))
+    topics = _list("topic", options.get("topic"))
+    partitions = _list("partition", options.get("partition"))
     trigger = options.get("maxbytespertrigger")
     least = options.get("minpartitions")
     return Options(
@@ -108,16 +184,18 @@ def parse(given: Mapping[str, str]) -> Options:
         ending=_offsets("endingOffsets", options.get("endingoffsets", "latest")),
         starting_timestamp=_timestamp("startingTimestamp", options.get("startingtimestamp")),
         ending_timestamp=_timestamp("endingTimestamp", options.get("endingtimestamp")),
+        columns=_list("columns", options.get("columns")),
         include_headers=_boolean("includeHeaders", options.get("includeheaders", "false")),
         read_committed=_boolean("readCommitted", options.get("readcommitted", "false")),
         mode=mode,
         max_batch_bytes=_size("maxBatchBytes", options.get("maxbatchbytes"), MAX_BATCH_BYTES),
         partition_bytes=_size("partitionBytes", options.get("partitionbytes"), DEFAULT_PARTITION_BYTES),
-        open_cost_bytes=_size("openCostBytes", options.get("opencostbytes"), DEFAULT_OPEN_COST_BYTES, least=0),
+        open_cost_bytes=_size("openCostBytes", options.get("opencostbytes"), DEFAULT_OPEN_COST_BYTES, 0),
         min_partitions=None if least is None else _integer("minPartitions", least, 1),
         max_bytes_per_trigger=None if trigger is None else _size("maxBytesPerTrigger", trigger, 0),
         fail_on_data_loss=_boolean("failOnDataLoss", options.get("failondataloss", "true")),
         push_filters=_boolean("pushFilters", options.get("pushfilters", "false")),
+        allow_empty=_boolean("allowEmpty", options.get("allowempty", "false")),
         storage_options=_storage_options(options.get("storageoptions", "{}")),
     )
 
@@ -130,18 +208,33 @@ def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def _check_names(options: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in NAMES}
+    others = {name.lower(): name for name in OF_OTHER_SOURCES}
     for name in options:
-        if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.8)
-            if near:
-                raise ValueError(f'unknown option "{name}"; did you mean "{known[near[0]]}"?')
+        if name in _WRITTEN:
+            continue
+        if name in others:
+            raise ValueError(f"option {others[name]}: {OF_OTHER_SOURCES[others[name]]}")
+        if name.startswith("kafka."):
+            raise ValueError(f"option {printable(name)}: {_FILES}")
+        near = get_close_matches(name, [*_WRITTEN, *others], n=1)
+        hint = "".join(f"did you mean {_meaning(_WRITTEN.get(other) or others[other])}? " for other in near)
+        raise ValueError(f'unknown option "{printable(name)}"; {hint}the options are {", ".join(NAMES)}')
 
 
-def _check_names_of(kind: str, options: Mapping[str, str]) -> None:
-    for name in NAMES:
-        if name.lower() in options and name not in _OF_KIND[kind]:
+def _meaning(name: str) -> str:
+    return f'"{name}"' if name in OPTIONS else f'"{name}" ({OF_OTHER_SOURCES[name]})'
+
+
+def _check_uses(options: Mapping[str, str], kind: str, query: str | None) -> None:
+    """Raise ValueError for an option that the kind or the query does not have."""
+    for lower, name in _WRITTEN.items():
+        if lower not in options:
+            continue
+        if kind not in OPTIONS[name].kinds:
             raise ValueError(f'option {name} applies to kind "records" only, not to "{kind}"')
+        if query is not None and query not in OPTIONS[name].queries:
+            here, there = ("streams", "batch reads") if query == STREAM else ("batch reads", "streams")
+            raise ValueError(f"option {name} applies to {there} only, not to {here}")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -154,13 +247,18 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
             paths = [options["paths"]]
         if paths and all(isinstance(path, str) for path in paths):
             return tuple(paths)
-    raise ValueError('option path is missing: give a segment, a folder or a glob, as in .load("/data/kafka-logs")')
+    raise ValueError(
+        'option path is missing: give a segment, a folder or a glob, as in .load("/data/kafka-logs"); Spark does not '
+        "pass on the options of a catalog's table: use CREATE TEMPORARY VIEW name USING kwire OPTIONS (path '...')")
 
 
-def _list(value: str | None) -> tuple[str, ...] | None:
+def _list(name: str, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    return tuple(part.strip() for part in value.split(",") if part.strip()) or None
+    parts = tuple(part.strip() for part in value.split(",") if part.strip())
+    if not parts:
+        raise ValueError(f'option {name} is a comma list, and empty: "{value}"')
+    return parts
 
 
 def _integer(name: str, value: object, least: int | None = None) -> int:

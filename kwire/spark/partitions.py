@@ -8,7 +8,8 @@ from itertools import groupby, pairwise
 
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
-from kwire.storage import LogSegment, SegmentFile, discover
+from kwire.spark.selection import check_chosen, check_offsets, segments
+from kwire.storage import LogSegment, SegmentFile
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
 from kwire.storage.planned_log import LogEnd
@@ -30,16 +31,6 @@ class Pushed:
             self.partitions is None or file.partition in self.partitions)
 
 
-def segments(options: Options) -> list[SegmentFile]:
-    """Return the segments that the options choose, by topic, partition and base offset.
-
-    Raises FileNotFoundError for a path that does not exist.
-    """
-    files: list[SegmentFile] = discover(
-        list(options.paths), topics=options.topics, partitions=options.partitions, options=options.storage_options)
-    return files
-
-
 def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
     """Yield the segments of one folder at a time, in order of offsets."""
     for _, group in groupby(files, key=lambda file: (file.topic, file.partition, folder_of(file.path))):
@@ -55,7 +46,7 @@ def folder_of(path: str) -> str:
 def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
     """Return the tasks of a batch read. Nothing is read for it but listings.
 
-    Raises FileNotFoundError for a path that does not exist.
+    Raises ValueError or FileNotFoundError if the options choose nothing.
     """
     portions = _portions(options, pushed)
     most = task_bytes(portions, options)
@@ -65,7 +56,10 @@ def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
 def _portions(options: Options, pushed: Pushed) -> list[Portion]:
     """Return the segments that may have records of the read, in order of topic, partition and offset."""
     portions: list[Portion] = []
-    for files in by_partition(segments(options)):
+    chosen = segments(options)
+    check_chosen(chosen, options)
+    check_offsets(chosen, options)
+    for files in by_partition(chosen):
         bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
         if bounds.empty or not pushed.reads(files[0]):
             continue

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
 from kwire.spark.partitions import Pushed
@@ -15,6 +16,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ORDER = ("EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual")
 
 
+def check_pushdown() -> None:
+    """Raise ValueError for the option pushFilters on a Spark that gives a query the rows of an earlier one.
+
+    Spark 4.1 to 4.3 keep the plan of a read that was narrowed by the filters of one query (readInfo of
+    PythonDataSourceV2, set by PythonScanBuilder.pushFilters), and give it to every later use of the DataFrame that has
+    no filters to push, and to the other half of a union. The Spark in which each scan has a plan of its own also
+    pushes limits (SPARK-58551): by that it is known. Spark 4.0 pushes nothing to Python.
+    """
+    if not hasattr(DataSourceReader, "pushLimit"):
+        raise ValueError(
+            f"option pushFilters: Spark {pyspark.__version__} would give a query the rows of an earlier one on the "
+            "same DataFrame; narrow the read with the options topic, partition, startingOffsets, endingOffsets, "
+            "startingTimestamp and endingTimestamp instead")
+
+
 class PushFilters:
     """The reader's pushFilters, as a callable attribute instead of a method.
 
@@ -22,8 +38,7 @@ class PushFilters:
     false (the default), because a filter might get lost. Here none can: without pushdown Spark applies all filters
     itself. So __func__ is the base class's method, which is what Spark checks, and a call does the pushdown.
 
-    It narrows the read only with the option pushFilters: Spark 4.1 to 4.3 keep the filters that one query pushed for
-    every other use of the same DataFrame, even for the other half of a union, so rows would be missing.
+    It narrows the read only with the option pushFilters, which check_pushdown allows where it is safe.
     """
 
     def __init__(self, reader: Any) -> None:

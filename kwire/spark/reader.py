@@ -16,7 +16,7 @@ from kwire.spark.packing import ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
-from kwire.spark.worker import settle
+from kwire.spark.worker import in_one_line, settle
 from kwire.storage.filesystem import shown
 from kwire_c.printable import printable, storable
 
@@ -37,10 +37,12 @@ class SegmentReader(DataSourceReader):
         self.pushed = Pushed()
         self.pushFilters = PushFilters(self)  # type: ignore[method-assign]
 
+    @in_one_line
     def partitions(self) -> list[InputPartition]:
         """Return the tasks: byte ranges of segments. Runs in the driver."""
         return list(tasks(self.options, self.pushed))
 
+    @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task. Runs in a worker."""
         return read_task(partition, self.options, self.schema)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as spark
 
 from kwire_c.arrow import microseconds, widened
+from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,23 +58,61 @@ FIELD_TYPES: dict[str, spark.DataType] = {
 }
 
 
-def source_schema(include_headers: bool, permissive: bool) -> spark.StructType:
-    """Return the data source's schema if the user gives none."""
-    names = [*DEFAULT_COLUMNS, *(["headers"] if include_headers else []), *([CORRUPT] if permissive else [])]
-    return spark.StructType([spark.StructField(name, SOURCE_COLUMNS[name][0]) for name in names])
+def source_schema(
+    include_headers: bool, permissive: bool, columns: Sequence[str] | None = None
+) -> spark.StructType:
+    """Return the data source's schema if the user gives none; columns: those of the option columns."""
+    default = [*DEFAULT_COLUMNS, *(["headers"] if include_headers else [])]
+    kinds = {name: kind for name, (kind, _) in SOURCE_COLUMNS.items()}
+    return chosen_schema(kinds, default if columns is None else columns, permissive)
+
+
+def chosen_schema(kinds: Mapping[str, spark.DataType], columns: Sequence[str], permissive: bool) -> spark.StructType:
+    """Return the schema of columns by their names, in any case; in mode PERMISSIVE with _corrupt_record.
+
+    kinds: all columns of the source. Raises ValueError for an unknown column, and for one that is named twice.
+    """
+    written = {name.lower(): name for name in kinds}
+    names = []
+    for column in columns:
+        name = written.get(column.lower())
+        if name is None:
+            raise ValueError(unknown_column(column, kinds))
+        if name in names:
+            raise ValueError(f'column "{name}" is named twice in {", ".join(columns)}')
+        names.append(name)
+    if permissive and CORRUPT not in names:
+        names.append(CORRUPT)
+    return spark.StructType([spark.StructField(name, kinds[name]) for name in names])
+
+
+def unknown_column(name: str, known: Iterable[str]) -> str:
+    """Return the text of an error: a column that a source does not have."""
+    return f'unknown column "{printable(name)}"; the columns are {", ".join(known)}'
+
+
+def check_columns(schema: spark.StructType, columns: Sequence[str] | None) -> None:
+    """Raise ValueError for a user's schema that is not what the option columns asks for."""
+    if columns is None:
+        return
+    asked, given = ({name.lower() for name in names} - {CORRUPT} for names in (columns, schema.names))
+    if asked != given:
+        raise ValueError(
+            f'option columns is "{", ".join(columns)}", but the schema has {", ".join(schema.names)}: give one of them'
+        )
 
 
 def check_source_schema(schema: spark.StructType) -> None:
     """Raise ValueError for a user's schema with a column, or a type, that the source does not have."""
-    check_columns(schema, {name: kind for name, (kind, _) in SOURCE_COLUMNS.items()})
+    check_types(schema, {name: kind for name, (kind, _) in SOURCE_COLUMNS.items()})
 
 
-def check_columns(schema: spark.StructType, columns: Mapping[str, spark.DataType]) -> None:
+def check_types(schema: spark.StructType, columns: Mapping[str, spark.DataType]) -> None:
     """Raise ValueError for a user's schema with a column, or a type, that is not among columns."""
     for field in schema.fields:
         known = columns.get(field.name)
         if known is None:
-            raise ValueError(f'unknown column "{field.name}"; the columns are {", ".join(columns)}')
+            raise ValueError(unknown_column(field.name, columns))
         if field.dataType.simpleString() != known.simpleString():
             raise ValueError(
                 f'column "{field.name}" has type {known.simpleString()}, not {field.dataType.simpleString()}'

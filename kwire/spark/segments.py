@@ -11,8 +11,9 @@ from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kwire.spark.options import Options
-from kwire.spark.partitions import by_partition, opened, segments
+from kwire.spark.partitions import by_partition, opened
 from kwire.spark.schema import arrow_schema
+from kwire.spark.selection import segments
 from kwire.storage import BatchHeader, SegmentFile
 from kwire.storage.discovery import SideFiles, in_threads
 from kwire.storage.filesystem import shown

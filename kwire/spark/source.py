@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+import pyspark
+from pyspark.errors import AnalysisException
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from kwire.spark.options import Options, parse
-from kwire.spark.schema import check_columns, check_source_schema, source_schema
-from kwire.spark.worker import settle
+from kwire.spark.options import BATCH, STREAM, Options, parse
+from kwire.spark.schema import check_columns, check_source_schema, check_types, source_schema
+from kwire.spark.worker import in_one_line, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
-
-    from kwire.spark.stream import SegmentStreamReader
 
 
 class KwireDataSource(DataSource):
@@ -25,59 +28,110 @@ class KwireDataSource(DataSource):
         """Return the format's name."""
         return "kwire"
 
+    @in_one_line
     def schema(self) -> StructType:
         """Return the columns of Spark's own Kafka source, with headers and _corrupt_record if the options ask for them.
 
-        For kind "capture": kwire.spark.capture.COLUMNS; for kind "segments": kwire.spark.segments.COLUMNS.
+        For kind "capture": kwire.spark.capture.COLUMNS; for kind "segments": kwire.spark.segments.COLUMNS. With the
+        option columns only those.
         """
         options = self._parsed()
+        permissive = options.mode == "PERMISSIVE"
         if options.kind == "capture":
             from kwire.spark.capture import capture_schema
 
-            return capture_schema(options.mode == "PERMISSIVE")
+            return capture_schema(permissive, options.columns)
         if options.kind == "segments":
             from kwire.spark.segments import segments_schema
 
             return segments_schema()
-        return source_schema(options.include_headers, options.mode == "PERMISSIVE")
+        return source_schema(options.include_headers, permissive, options.columns)
 
+    @in_one_line
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query; schema: the requested columns."""
-        options = self._parsed()
+        options = self._parsed(BATCH)
+        check_columns(schema, options.columns)
         if options.kind == "capture":
             from kwire.spark.capture import COLUMNS, CaptureReader
 
-            check_columns(schema, COLUMNS)
+            check_types(schema, COLUMNS)
             return CaptureReader(options, schema)
         if options.kind == "segments":
             from kwire.spark.segments import COLUMNS, DescribeReader
 
-            check_columns(schema, COLUMNS)
+            check_types(schema, COLUMNS)
             return DescribeReader(options, schema)
         from kwire.spark.reader import SegmentReader
 
         check_source_schema(schema)
         return SegmentReader(options, schema)
 
-    def streamReader(self, schema: StructType) -> SegmentStreamReader:
-        """Return the reader of a streaming query; schema: the requested columns."""
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of a streaming query; schema: the requested columns.
+
+        It raises the error of wrong options or columns at its first call: PySpark loses one that is raised here.
+        """
         from kwire.spark.stream import SegmentStreamReader
 
-        options = self._parsed()
-        if options.kind != "records":
-            raise ValueError(f'option kind: streams support "records" only, not "{options.kind}"')
-        check_source_schema(schema)
+        try:
+            options = self._parsed(STREAM)
+            if options.kind != "records":
+                raise ValueError(f'option kind: streams support "records" only, not "{options.kind}"')
+            if options.max_bytes_per_trigger is not None and find_spec("pyspark.sql.streaming.datasource") is None:
+                raise ValueError(f"option maxBytesPerTrigger: Spark {pyspark.__version__} gives a Python source no "
+                                 "limit; Spark 4.2 and newer do")
+            check_columns(schema, options.columns)
+            check_source_schema(schema)
+        except ValueError as error:
+            return _RefusedStream(error)
         return SegmentStreamReader(options, schema)
 
-    def _parsed(self) -> Options:
+    def _parsed(self, query: str | None = None) -> Options:
         settle()  # Spark forks and keeps the planning processes, too
-        return parse(dict(self.options.items()))
+        options = parse(dict(self.options.items()), query)
+        if options.push_filters:
+            from kwire.spark.pushdown import check_pushdown
+
+            check_pushdown()
+        return options
+
+
+class _RefusedStream(DataSourceStreamReader):
+    """The reader of a stream that cannot be read: every call raises the reason."""
+
+    def __init__(self, error: ValueError) -> None:
+        self.error = error
+
+    @in_one_line
+    def initialOffset(self) -> dict[str, Any]:
+        """Raise the error; the first call of a new query."""
+        raise self.error
+
+    @in_one_line
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        """Raise the error; the first call of a query that goes on from its checkpoint, or partitions()."""
+        raise self.error
+
+    @in_one_line
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Raise the error."""
+        raise self.error
+
+    def read(self, partition: InputPartition) -> Any:
+        """Raise the error; not called, as there are no partitions."""
+        raise self.error
 
 
 def register(spark: SparkSession) -> None:
     """Register the format "kwire" with a session, for spark.read.format("kwire").load(path).
 
+    Nothing to do where Spark has found it already, by the package pyspark_kwire beside this one.
     path: a segment, a partition folder, a log directory, a glob, or a comma list of these; local or an fsspec URL.
-    Options, columns and modes: see the README. The executors need kwire too (spark.archives on a cluster).
+    Options, columns and modes: see docs/spark-source.md. The executors need kwire too (spark.archives on a cluster).
     """
-    spark.dataSource.register(KwireDataSource)
+    try:
+        spark.dataSource.register(KwireDataSource)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise

@@ -13,8 +13,10 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from kwire.errors import KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, SegmentRange, packed
-from kwire.spark.partitions import by_partition, folder_of, opened, segments
+from kwire.spark.partitions import by_partition, folder_of, opened
 from kwire.spark.reader import read_task
+from kwire.spark.selection import check_chosen, segments
+from kwire.spark.worker import in_one_line
 from kwire.storage import LogSegment, SegmentFile
 from kwire.storage.bounds import Bounds
 from kwire.storage.filesystem import shown
@@ -61,8 +63,10 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.warned: set[tuple[str, int]] = set()
         self.stable: dict[str, tuple[int, int | None]] = {}
 
+    @in_one_line
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query starts: at the beginning, or at the end of partitions that start at "latest"."""
+        check_chosen(segments(self.options), self.options)
         start: Offset = {}
         for files in self._partitions():
             if self.options.start_of(files[0].topic, files[0].partition) == LATEST:
@@ -71,6 +75,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     start[folder_of(files[0].path)] = reached
         return start
 
+    @in_one_line
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """Return the end of the whole batches, at most the limit's bytes after start.
 
@@ -103,6 +108,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
         self.frozen = {file.path: file.size for file in segments(self.options)}
 
+    @in_one_line
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the tasks of one micro-batch: byte ranges between two offsets."""
         self.reached = end
@@ -113,6 +119,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 portions.extend(self._portions(files, start.get(folder), end[folder]))
         return list(packed(portions, self.options))
 
+    @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task. Runs in a worker."""
         return read_task(partition, self.options, self.schema)

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeVar
 
 from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
+from kwire.storage.path_patterns import alternatives
 from kwire_c.printable import printable
 
 T = TypeVar("T")
@@ -76,10 +77,11 @@ def discover(
 ) -> list[SegmentFile]:
     """The segments at paths, sorted by topic, partition, base offset.
 
-    paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob, a comma list of these,
-    or a list; local or fsspec URLs. topics, partitions: select among topic-N folders; a file outside of such a
-    folder gets a single topic (partition) as its label. Files that end in .deleted, .cleaned, .swap or .checkpoint are
-    read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match.
+    paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob (*, **, ?, [a-c], [^a],
+    {a,b}; a backslash escapes), a comma list of these, or a list; local or fsspec URLs. topics, partitions: select
+    among topic-N folders; a file outside of such a folder gets a single topic (partition) as its label. Files that end
+    in .deleted, .cleaned, .swap or .checkpoint are read only where they are named. Raises FileNotFoundError for a path
+    that does not exist and a glob without a match, ValueError for {a,b} that stand for too many paths.
     """
     given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
     listing = Listing(options)
@@ -241,8 +243,8 @@ def _found(listing: Listing, paths: list[str]) -> Iterator[Entry]:
     paths = [path.rstrip("/") or path for path in paths]
     looked = dict(zip(paths, listing.look(paths), strict=True))
     for path in paths:
-        parts = [plain(part.strip()) for part in path.split(",") if part.strip()]
-        if looked[path] is None and len(parts) > 1:  # a comma list, not a name with a comma
+        parts = [path] if looked[path] is not None else [plain(part) for part in alternatives(path)]
+        if parts != [path]:  # a comma list or {a,b}, not a name with these
             yield from _found(listing, parts)
         else:
             yield from _matching(listing, path, looked[path])

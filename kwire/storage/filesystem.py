@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Exception)
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
 MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
+_LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 _SECRETS = re.compile(r"(?<=://)[^/?#]*@|\?.*=.*", re.DOTALL)  # of a URL: user and password, signature
 
 
@@ -291,14 +292,12 @@ def is_url(path: str) -> bool:
 
 
 def plain(path: str | os.PathLike[str]) -> str:
-    """Path as text: a local path for file:// and local:// URLs, /dev/stdin for -."""
+    """Path as text: a local path for file:/x, file:///x and local:// URLs, /dev/stdin for -."""
     text = os.fsdecode(path)
     if text == "-":
         return "/dev/stdin"
-    for scheme in ("file://", "local://"):
-        if text.startswith(scheme):
-            return text[len(scheme) :]
-    return text
+    scheme = _LOCAL.match(text)
+    return text[scheme.end() :] if scheme else text
 
 
 _STORES: dict[tuple[int, str, str], Any] = {}  # of this process, by host or bucket and options

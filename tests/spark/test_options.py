@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from kwire.spark.options import EARLIEST, LATEST, parse
+from kwire.spark.capture import capture_schema
+from kwire.spark.options import BATCH, EARLIEST, LATEST, NAMES, OF_OTHER_SOURCES, OPTIONS, STREAM, parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, folder_of, tasks
-from kwire.spark.schema import check_source_schema, source_schema
+from kwire.spark.schema import check_columns, check_source_schema, source_schema
 from kwire.spark.stream import SegmentStreamReader
 from kwire.storage import scanner
 from tests.spark.logs import batch, segment
@@ -24,13 +25,16 @@ def test_defaults() -> None:
     assert (options.paths, options.mode, options.starting, options.ending) == (("/logs",), "FAILFAST", EARLIEST, LATEST)
     assert not options.read_committed and not options.include_headers
     assert options.partition_bytes == 128 << 20 and options.max_batch_bytes == 64 << 20
+    assert options.open_cost_bytes == 4 << 20 and options.min_partitions is None and not options.allow_empty
 
 
 def test_names_and_values_in_any_case() -> None:
     options = parse({"PATH": "/logs", "ReadCommitted": "TRUE", "MODE": "permissive", "startingoffsets": "Latest",
-                   "topic": "a, b", "partition": "1,2", "partitionBytes": "2m"})
+                   "topic": "a, b", "partition": "1,2", "partitionBytes": "2m", "openCostBytes": "0",
+                   "minPartitions": "7", "allowEmpty": "true"})
     assert options.read_committed and options.mode == "PERMISSIVE" and options.starting == LATEST
     assert options.topics == ("a", "b") and options.partitions == (1, 2) and options.partition_bytes == 2 << 20
+    assert options.open_cost_bytes == 0 and options.min_partitions == 7 and options.allow_empty
 
 
 def test_offsets_by_json() -> None:
@@ -45,6 +49,19 @@ def test_offsets_by_json() -> None:
     [
         ({}, "path is missing"),
         ({"path": "x", "startingOffset": "5"}, 'did you mean "startingOffsets"'),
+        ({"path": "x", "zzz": "5"}, f'unknown option "zzz"; the options are {", ".join(NAMES)}$'),
+        ({"path": "x", "\x1b[2J": "5"}, r'unknown option "\\x1b\[2j"'),
+        ({"path": "x", "subscribePatern": "a"}, r'did you mean "subscribePattern" \(use a glob in the path'),
+        ({"path": "x", "subscribe": "a"}, "option subscribe: use topic, a comma list"),
+        ({"path": "x", "assign": "{}"}, "option assign: use topic and partition"),
+        ({"path": "x", "kafka.bootstrap.servers": "h:1"}, "option kafka.bootstrap.servers: .* not from brokers"),
+        ({"path": "x", "kafka.security.protocol": "SSL"}, "option kafka.security.protocol: .* not from brokers"),
+        ({"path": "x", "maxOffsetsPerTrigger": "5"}, "use maxBytesPerTrigger"),
+        ({"path": "x", "startingOffsetsByTimestamp": "{}"}, "use startingTimestamp"),
+        ({"path": "x", "groupIdPrefix": "g"}, "without a consumer group"),
+        ({"path": "x", "location": "y"}, 'unknown option "location"'),
+        ({"path": "x", "topic": " ,"}, 'option topic is a comma list, and empty: " ,"'),
+        ({"path": "x", "columns": ""}, "option columns is a comma list, and empty"),
         ({"path": "x", "kind": "captur"}, "kind"),
         ({"path": "x", "kind": "offsets"}, "not supported yet"),
         ({"path": "x", "kind": "capture", "topic": "t"}, 'topic applies to kind "records" only'),
@@ -66,6 +83,64 @@ def test_offsets_by_json() -> None:
 def test_wrong_options_are_named(options: dict[str, str], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         parse(options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_refused_where_it_does_not_apply(name: str) -> None:
+    values = {"kind": "records", "partition": "0", "mode": "FAILFAST", "paths": '["x"]', "storageOptions": "{}"}
+    sizes = ("Bytes", "Partitions", "Trigger", "Timestamp")
+    flags = ("includeHeaders", "readCommitted", "failOnDataLoss", "allowEmpty", "pushFilters")
+    value = "1" if name.endswith(sizes) else "true" if name in flags else values.get(name, "latest")
+    given = {"path": "x", name: value}
+    known = OPTIONS[name]
+    for query, there in ((BATCH, "streams"), (STREAM, "batch reads")):
+        if query in known.queries:
+            parse(given, query)
+        else:
+            with pytest.raises(ValueError, match=f"option {name} applies to {there} only"):
+                parse(given, query)
+    if name != "kind" and "capture" not in known.kinds:
+        with pytest.raises(ValueError, match=f'option {name} applies to kind "records" only, not to "capture"'):
+            parse({**given, "kind": "capture"})
+    elif name != "kind":
+        parse({**given, "kind": "capture"})
+
+
+def test_names_of_other_sources_are_none_of_ours() -> None:
+    ours = {name.lower() for name in NAMES}
+    assert not ours & {name.lower() for name in OF_OTHER_SOURCES}
+    for name, meaning in OF_OTHER_SOURCES.items():
+        with pytest.raises(ValueError, match=f"option {name}: ") as caught:
+            parse({"path": "x", name: "hunter2"})
+        assert meaning in str(caught.value) and "hunter2" not in str(caught.value)
+
+
+def test_what_spark_adds_to_the_options_of_a_table_is_left_out() -> None:
+    assert parse({"path": "x", "provider": "kwire", "owner": "me", "location": "y"}).paths == ("x",)
+    with pytest.raises(ValueError, match='unknown option "topics"; did you mean "topic"'):
+        parse({"path": "x", "provider": "kwire", "topics": "t"})
+
+
+def test_columns_are_chosen_by_name() -> None:
+    assert source_schema(False, False, ["VALUE", "producer_id"]).simpleString() == (
+        "struct<value:binary,producer_id:bigint>")
+    assert source_schema(True, True, ["value"]).names == ["value", "_corrupt_record"]
+    assert source_schema(False, True, ["_corrupt_record", "value"]).names == ["_corrupt_record", "value"]
+    with pytest.raises(ValueError, match='unknown column "offsets"; the columns are key, '):
+        source_schema(False, False, ["offsets"])
+    with pytest.raises(ValueError, match='column "value" is named twice'):
+        source_schema(False, False, ["value", "Value"])
+    assert capture_schema(False, ["outcome"]).names == ["outcome"]
+    with pytest.raises(ValueError, match='unknown column "value"; the columns are capture, '):
+        capture_schema(False, ["value"])
+
+
+def test_a_schema_that_is_not_the_option_columns_is_refused() -> None:
+    schema = source_schema(False, False, ["offset", "value"])
+    for columns in (None, ["value", "offset"], ["VALUE", "Offset"]):
+        check_columns(schema, columns)
+    with pytest.raises(ValueError, match='option columns is "value", but the schema has offset, value'):
+        check_columns(schema, ["value"])
 
 
 def test_schema_of_spark_kafka_source() -> None:

@@ -62,7 +62,9 @@ if CASES:
         assert pushed.bounds == Bounds(5, 9)
         assert push(pushed, LessThan(("offset",), 5))[0].bounds.empty
 
-    def test_reader_pickles_with_its_pushed_filters(tmp_path: Any) -> None:
+    def test_reader_pickles_with_its_pushed_filters(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        # of the Spark in which a scan keeps what was pushed to itself
+        monkeypatch.setattr(datasource.DataSourceReader, "pushLimit", lambda self, limit: False, raising=False)
         options = {"path": str(tmp_path)}
         reader = KwireDataSource({**options, "pushFilters": "true"}).reader(source_schema(False, False))
         # what Spark asks while pushdown is off
@@ -72,3 +74,11 @@ if CASES:
         assert pickle.loads(pickle.dumps(reader)).pushed.bounds == Bounds(7, 8)
         safe = KwireDataSource(options).reader(source_schema(False, False))
         assert list(safe.pushFilters(filters)) == filters and safe.pushed == Pushed()
+
+
+def test_pushfilters_is_refused_where_spark_keeps_what_was_pushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(datasource.DataSourceReader, "pushLimit", raising=False)
+    with pytest.raises(ValueError, match=r"pushFilters: Spark \S+ would give a query the rows of an earlier one"):
+        KwireDataSource({"path": "x", "pushFilters": "true"}).schema()
+    monkeypatch.setattr(datasource.DataSourceReader, "pushLimit", lambda self, limit: False, raising=False)
+    assert "offset" in KwireDataSource({"path": "x", "pushFilters": "true"}).schema().names

@@ -66,7 +66,9 @@ def test_what_should_not_be_in_it(contents: Contents, name: str) -> None:
     assert inspection.files({*contents, name}, HERE) == [f"{name} should not be in it"]
 
 
-@pytest.mark.parametrize("name", ["kwire/py.typed", "kwire_c/py.typed", "kwire/messages.pyi", "kwire/pages/site.py"])
+@pytest.mark.parametrize("name", [
+    "kwire/py.typed", "kwire_c/py.typed", "kwire/messages.pyi", "kwire/pages/site.py", "pyspark_kwire/__init__.py",
+])  # fmt: skip
 def test_what_should_be_in_it(contents: Contents, name: str) -> None:
     assert f"{name} is missing" in inspection.files(set(contents) - {name}, HERE)
 
