@@ -19,7 +19,7 @@ from kwire.spark.stream_offsets import Key, StreamOffsets, folder_of, key_of, pa
 from kwire.storage import Partition, SegmentFile
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import place_of
-from kwire.storage.filesystem import is_url, shown
+from kwire.storage.filesystem import is_url, open_file, shown
 from kwire.storage.log_follower import LogFollower, LogOffset, OpenTransaction
 from kwire_c.printable import printable
 
@@ -142,15 +142,16 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         A file that was deleted or truncated since the plan is data loss: KwireError, or a warning and the rows left.
         """
-        if not isinstance(partition, SegmentRange):  # Spark's own partition, for an empty list of tasks
-            return
-        path, end = printable(shown(partition.file.path)), partition.end
-        planned = f"bytes {partition.start}..{end} of it were to be read"
+        if isinstance(partition, SegmentRange):  # else Spark's own partition, for an empty list of tasks
+            yield from self._read_range(partition)
+
+    def _read_range(self, part: SegmentRange) -> Iterator[pa.RecordBatch]:
+        path, planned = shown(part.file.path), f"bytes {part.start}..{part.end} of it were to be read"
         try:
-            size = opened(partition.file, self.options).size
-            if size < end:
+            size = open_file(part.file.path, self.options.storage_options).size()
+            if size < part.end:
                 self._lost(f"{path} was truncated to {size} bytes: {planned}")
-            yield from read_range(partition, self.options, self.schema)
+            yield from read_range(part, self.options, self.schema)
         except FileNotFoundError:
             self._lost(f"{path} was deleted: {planned}")
         except CorruptBatchError as error:

@@ -9,7 +9,7 @@ from zlib import crc32
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import SegmentFile
-from kwire.storage.filesystem import shown
+from kwire.storage.filesystem import open_file, shown
 from kwire.storage.scanner import Scanner, Window, window_headers
 from kwire.storage.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
@@ -335,7 +335,7 @@ class LogFollower:
         return self.start()
 
     def _deleted(self, at: LogOffset, first: int) -> None:
-        gone = "" if at.segment is None else f"{self._folder()}/{_named(at.segment)} was deleted, and what followed it: "
+        gone = "" if at.segment is None else f"{self._folder()}/{_named(at.segment)} was deleted with what followed: "
         self._lost(f"{self.name}: {gone}offsets {at.offset}..{first - 1} are lost, the next segment begins at offset "
                    f"{first}")
 
@@ -349,7 +349,8 @@ class LogFollower:
 
     def _crosses(self, number: int, due: int, base: int, progressed: bool) -> bool:
         """May reading go on at the next segment, which begins at a later offset than the one that is due?"""
-        if self._segment(number).size != self._size(number):  # it has grown since it was listed
+        segment = self._segment(number)
+        if open_file(segment.path, segment.options).size() != self._size(number):  # it has grown since it was listed
             return False
         gap = (f"{self.name}: offsets {due}..{base - 1} are not there: {self._path(number)} ends at offset {due}, the "
                f"next segment begins at offset {base}")
