@@ -65,6 +65,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.limited = False
         self.warned: dict[str, None] = {}
         self.waiting: dict[Key, tuple[OpenTransaction, float, float]] = {}  # since, warned at
+        self.unpacked: dict[str, int] = {}
         self.stable: dict[str, tuple[tuple[Any, ...], OpenTransaction | None]] = {}
 
     def initialOffset(self) -> dict[str, Any]:
@@ -203,6 +204,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition_name(key), files, open_segment=lambda file: opened(file, self.options), lost=self._lost,
             warn=self._warn, strict=self.options.mode == "FAILFAST",
             first_open=(lambda number: self._first_open(files[number:])) if self.options.read_committed else None,
+            unpacked=self.unpacked,
         )  # fmt: skip
 
     def _first_open(self, files: list[SegmentFile]) -> OpenTransaction | None:

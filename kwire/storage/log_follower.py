@@ -14,6 +14,8 @@ from kwire.storage.scanner import Scanner, Window, window_headers
 from kwire.storage.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
+_WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
+
 
 class LogOffset(NamedTuple):
     """The offset that is due, and what was read before it (Kafka's LogOffsetMetadata, with marks of the bytes).
@@ -46,13 +48,17 @@ class OpenTransaction(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """How far a segment was read: position, size and first bytes of the last batch, the offset due (None: unknown)."""
+    """How far a segment was read: position, size and first bytes of the last batch, the offset due after it.
+
+    known: nothing damaged came after that offset. ended: nothing but a torn tail or zeros is left.
+    """
 
     position: int
     size: int
     first_bytes: bytes
-    due: int | None
-    ended: bool  # nothing but a torn tail or zeros is left
+    due: int
+    known: bool
+    ended: bool
 
 
 class LogFollower:
@@ -61,7 +67,7 @@ class LogFollower:
     name: the partition, for texts. open_segment: opens a file. lost is called with a text when records cannot be read
     any more, or may come twice, and may raise; warn with what is to be known. strict: damage at the end of the last
     segment is to be read (and raised), else it waits for a batch after it. first_open: the oldest open transaction
-    from a segment of that number on, None if everything is to be read.
+    from a segment of that number on, None if everything is to be read. unpacked: sizes of .gz files, remembered.
     """
 
     def __init__(
@@ -74,8 +80,10 @@ class LogFollower:
         warn: Callable[[str], None],
         strict: bool = True,
         first_open: Callable[[int], OpenTransaction | None] | None = None,
+        unpacked: dict[str, int] | None = None,
     ) -> None:
         self.name, self.files = name, files
+        self._unpacked = {} if unpacked is None else unpacked
         self._open, self._lost, self._warn = open_segment, lost, warn
         self._strict, self._first_open = strict, first_open
         self._segments: dict[int, LogSegment] = {}
@@ -126,6 +134,8 @@ class LogFollower:
         before offsets that are missing, which are told to lost when nothing before them is left to read.
         """
         self.waits_for = None
+        if self._is_at_end(at):
+            return at
         reached = begun = self.resume(at)
         number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
         left = most
@@ -133,24 +143,20 @@ class LogFollower:
             read = self._read_on(number, position, due, left)
             if read.position > position:
                 head = reached.head if reached.segment == self._id(number) and reached.head else None
-                offset = due if read.due is None else read.due
-                reached = self._place(number, read.position, read.size, read.first_bytes, offset, begun, head)
+                reached = self._place(number, read.position, read.size, read.first_bytes, read.due, begun, head)
             if left is not None:
                 left -= read.position - position
             follower = number + 1
             if not read.ended or follower == len(self.files) or (left is not None and left <= 0):
                 return reached
             whole, base = read.position == self._size(number), self._base(follower)
-            if base < 0 or read.due is None:  # no offsets to compare
-                if not whole:
-                    self._torn(number, read.position)
-                    return reached
-                due = reached.offset
+            if not whole and (base < 0 or base > read.due or not read.known):
+                self._torn(number, read.position)
+                return reached
+            if base < 0 or not read.known:  # no offsets to compare
+                due = max(base, read.due)
             elif base > read.due:
-                if not whole:
-                    self._torn(number, read.position)
-                    return reached
-                if not self._crosses(number, read.due, base, reached is not begun):
+                if not self._crosses(number, reached, base, reached is not begun):
                     return reached
                 due = base
             elif base < read.due:  # two copies of the log with other segments, or the offset due is yet to come
@@ -190,6 +196,12 @@ class LogFollower:
             if stop > position:
                 yield self.files[number], position, stop, Bounds(least, until)
 
+    def _is_at_end(self, at: LogOffset) -> bool:
+        """Is nothing new there, by sizes alone?"""
+        last = len(self.files) - 1
+        return self._id(last) == at.segment and self._size(last) == at.position and not (
+            0 <= self._base(0) < at.log_start)
+
     # segments by number
 
     def _base(self, number: int) -> int:
@@ -214,8 +226,12 @@ class LogFollower:
         return opened
 
     def _size(self, number: int) -> int:
-        size = self.files[number].size
-        return self._segment(number).size if size < 0 else size  # a .gz
+        path, size = self.files[number].path, self.files[number].size
+        if size < 0:  # a .gz
+            if path not in self._unpacked:
+                self._unpacked[path] = self._segment(number).size
+            size = self._unpacked[path]
+        return size
 
     def _path(self, number: int) -> str:
         return shown(self.files[number].path)
@@ -347,8 +363,9 @@ class LogFollower:
         self._warn(f"{self._path(number)} has a torn batch at byte {position} of {self._size(number)}, though later "
                    "segments exist: its partition waits for the rest")
 
-    def _crosses(self, number: int, due: int, base: int, progressed: bool) -> bool:
+    def _crosses(self, number: int, at: LogOffset, base: int, progressed: bool) -> bool:
         """May reading go on at the next segment, which begins at a later offset than the one that is due?"""
+        due = at.offset
         segment = self._segment(number)
         if open_file(segment.path, segment.options).size() != self._size(number):  # it has grown since it was listed
             return False
@@ -356,6 +373,9 @@ class LogFollower:
                f"next segment begins at offset {base}")
         if self._has_gaps(number) or self._has_gaps(number + 1):
             self._warn(f"{gap}: removed by compaction")
+            return True
+        if at.size and examine(segment.file, at.position - at.size, at.position)[:2] != ("batch", at.size):
+            self._warn(f"{gap}: the segment ends with damaged bytes, which were read")
             return True
         if progressed:  # what is before the gap is read first
             self._warn(f"{gap}; reading stops there")
@@ -384,6 +404,17 @@ class LogFollower:
             before = header
         return before, None
 
+    def _skipped_to(self, number: int, position: int, end: int) -> int:
+        """The batch near an end of which the .index knows, so that the driver need not read all that comes before."""
+        if end - position < _WORTH_SKIPPING or self._first_open is not None:
+            return position
+        segment = self._segment(number)
+        index = segment.index
+        entry = index.below_position(end - 1) if index else None
+        if entry is None or entry[1] <= position or examine(segment.file, entry[1], self._size(number)).kind != "batch":
+            return position
+        return entry[1] if index and index.points_to_batch(segment.file, entry, segment.size) else position
+
     def _has_gaps(self, number: int) -> bool:
         """Does a segment lack offsets, as only compacted ones do?"""
         due: int | None = self._base(number)
@@ -407,9 +438,12 @@ class LogFollower:
 
         def read(ended: bool) -> _Read:
             first_bytes = bytes(data[at : at + min(last, RECORD_BATCH_OVERHEAD)])
-            return _Read(end, last, first_bytes, expected if known else None, ended)
+            return _Read(end, last, first_bytes, expected, known, ended)
 
-        for window in Scanner(self._segment(number).file, position, size):
+        start = self._skipped_to(number, position, size if most is None else min(size, position + most))
+        if start > position:
+            end, known = start, False
+        for window in Scanner(self._segment(number).file, start, size):
             if window.bad is not None:
                 if window.end >= size and not closed and not self._strict:
                     return read(True)
@@ -422,11 +456,11 @@ class LogFollower:
                     self.waits_for = stop._replace(timestamp=header.max_timestamp)
                     return read(False)
                 if known and header.magic == 2 and header.base_offset > expected:
-                    self._warn(f"{self.name}: offsets {expected}..{header.base_offset - 1} are not there: removed by "
-                               f"compaction ({self._path(number)}, byte {header.position})")
+                    self._warn(f"{self.name}: offsets {expected}..{header.base_offset - 1} are not there, "
+                               f"removed by compaction or damaged: {self._path(number)}, byte {header.position}")
                 data, at = window.data, header.position - window.position
                 end, last = header.position + header.size, header.size
-                expected, known = max(expected if known else 0, header.last_offset + 1), True
+                expected, known = max(expected, header.last_offset + 1), True
                 if most is not None and end - position >= most:
                     return read(False)
         return read(True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 import time
 import warnings
 from pathlib import Path
@@ -18,6 +19,7 @@ from kwire.spark.options import parse
 from kwire.spark.schema import source_schema
 from kwire.spark.stream import SegmentStreamReader, fair_shares
 from kwire.spark.stream_offsets import StreamOffsets
+from kwire.storage import filesystem
 from kwire.storage.log_follower import LogOffset
 from tests.spark.logs import batch, damaged, marker, segment, transaction
 
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SIZE = len(batch(0))
+
+
+def filler(base: int) -> bytes:
+    """A batch of ten records, 40 KiB."""
+    return kwire.build_batch([(1, None, bytes(4096))] * 10, base_offset=base)
 
 
 class Query:
@@ -351,6 +358,46 @@ def test_a_replayed_batch_has_the_same_bytes_or_fails(tmp_path: Path) -> None:
     with pytest.warns(RuntimeWarning, match="before offset 6"):
         parts = [part for task in lenient.partitions(start, end) for part in lenient.read(task)]
     assert [row["offset"] for part in parts for row in part.to_pylist()] == list(range(6))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("most", [None, str(SIZE)])
+def test_damage_at_the_end_of_a_segment_is_no_gap(tmp_path: Path, most: str | None) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), b"\x7fjunk" * 100)
+    segment(tmp_path / "t-0", 6, batch(6))
+    query = Query(tmp_path, mode="DROPMALFORMED", **({} if most is None else {"maxBytesPerTrigger": most}))
+    seen = []
+    for _ in range(4):
+        seen += query.offsets()
+    assert seen == [0, 1, 2, 6, 7, 8]
+    assert path.exists()
+
+
+@pytest.mark.quick
+def test_the_driver_reads_by_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 8 MiB the driver reads less than one: it looks for the end, or for the limit, from an entry of the index on."""
+    size = len(filler(0))
+    count = (8 << 20) // size
+    path = segment(tmp_path / "t-0", 0, *(filler(10 * number) for number in range(count)))
+    entries = [struct.pack(">ii", 10 * number + 9, number * size) for number in range(1, count)]
+    path.with_suffix(".index").write_bytes(b"".join(entries))
+    read = 0
+    view = filesystem._OpenFile._piece
+
+    def counted(self: Any, start: int, end: int, before: Any) -> Any:
+        nonlocal read
+        read += end - start
+        return view(self, start, end, before)
+
+    monkeypatch.setattr(filesystem._OpenFile, "_piece", counted)
+    for most in (None, 4 << 20):
+        read = 0
+        query = Query(tmp_path, **({} if most is None else {"maxBytesPerTrigger": str(most)}))
+        start = query.reader.initialOffset()
+        end = query.reader.latestOffset(start, query.limit)
+        due, _, position, *_ = end["topics"]["t"]["0"]
+        assert due == position // size * 10 and (8 << 20 if most is None else most) - position < size
+        assert read < 1 << 20
 
 
 @pytest.mark.quick
