@@ -10,7 +10,7 @@ from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import SegmentFile
 from kwire.storage.filesystem import open_file, shown
-from kwire.storage.scanner import Scanner, Window, window_headers
+from kwire.storage.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
 from kwire.storage.segment import LogSegment
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
@@ -443,7 +443,8 @@ class LogFollower:
         start = self._skipped_to(number, position, size if most is None else min(size, position + most))
         if start > position:
             end, known = start, False
-        for window in Scanner(self._segment(number).file, start, size):
+        read_bytes = WINDOW_BYTES if start == position else OBJECT_BYTES
+        for window in Scanner(self._segment(number).file, start, size, read_bytes=read_bytes):
             if window.bad is not None:
                 if window.end >= size and not closed and not self._strict:
                     return read(True)

@@ -375,7 +375,7 @@ def test_damage_at_the_end_of_a_segment_is_no_gap(tmp_path: Path, most: str | No
 
 @pytest.mark.quick
 def test_the_driver_reads_by_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 8 MiB the driver reads less than one: it looks for the end, or for the limit, from an entry of the index on."""
+    """Of 8 MiB the driver reads less than one: it looks for the end, or for the limit, from an index entry on."""
     size = len(filler(0))
     count = (8 << 20) // size
     path = segment(tmp_path / "t-0", 0, *(filler(10 * number) for number in range(count)))
