@@ -120,6 +120,10 @@ class LogFollower:
         number = self._number(at.segment)
         if number is None or not self._holds(number, at):
             return self._moved(number, at)
+        if at.size == 0 and at.position:  # perhaps some batches before the one with the offset due
+            before, _ = self._around(number, at.offset)
+            if before is not None and before.position >= at.position:
+                at = at._replace(position=before.position + before.size)
         first = self._base(0)
         if 0 <= first < at.log_start:
             self._lost(f"{self.name}: segments with the offsets {first}..{at.log_start - 1} arrived after the log had "
@@ -163,11 +167,9 @@ class LogFollower:
                 if reached.size:
                     self._warn(f"{self.name}: {self._path(follower)} begins at offset {base}, though the segment "
                                f"before it ends at offset {read.due}: offsets {base}..{read.due - 1} are read once")
-                if reached is not begun:
-                    return reached
-                begun = reached = self._before(follower, read.due)._replace(log_start=begun.log_start)
-                number, position, due = follower, begun.position, begun.offset
-                continue
+                if reached is begun:
+                    reached = self._before(follower, read.due)._replace(log_start=begun.log_start)
+                return reached
             else:
                 due = base
             number, position = follower, 0
@@ -178,7 +180,7 @@ class LogFollower:
         The bytes at both are compared with their marks; if those at the end are not what they were, lost is told, and
         the records are taken by offset.
         """
-        if end.segment is None:
+        if end.segment is None or (end.size == 0 and end.offset <= start.offset):  # another place, but nothing read
             return
         begun = self.resume(start)
         first, last = self._number(begun.segment) or 0, self._number(end.segment)
@@ -276,10 +278,7 @@ class LogFollower:
             return crc32(file.read(start, start + min(at.size, RECORD_BATCH_OVERHEAD))) == at.mark
         if not 0 < at.position < self._size(number):
             return True
-        if examine(file, at.position, self._size(number)).kind == "bad":
-            return False
-        following, _ = next(self._headers(number, at.position), (None, None))
-        return following is None or following.last_offset >= at.offset
+        return examine(file, at.position, self._size(number)).kind != "bad"  # a place without marks
 
     def _has_head(self, number: int | None, at: LogOffset) -> bool:
         """Does the segment begin with the batch that it began with?"""

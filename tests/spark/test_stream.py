@@ -298,7 +298,9 @@ def test_offsets_come_back_as_they_were_written() -> None:
     tree = json.loads(json.dumps(offsets.to_json()))
     assert StreamOffsets.from_json(tree) == offsets
     assert tree["v"] == 2 and list(tree["topics"]["t"]) == ["9", "10"] and tree["topics"]["t"]["9"] == [5]
-    for wrong in ({"v": 3}, {"v": 2}, {"v": 2, "topics": {"t": {"0": ["x"]}}}, {"v": 2, "topics": {"t": {"0": []}}},
+    with pytest.raises(kwire.KwireError, match="checkpoint has offsets of version 3, this version of kwire reads 2"):
+        StreamOffsets.from_json({**tree, "v": 3})
+    for wrong in ({"v": 2}, {"v": 2, "topics": {"t": {"0": ["x"]}}}, {"v": 2, "topics": {"t": {"0": []}}},
                   {"/logs/t-0": 5}, {"/logs/t-0": {"segment": "0.log"}}):
         with pytest.raises(kwire.KwireError, match="checkpoint"):
             StreamOffsets.from_json(wrong)
