@@ -24,8 +24,8 @@ MOST_CUTS = 10_000  # ranges of one segment, however small partitionBytes is
 class SegmentRange(NamedTuple):
     """Bytes [start, end) of a segment; end None: to the end of a file whose size is not known (a .gz).
 
-    last: the segment ended there when the read was planned. bounds: on the records. log_end: where the
-    log ended then, for readCommitted; None: everything is read.
+    exact: start and end are boundaries of batches, else any bytes. last: a torn tail in the range is reported. bounds:
+    on the records. log_end: where the log ended then, for readCommitted; None: everything is read.
     """
 
     file: SegmentFile
@@ -34,6 +34,7 @@ class SegmentRange(NamedTuple):
     last: bool
     bounds: Bounds = NO_BOUNDS
     log_end: LogEnd | None = None
+    exact: bool = False
 
     def __repr__(self) -> str:
         end = "the end" if self.end is None else self.end
@@ -110,4 +111,4 @@ def cuts(portion: Portion, most: int) -> Iterator[Portion]:
     count = min(-(-length // max(most, RECORD_BATCH_OVERHEAD)), MOST_CUTS)
     edges = [part.start + length * number // count for number in range(count)] + [part.end]
     for start, end in pairwise(edges):
-        yield Portion(end - start, part._replace(start=start, end=end, last=part.last and end == part.end))
+        yield Portion(end - start, part._replace(start=start, end=end, exact=False))

@@ -70,7 +70,7 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterat
         shaper.fields,
         start=part.start,
         end=part.end,
-        guessed=part.end is not None,
+        guessed=part.end is not None and not part.exact,
         rows=BATCH_ROWS,
         start_offset=bounds.start_offset,
         end_offset=bounds.end_offset,
@@ -94,7 +94,7 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterat
         error.args = (f"{error} (needed for {shown(file.path)})",)
         raise
     # if the file has grown meanwhile, its tail is left to the next read
-    tail = pieces.find_tail() if part.last and (part.end is None or segment.size <= part.end) else None
+    tail = pieces.find_tail() if part.last and (file.size < 0 or segment.size <= file.size) else None
     if tail is not None:
         position, left = tail
         reason = f"torn tail, the last {left} bytes are not a whole batch"

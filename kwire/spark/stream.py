@@ -1,27 +1,29 @@
-"""readStream.format("kwire"): follows a directory in which segments grow and roll, by (segment, position)."""
+"""readStream.format("kwire"): follows logs whose segments grow, roll and are deleted, by topic, partition, offset."""
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from kwire.errors import KwireError
+from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.packing import Portion, SegmentRange, packed
-from kwire.spark.partitions import by_partition, folder_of, opened
+from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed
+from kwire.spark.partitions import opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
+from kwire.spark.stream_offsets import Key, StreamOffsets, folder_of, key_of, partition_name
 from kwire.spark.worker import in_one_line
-from kwire.storage import LogSegment, SegmentFile
+from kwire.storage import Partition, SegmentFile
 from kwire.storage.bounds import Bounds
-from kwire.storage.filesystem import shown
+from kwire.storage.discovery import place_of
+from kwire.storage.filesystem import is_url, open_file, shown
+from kwire.storage.log_follower import LogFollower, LogOffset, OpenTransaction
 from kwire.storage.planned_log import LogEnd
-from kwire.storage.scanner import Scanner, window_headers
 from kwire_c.printable import printable
 
 try:
@@ -45,59 +47,63 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-# folder -> {"segment": file name, "position": byte after the last batch read, "offset": of the next record}
-Offset = dict[str, dict[str, Any]]
+WAITING_SECONDS = 60  # an open transaction is reported when it is so old (transaction.timeout.ms of a producer)
+REPEAT_SECONDS = 300  # and again after so long
+_MOST_WARNED = 10_000  # texts that are remembered, to give each of them once
 
 
 class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of a streaming query. Its offsets name, for every partition folder, a segment and a byte in it.
+    """The reader of a streaming query. Its offsets name, for every partition, the offset due and what was read last.
 
     Only whole batches are read: a torn batch waits for its rest. The reader goes on to the next segment when one ends
-    with a whole batch. With readCommitted nothing is read past the first open transaction.
+    at its base offset. With readCommitted nothing is read past the first open transaction. Records that are lost are
+    told by failOnDataLoss as by Spark's Kafka source: a KwireError, or a warning.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options, self.schema = options, schema
         self.frozen: dict[str, int] | None = None
-        self.reached: Offset = {}
-        self.warned: set[tuple[str, int]] = set()
-        self.stable: dict[str, tuple[int, int | None]] = {}
+        self.reached = StreamOffsets()
+        self.turn: Key | None = None  # the partition that is read first under a limit
+        self.limited = False
+        self.warned: dict[str, None] = {}
+        self.waiting: dict[Key, tuple[OpenTransaction, float, float]] = {}  # since, warned at
+        self.unpacked: dict[str, int] = {}
+        self.stable: dict[str, tuple[tuple[Any, ...], OpenTransaction | None]] = {}
 
     @in_one_line
     def initialOffset(self) -> dict[str, Any]:
-        """Return where a new query starts: at the beginning, or at the end of partitions that start at "latest"."""
+        """Return where a new query starts: at the beginning of each partition, at its end, or at an offset."""
         check_chosen(segments(self.options), self.options)
-        start: Offset = {}
-        for files in self._partitions():
-            if self.options.start_of(files[0].topic, files[0].partition) == LATEST:
-                reached = self._advance(files, None, None)
-                if reached is not None:
-                    start[folder_of(files[0].path)] = reached
-        return start
+        start = StreamOffsets()
+        for key, log in self._logs().items():
+            offset = self.options.start_of(log.files[0].topic, log.files[0].partition)
+            if offset == LATEST:
+                start[key] = log.advance(log.start()) if self.options.read_committed else log.end()
+            else:
+                start[key] = log.start(None if offset == EARLIEST else offset)
+        return start.to_json()
 
     @in_one_line
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Return the end of the whole batches, at most the limit's bytes after start.
+        """Return the end of the whole batches, at most the limit's bytes after start, but at least one batch.
 
         Spark 4.0 and 4.1 pass neither start nor limit, and with availableNow take one result as the end of all data:
-        maxBytesPerTrigger is not applied with them.
+        maxBytesPerTrigger is not applied with them. Raises KwireError for data that was lost, with failOnDataLoss.
         """
-        before: Offset = self.reached if start is None else start
+        before = self.reached if start is None else StreamOffsets.from_json(start)
+        logs = self._logs_after(before)
+        end = StreamOffsets(before)
+        places = {key: self._place(key, log, before) for key, log in logs.items()}
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
-        end = dict(before)
-        partitions = list(self._partitions())
-        for number, files in enumerate(partitions):
-            folder = folder_of(files[0].path)
-            # bytes that earlier partitions left unused go to later ones
-            share = None if most is None else max(most // (len(partitions) - number), 1)
-            reached = self._advance(files, before.get(folder), share)
-            if reached is None:
-                continue
-            end[folder] = reached
-            if most is not None:
-                most = max(most - self._between(files, before.get(folder), reached), 0)
-        self.reached = dict(sorted(end.items()))
-        return self.reached
+        self.limited = most is not None
+        if most is None:
+            for key, place in places.items():
+                end[key] = self._advance(key, logs[key], place)
+        else:
+            end.update(self._advance_fairly(logs, places, most))
+        self.reached = end
+        return end.to_json()
 
     def getDefaultReadLimit(self) -> Any:
         """Return maxBytesPerTrigger as Spark's read limit (Spark 4.2 and newer)."""
@@ -108,159 +114,239 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
         self.frozen = {file.path: file.size for file in segments(self.options)}
 
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
+
+        Reads nothing, unless a limit left records behind: then the last segment, from the last entry of its index on.
+        """
+        latest = StreamOffsets()
+        for key, log in self._logs().items() if self.limited else ():
+            latest[key] = LogOffset(max(log.end().offset, self.reached.get(key, LogOffset(0)).offset))
+        latest = latest if self.limited else StreamOffsets(
+            {key: LogOffset(place.offset) for key, place in self.reached.items()})
+        return latest.to_json() if latest else None
+
     @in_one_line
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Return the tasks of one micro-batch: byte ranges between two offsets."""
-        self.reached = end
+        """Return the tasks of one micro-batch: byte ranges between two offsets.
+
+        Raises KwireError, with failOnDataLoss, if the bytes between them are not those that were planned.
+        """
+        before, until = StreamOffsets.from_json(start), StreamOffsets.from_json(end)
+        self.reached = until
         portions: list[Portion] = []
-        for files in self._partitions(frozen=False):
-            folder = folder_of(files[0].path)
-            if folder in end and start.get(folder) != end[folder]:
-                portions.extend(self._portions(files, start.get(folder), end[folder]))
+        logs = self._logs_after(before, frozen=False)
+        for key, place in until.items():
+            if place == before.get(key):
+                continue
+            if key in logs:
+                portions.extend(self._portions(logs[key], self._place(key, logs[key], before), place))
+            elif key not in before:
+                self._lost(f"{partition_name(key)} is gone, and with it its records before offset {place.offset}")
         return list(packed(portions, self.options))
 
     @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task. Runs in a worker."""
-        return read_task(partition, self.options, self.schema)
+        """Yield the rows of one task. Runs in a worker.
 
-    def _partitions(self, frozen: bool = True) -> Iterator[list[SegmentFile]]:
-        files = segments(self.options)
-        if frozen and self.frozen is not None:
-            known = self.frozen
-            files = [file._replace(size=min(file.size, known[file.path])) for file in files if file.path in known]
-        return by_partition(files)
+        A file that was deleted or truncated since the plan is data loss: KwireError, or a warning and the rows left.
+        """
+        if isinstance(partition, ReadTask):  # else Spark's own partition, for an empty list of tasks
+            for part in partition.ranges:
+                yield from self._read_range(part)
 
-    def _resume(self, files: list[SegmentFile], at: dict[str, Any] | None) -> tuple[int, int]:
-        """Return the number of the segment to go on with and the byte in it. Raises KwireError if data was lost."""
-        if at is None:
-            return 0, 0
-        names = [_name(file) for file in files]
-        if at["segment"] in names:
-            number = names.index(at["segment"])
-            if at["position"] <= files[number].size:
-                return number, at["position"]
-            file = files[number]
-            self._lost(f"{shown(file.path)} was truncated to {file.size} bytes after {at['position']} had been read")
-            return (number + 1, 0) if number + 1 < len(files) else (number, files[number].size)
-        number = next((number for number, name in enumerate(names) if name > at["segment"]), len(files))
-        if number == len(files):
-            return number, 0
-        first = files[number].base_offset
-        if first > at["offset"]:
-            self._lost(
-                f"{folder_of(files[0].path)}/{at['segment']} was deleted before it was read to its end: "
-                f"offsets {at['offset']}..{first - 1} are lost, the next segment begins at offset {first}"
-            )
-        return number, 0
+    def _read_range(self, part: SegmentRange) -> Iterator[pa.RecordBatch]:
+        path, planned = shown(part.file.path), f"bytes {part.start}..{part.end} of it were to be read"
+        try:
+            size = open_file(part.file.path, self.options.storage_options).size()
+            if part.end is not None and size < part.end:
+                self._lost(f"{path} was truncated to {size} bytes: {planned}")
+            yield from read_task(ReadTask([part]), self.options, self.schema)
+        except FileNotFoundError:
+            self._lost(f"{path} was deleted: {planned}")
+        except CorruptBatchError as error:
+            if "truncated" not in error.reason:
+                raise
+            self._lost(f"{path} was truncated while it was read: {planned}")
 
-    def _lost(self, text: str) -> None:
-        if self.options.fail_on_data_loss:
-            raise KwireError(f'{text} (set option failOnDataLoss to "false" to go on after the lost data)')
-        if (text, 0) not in self.warned:
-            self.warned.add((text, 0))
-            warnings.warn(printable(text), RuntimeWarning, stacklevel=2)
+    # logs
 
-    def _advance(self, files: list[SegmentFile], at: dict[str, Any] | None, most: int | None) -> dict[str, Any] | None:
-        """Return the end of the whole batches from a point on; most: bytes, but at least one batch is read."""
-        number, position = self._resume(files, at)
-        reached = at
-        left = most
-        while number < len(files):
-            file = files[number]
-            end, offset = self._whole_end(file, position, left, number + 1 < len(files))
-            if end > position:
-                if offset is None:  # only a bad region
-                    offset = reached["offset"] if reached else file.base_offset
-                reached = {"segment": _name(file), "position": end, "offset": offset}
-            if left is not None:
-                left -= end - position
-            if end < file.size or (left is not None and left <= 0):
-                break
-            number, position = number + 1, 0
+    def _logs(self, frozen: bool = True) -> dict[Key, LogFollower]:
+        """The logs that the options choose, as they are now."""
+        found: dict[Key, dict[int | str, SegmentFile]] = {}
+        folders: dict[Key, str] = {}
+        for file in segments(self.options):
+            if frozen and self.frozen is not None:
+                if file.path not in self.frozen:
+                    continue
+                file = file._replace(size=min(file.size, self.frozen[file.path]))
+            folder = folder_of(file)
+            if file.topic is None and file.partition is None and not is_url(file.path):
+                topic, number = place_of(f"{folder}/0.log")  # a symbolic link to a topic-N folder
+                file = file._replace(topic=topic, partition=number)
+            key = key_of((file.topic, file.partition), folder)
+            name = file.base_offset if file.base_offset >= 0 else file.path.rpartition("/")[2]
+            known = found.setdefault(key, {}).setdefault(name, file)
+            other = folder_of(known)
+            if other == folder and known.path.endswith(".gz"):  # beside the .log that it was made of
+                found[key][name] = file
+            if folders.setdefault(key, folder) != folder and (other != folder or not key[1]):
+                raise KwireError(printable(
+                    f"{partition_name(key)} is in two folders, {shown(other)} and {shown(folder)}: a stream reads each "
+                    "partition once. Name one of them, or begin two streams"))
+        return {key: self._log(key, files) for key, files in sorted(found.items())}
+
+    def _logs_after(self, before: StreamOffsets, frozen: bool = True) -> dict[Key, LogFollower]:
+        """The logs as they are now; those that were read and are gone are reported."""
+        try:
+            logs = self._logs(frozen)
+        except FileNotFoundError:
+            if not before:
+                raise
+            logs = {}
+        self._report_gone(before, logs)
+        return logs
+
+    def _log(self, key: Key, found: Mapping[int | str, SegmentFile]) -> LogFollower:
+        files = sorted(found.values(), key=lambda file: (file.base_offset, file.path))
+        return LogFollower(
+            partition_name(key), files, open_segment=lambda file: opened(file, self.options), lost=self._lost,
+            warn=self._warn, strict=self.options.mode == "FAILFAST",
+            first_open=(lambda number: self._first_open(files[number:])) if self.options.read_committed else None,
+            unpacked=self.unpacked,
+        )  # fmt: skip
+
+    def _first_open(self, files: list[SegmentFile]) -> OpenTransaction | None:
+        """The oldest transaction that is open in the first of these segments, by markers in all of them."""
+        first, last = files[0], files[-1]
+        state = first.size, last.path, last.size
+        known = self.stable.get(first.path)
+        if known is None or (known[0] != state and not (known[1] is None and known[0][0] == first.size)):
+            segment = Partition(files, self.options.storage_options).segments[0]
+            oldest = min(segment.transactions().open, key=lambda transaction: transaction[1], default=None)
+            known = self.stable[first.path] = state, None if oldest is None else OpenTransaction(*oldest)
+        return known[1]
+
+    # places
+
+    def _place(self, key: Key, log: LogFollower, before: StreamOffsets) -> LogOffset:
+        """Where a partition is to be read on, or begun."""
+        place = before.get(key)
+        if place is None:
+            place = log.start()
+            if before.complete and place.offset > 0:
+                self._lost(f"{partition_name(key)} was added since the query began, and begins at offset "
+                           f"{place.offset} instead of 0")
+        return place
+
+    def _report_gone(self, before: StreamOffsets, logs: Mapping[Key, LogFollower]) -> None:
+        """Report the partitions that were read and are not there any more; not those that the options leave out."""
+        topics, partitions = self.options.topics, self.options.partitions
+        for key, place in before.items():
+            if key in logs or (topics is not None and key[0] not in topics) or (
+                partitions is not None and key[1].isdigit() and int(key[1]) not in partitions
+            ) or (self.frozen is not None and self._is_there(key)):  # fmt: skip
+                continue
+            there = ", ".join(partition_name(other) for other in list(logs)[:5]) or "nothing"
+            more = f" and {len(logs) - 5} more" if len(logs) > 5 else ""
+            self._lost(f"{partition_name(key)} is gone: its records from offset {place.offset} on cannot be read; "
+                       f"found {there}{more}")
+
+    def _is_there(self, key: Key) -> bool:
+        return key in self._logs(frozen=False)
+
+    def _advance(self, key: Key, log: LogFollower, place: LogOffset, most: int | None = None) -> LogOffset:
+        try:
+            reached = log.advance(place, most)
+        except FileNotFoundError:  # deleted since it was listed: the next listing shows what is left
+            return place
+        self._report_waiting(key, log.waits_for)
         return reached
 
-    def _whole_end(self, file: SegmentFile, position: int, most: int | None, closed: bool) -> tuple[int, int | None]:
-        """Return the byte after the last batch to read of a segment, and the offset after it (None: unchanged)."""
-        segment = opened(file, self.options)
-        limit = self._last_stable(segment, file) if self.options.read_committed else None
-        end, offset = position, None
-        for window in Scanner(segment.file, position, file.size):
-            if window.bad is not None:
-                if window.end == file.size:  # no valid batch follows
-                    if closed or self.options.mode == "FAILFAST":
-                        return file.size, offset
-                    break
-                end = window.end
+    def _advance_fairly(
+        self, logs: Mapping[Key, LogFollower], places: Mapping[Key, LogOffset], most: int
+    ) -> dict[Key, LogOffset]:
+        """Advance by about `most` bytes in all, by turns: the next time begins with a partition that got nothing.
+
+        Each has a fair share. A batch may be larger: then those after it wait until their shares make up for it.
+        """
+        waiting = {key: log.bytes_after(places[key]) for key, log in logs.items()}
+        shares = fair_shares({key: size for key, size in waiting.items() if size > 0}, most)
+        order = sorted(shares)
+        first = next((number for number, key in enumerate(order) if self.turn is None or key >= self.turn), 0)
+        order = order[first:] + order[:first]
+        reached, carried, took = dict(places), 0, False
+        following: Key | None = None
+        for key in order:
+            carried += shares[key]
+            if took and carried <= 0:
+                following = key if following is None else following
                 continue
-            for header in window_headers(window):
-                if header.position + header.size > file.size:
-                    break
-                if limit is not None and header.last_offset >= limit:
-                    return end, offset
-                end, offset = header.position + header.size, header.last_offset + 1
-                if most is not None and end - position >= most:
-                    return end, offset
-        if end < file.size:
-            self._warn_torn(file, end, closed)
-        return end, offset
+            reached[key] = self._advance(key, logs[key], places[key], max(carried, 1))
+            taken = waiting[key] - logs[key].bytes_after(reached[key])
+            carried -= taken
+            if took and not taken and following is None:
+                following = key
+            took = took or taken > 0
+        self.turn = following if following is not None or len(order) < 2 else order[1]
+        return reached
 
-    def _warn_torn(self, file: SegmentFile, position: int, closed: bool) -> None:
-        if closed and (file.path, position) not in self.warned:
-            self.warned.add((file.path, position))
-            warnings.warn(
-                printable(f"{shown(file.path)} has a torn batch at byte {position} of {file.size}, though later "
-                          "segments exist: its partition waits for the rest"), RuntimeWarning, stacklevel=2)
+    # tasks
 
-    def _last_stable(self, segment: LogSegment, file: SegmentFile) -> int | None:
-        """Return the first offset of the oldest open transaction (the last stable offset), None if none is open."""
-        cached = self.stable.get(file.path)
-        if cached is None or cached[0] != file.size or cached[1] is not None:
-            first = min((offset for _, offset in segment.transactions().open), default=None)
-            self.stable[file.path] = cached = (file.size, first)
-        return cached[1]
-
-    def _between(self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]) -> int:
-        return sum(last - first for _, first, last in self._byte_ranges(files, start, end))
-
-    def _byte_ranges(
-        self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
-    ) -> Iterator[tuple[SegmentFile, int, int]]:
-        """Yield (segment, first byte, byte after the last) between two points of a partition."""
-        number, position = self._resume(files, start)
-        for file in files[number:]:
-            if _name(file) == end["segment"]:
-                if end["position"] > position:
-                    yield file, position, end["position"]
-                return
-            if file.size > position:
-                yield file, position, file.size
-            position = 0
-        self._lost(f"{folder_of(files[0].path)}/{end['segment']} was deleted before it was read")
-
-    def _portions(
-        self, files: list[SegmentFile], start: dict[str, Any] | None, end: dict[str, Any]
-    ) -> Iterator[Portion]:
-        bounds = self._bounds(files[0])
-        log_end = LogEnd.of(files) if self.options.read_committed else None
-        for file, first, last in self._byte_ranges(files, start, end):
-            marks = [first, last]
-            if last - first > self.options.partition_bytes:
-                spans = opened(file, self.options).split(self.options.partition_bytes)
-                marks[1:1] = [span.start for span in spans if first < span.start < last]
-            for begin, finish in pairwise(marks):
-                yield Portion(finish - begin, SegmentRange(file, begin, finish, False, bounds, log_end))
+    def _portions(self, log: LogFollower, start: LogOffset, end: LogOffset) -> Iterator[Portion]:
+        bounds = self._bounds(log.files[0])
+        log_end = LogEnd.of(log.files) if self.options.read_committed else None
+        for file, first, last, kept in log.ranges(start, end):
+            part = SegmentRange(file, first, last, False, bounds.narrowed(kept), log_end, exact=True)
+            yield from cuts(Portion(last - first, part), self.options.partition_bytes)
 
     def _bounds(self, file: SegmentFile) -> Bounds:
-        start = self.options.start_of(file.topic, file.partition)
         end = self.options.end_of(file.topic, file.partition)
         return Bounds(
-            start if start >= 0 else None,
+            None,
             end if end >= 0 else (-1 if end == EARLIEST else None),
             self.options.starting_timestamp,
             self.options.ending_timestamp,
         )
 
+    # texts
 
-def _name(file: SegmentFile) -> str:
-    return str(shown(file.path).rsplit("/", 1)[-1])
+    def _lost(self, text: str) -> None:
+        if self.options.fail_on_data_loss:
+            raise KwireError(printable(f'{text} (set option failOnDataLoss to "false" to go on after the lost data)'))
+        self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        if text in self.warned:
+            return
+        if len(self.warned) >= _MOST_WARNED:
+            self.warned.clear()
+        self.warned[text] = None
+        warnings.warn(printable(text), RuntimeWarning, stacklevel=2)
+
+    def _report_waiting(self, key: Key, transaction: OpenTransaction | None) -> None:
+        """Warn of a transaction that has been open for long, and of every one at the end of an availableNow query."""
+        if transaction is None:
+            self.waiting.pop(key, None)
+            return
+        now = time.monotonic()
+        known, since, warned = self.waiting.get(key, (None, now, -REPEAT_SECONDS - 1.0))
+        if known != transaction:
+            since = now
+        age = max(now - since, time.time() - transaction.timestamp / 1000 if transaction.timestamp >= 0 else 0)
+        if now - warned > REPEAT_SECONDS and (age > WAITING_SECONDS or self.frozen is not None):
+            warned = now
+            self._warn(f"{partition_name(key)} waits for the transaction of producer {transaction.producer_id}, open "
+                       f"since offset {transaction.first_offset} (waited {now - since:.0f} s so far): readCommitted "
+                       "reads nothing after it")
+        self.waiting[key] = transaction, since, warned
+
+
+def fair_shares(waiting: Mapping[Key, int], most: int) -> dict[Key, int]:
+    """Divide `most` bytes among partitions by what waits in each: what a small one does not need goes to the others."""
+    shares: dict[Key, int] = {}
+    left = most
+    for number, (key, size) in enumerate(sorted(waiting.items(), key=lambda item: item[1])):
+        shares[key] = min(size, left // (len(waiting) - number))
+        left -= shares[key]
+    return shares

@@ -83,7 +83,7 @@ def test_a_large_segment_is_cut_evenly_and_wholly() -> None:
     assert list(cuts(whole, 1000)) == [whole]
     pieces = list(cuts(whole, 400))
     assert [(part.start, part.end, part.last) for _, part in pieces] == [
-        (0, 333, False), (333, 666, False), (666, 1000, True)]
+        (0, 333, True), (333, 666, True), (666, 1000, True)]
     assert [size for size, _ in pieces] == [333, 333, 334]
     [huge] = portions(1 << 40)
     assert len(list(cuts(huge, 1))) == 10_000

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import struct
+import time
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kwire
+from kwire.spark import stream
 from kwire.spark.options import parse
 from kwire.spark.schema import source_schema
-from kwire.spark.stream import SegmentStreamReader
+from kwire.spark.stream import SegmentStreamReader, fair_shares
+from kwire.spark.stream_offsets import StreamOffsets
+from kwire.storage import filesystem
+from kwire.storage.log_follower import LogOffset
 from tests.spark.logs import batch, damaged, marker, segment, transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SIZE = len(batch(0))
+
+
+def filler(base: int) -> bytes:
+    """A batch of ten records, 40 KiB."""
+    return kwire.build_batch([(1, None, bytes(4096))] * 10, base_offset=base)
 
 
 class Query:
@@ -84,8 +99,8 @@ def test_new_partitions_and_topics_appear(tmp_path: Path) -> None:
     query = Query(tmp_path)
     assert query.offsets() == [0, 1, 2]
     segment(tmp_path / "t-1", 0, batch(0, 1))
-    segment(tmp_path / "u-0", 5, batch(5, 1))
-    assert query.offsets() == [0, 5]
+    segment(tmp_path / "u-0", 0, batch(0, 1))
+    assert query.offsets() == [0, 0]
     assert query.offsets() == []
 
 
@@ -194,6 +209,212 @@ def test_damage_in_a_stream(tmp_path: Path) -> None:
         Query(tmp_path).offsets()
 
 
+@pytest.mark.quick
+def test_a_limit_is_shared_by_turns(tmp_path: Path) -> None:
+    for partition in range(50):
+        segment(tmp_path / f"t-{partition}", 0, *(batch(base) for base in range(0, 9, 3)))
+    query = Query(tmp_path, maxBytesPerTrigger="1000")
+    counts: dict[int, list[int]] = {partition: [] for partition in range(50)}
+    sizes = []
+    while rows := query.rows():
+        sizes.append(len(rows) // 3 * SIZE)
+        for partition, read in counts.items():
+            read.append(sum(row["partition"] == partition for row in rows))
+    assert all(sum(read) == 9 for read in counts.values())
+    assert all(1000 <= size < 1000 + SIZE for size in sizes[:-1]), sizes
+    firsts = [next(number for number, read in enumerate(counts[partition]) if read) for partition in range(50)]
+    assert max(firsts) <= 50 * SIZE // 1000 + 1, "each partition has a turn before one has its second"
+
+
+@pytest.mark.quick
+def test_shares_are_fair() -> None:
+    small, middle, large = ("t", "0"), ("t", "1"), ("t", "2")
+    assert fair_shares({large: 5000, small: 10, middle: 400}, 1000) == {small: 10, middle: 400, large: 590}
+    assert fair_shares({large: 5000, small: 10, middle: 4000}, 1000) == {small: 10, middle: 495, large: 495}
+    assert fair_shares({}, 1000) == {}
+
+
+@pytest.mark.quick
+def test_one_batch_larger_than_the_limit_does_not_starve_others(tmp_path: Path) -> None:
+    segment(tmp_path / "a-0", 0, *(batch(base, 100) for base in range(0, 1000, 100)))
+    for topic in "bcd":
+        segment(tmp_path / f"{topic}-0", 0, *(batch(base) for base in range(0, 9, 3)))
+    query = Query(tmp_path, maxBytesPerTrigger="100")
+    seen = []
+    for _ in range(8):
+        seen.append({row["topic"] for row in query.rows()})
+    assert set().union(*seen[:4]) == set("abcd") and set().union(*seen[4:8]) == set("abcd"), seen
+
+
+@pytest.mark.quick
+def test_a_hanging_transaction_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = time.monotonic()
+    clock = SimpleNamespace(monotonic=lambda: begun, time=time.time)
+    monkeypatch.setattr(stream, "time", clock)
+    segment(tmp_path / "t-0", 0, batch(0), transaction(3, 77), batch(5, 1))
+    query = Query(tmp_path, readCommitted="true")
+    with pytest.warns(RuntimeWarning, match=r"t-0 waits for the transaction of producer 77, open since offset 3 "):
+        assert query.offsets() == [0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert query.offsets() == []
+        clock.monotonic = lambda: begun + 200
+        assert query.offsets() == []
+    clock.monotonic = lambda: begun + 400
+    with pytest.warns(RuntimeWarning, match=r"producer 77, open since offset 3 \(waited 400 s so far\)"):
+        assert query.offsets() == []
+
+
+@pytest.mark.quick
+def test_a_young_transaction_is_not_reported(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    now = int(time.time() * 1000)
+    young = kwire.build_batch([(now, b"k", b"v")], base_offset=3, producer_id=7, producer_epoch=0, base_sequence=0,
+                              transactional=True)
+    path = segment(tmp_path / "t-0", 0, batch(0), young)
+    query = Query(tmp_path, readCommitted="true")
+    assert query.offsets() == [0, 1, 2] and query.offsets() == []
+    append(path, marker(4, 7, True))
+    assert query.offsets() == [3]
+    assert not recwarn.list
+
+
+@pytest.mark.quick
+def test_offsets_are_small(tmp_path: Path) -> None:
+    for partition in range(1000):
+        segment(tmp_path / f"orders-{partition}", 0, batch(0))
+    query = Query(tmp_path)
+    query.rows()
+    assert len(json.dumps(query.at)) < 60_000
+    assert str(tmp_path) not in json.dumps(query.at)
+
+
+@pytest.mark.quick
+def test_offsets_come_back_as_they_were_written() -> None:
+    offsets = StreamOffsets({
+        ("t", "10"): LogOffset(7, 0, 100, 50, 4_000_000_000, 1),
+        ("t", "9"): LogOffset(5),
+        ("dump", ""): LogOffset(3, "part.log", 9, 0, 0, 0, 2),
+        ("u", "0"): LogOffset(5, log_start=5),
+    })
+    tree = json.loads(json.dumps(offsets.to_json()))
+    assert StreamOffsets.from_json(tree) == offsets
+    assert tree["v"] == 2 and list(tree["topics"]["t"]) == ["9", "10"] and tree["topics"]["t"]["9"] == [5]
+    with pytest.raises(kwire.KwireError, match="checkpoint has offsets of version 3, this version of kwire reads 2"):
+        StreamOffsets.from_json({**tree, "v": 3})
+    for wrong in ({"v": 2}, {"v": 2, "topics": {"t": {"0": ["x"]}}}, {"v": 2, "topics": {"t": {"0": []}}},
+                  {"/logs/t-0": 5}, {"/logs/t-0": {"segment": "0.log"}}):
+        with pytest.raises(kwire.KwireError, match="checkpoint"):
+            StreamOffsets.from_json(wrong)
+
+
+@pytest.mark.quick
+def test_the_end_of_the_logs_is_reported(tmp_path: Path) -> None:
+    segment(tmp_path / "t-0", 0, *(batch(base) for base in range(0, 30, 3)))
+    segment(tmp_path / "t-1", 0, batch(0))
+    query = Query(tmp_path)
+    assert query.reader.reportLatestOffset() is None
+    query.rows()
+    assert query.reader.reportLatestOffset() == {"v": 2, "topics": {"t": {"0": [30], "1": [3]}}}
+    limited = Query(tmp_path, maxBytesPerTrigger="1")
+    assert len(limited.rows()) == 3
+    assert limited.reader.reportLatestOffset() == {"v": 2, "topics": {"t": {"0": [30], "1": [3]}}}
+
+
+@pytest.mark.quick
+def test_a_partition_in_two_folders(tmp_path: Path) -> None:
+    segment(tmp_path / "a" / "t-0", 0, batch(0))
+    segment(tmp_path / "b" / "t-0", 0, batch(0))
+    segment(tmp_path / "c" / "t-0", 3, batch(3))
+    with pytest.raises(kwire.KwireError, match=r"t-0 is in two folders, .*/a/t-0 and .*/b/t-0"):
+        Query(Path(f"{tmp_path}/a,{tmp_path}/b")).offsets()
+    assert Query(Path(f"{tmp_path}/c,{tmp_path}/a")).offsets() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.quick
+def test_a_folder_without_a_topic_is_named_by_the_option_or_itself(tmp_path: Path) -> None:
+    path = segment(tmp_path / "dump", 0, batch(0))
+    query = Query(tmp_path / "dump")
+    query.rows()
+    assert list(query.at["topics"]) == ["dump"] and list(query.at["topics"]["dump"]) == [""]
+    labelled = Query(tmp_path / "dump", topic="orders", partition="4")
+    labelled.rows()
+    assert list(labelled.at["topics"]["orders"]) == ["4"]
+    path.rename(tmp_path / "dump" / "part-1.log")
+    named = Query(tmp_path / "dump")
+    assert named.offsets() == [0, 1, 2]
+    segment(tmp_path / "dump", 0, batch(3)).rename(tmp_path / "dump" / "part-2.log")
+    named.restart()
+    assert named.offsets() == [3, 4, 5] and named.offsets() == []
+
+
+@pytest.mark.quick
+def test_a_replayed_batch_has_the_same_bytes_or_fails(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
+    query = Query(tmp_path)
+    start = query.reader.initialOffset()
+    end = query.reader.latestOffset(start)
+    path.write_bytes(batch(0) + batch(3, codec="gzip"))
+    with pytest.raises(kwire.KwireError, match=r"t-0: the records before offset 6 are not those .*failOnDataLoss"):
+        query.reader.partitions(start, end)
+    append(path, batch(6))
+    lenient = Query(tmp_path, failOnDataLoss="false").reader
+    with pytest.warns(RuntimeWarning, match="before offset 6"):
+        parts = [part for task in lenient.partitions(start, end) for part in lenient.read(task)]
+    assert [row["offset"] for part in parts for row in part.to_pylist()] == list(range(6))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("most", [None, str(SIZE)])
+def test_damage_at_the_end_of_a_segment_is_no_gap(tmp_path: Path, most: str | None) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), b"\x7fjunk" * 100)
+    segment(tmp_path / "t-0", 6, batch(6))
+    query = Query(tmp_path, mode="DROPMALFORMED", **({} if most is None else {"maxBytesPerTrigger": most}))
+    seen = []
+    for _ in range(4):
+        seen += query.offsets()
+    assert seen == [0, 1, 2, 6, 7, 8]
+    assert path.exists()
+
+
+@pytest.mark.quick
+def test_the_driver_reads_by_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 8 MiB the driver reads less than one: it looks for the end, or for the limit, from an index entry on."""
+    size = len(filler(0))
+    count = (8 << 20) // size
+    path = segment(tmp_path / "t-0", 0, *(filler(10 * number) for number in range(count)))
+    entries = [struct.pack(">ii", 10 * number + 9, number * size) for number in range(1, count)]
+    path.with_suffix(".index").write_bytes(b"".join(entries))
+    read = 0
+    view = filesystem._OpenFile._piece
+
+    def counted(self: Any, start: int, end: int, before: Any) -> Any:
+        nonlocal read
+        read += end - start
+        return view(self, start, end, before)
+
+    monkeypatch.setattr(filesystem._OpenFile, "_piece", counted)
+    for most in (None, 4 << 20):
+        read = 0
+        query = Query(tmp_path, **({} if most is None else {"maxBytesPerTrigger": str(most)}))
+        start = query.reader.initialOffset()
+        end = query.reader.latestOffset(start, query.limit)
+        due, _, position, *_ = end["topics"]["t"]["0"]
+        assert due == position // size * 10 and (8 << 20 if most is None else most) - position < size
+        assert read < 1 << 20
+
+
+@pytest.mark.quick
+def test_a_compressed_segment_is_read_once(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0))
+    (tmp_path / "t-0" / f"{0:020d}.log.gz").write_bytes(gzip.compress(path.read_bytes()))
+    query = Query(tmp_path)
+    assert query.offsets() == [0, 1, 2]
+    path.unlink()
+    (tmp_path / "t-0" / f"{3:020d}.log.gz").write_bytes(gzip.compress(batch(3)))
+    query.restart()
+    assert query.offsets() == [3, 4, 5] and query.offsets() == []
+
+
 def run(spark: SparkSession, path: Path, state: Path, name: str, **options: str) -> list[int]:
     """A query over all data, from its checkpoint on; returns the offsets that all runs wrote."""
     stream = spark.readStream.format("kwire").options(**options).load(str(path))
@@ -231,3 +452,22 @@ def test_a_running_query_follows_a_growing_segment(spark: SparkSession, tmp_path
         assert sorted(row.offset for row in spark.table("growing").collect()) == list(range(9))
     finally:
         query.stop()
+
+
+def test_an_old_checkpoint_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Offsets of kwire before version 2: the folder as it was spelled, a file's name and a byte."""
+    logs, written = tmp_path / "logs", tmp_path / "out.checkpoint" / "offsets" / "0"
+    first = segment(logs / "t-0", 0, batch(0))
+    second = segment(logs / "u-0", 5, batch(5))
+    assert run(spark, logs, tmp_path, "out") == [0, 1, 2, 5, 6, 7]
+    head = written.read_text().splitlines()[:2]
+    old = {
+        f"{logs}/{folder}-0": {"segment": path.name, "position": path.stat().st_size, "offset": due}
+        for folder, path, due in (("t", first, 3), ("u", second, 8))
+    }
+    written.write_text("\n".join([*head, json.dumps(old)]))
+    written.with_name(".0.crc").unlink()
+    append(first, batch(3))
+    segment(logs / "u-0", 8, batch(8))
+    assert run(spark, logs, tmp_path, "out") == sorted([*range(6), *range(5, 11)])
+    assert json.loads(written.with_name("1").read_text().splitlines()[2])["v"] == 2

@@ -1,0 +1,92 @@
+"""The offsets of a stream as its checkpoint holds them: JSON by topic and partition, whatever the path was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from kwire.errors import KwireError
+from kwire.storage import SegmentFile
+from kwire.storage.discovery import offset_in_name, place_of
+from kwire.storage.filesystem import is_url
+from kwire.storage.log_follower import LogOffset
+
+VERSION = 2
+
+# topic and partition; without a topic-N folder the folder's name and ""
+Key = tuple[str, str]
+
+
+class StreamOffsets(dict[Key, LogOffset]):
+    """The place of each partition. complete: partitions that it lacks were added to the logs later."""
+
+    complete = False
+
+    def to_json(self) -> dict[str, Any]:
+        """{"v": 2, "topics": {"orders": {"0": [offset, segment, position, size, mark, head, log start]}}}.
+
+        The fields of LogOffset, without the zeros at the end; of a place at which nothing was read, the offset alone.
+        """
+        topics: dict[str, dict[str, list[Any]]] = {}
+        for (topic, partition), place in sorted(self.items(), key=lambda item: _order(item[0])):
+            fields = [place.offset] if place.segment is None and not place.log_start else list(place)
+            while len(fields) > 1 and fields[-1] == 0:
+                fields.pop()
+            topics.setdefault(topic, {})[partition] = fields
+        return {"v": VERSION, "topics": topics}
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> StreamOffsets:
+        """The offsets of a checkpoint, of this version of kwire or an older one. Raises KwireError for other JSON."""
+        offsets = cls()
+        if "v" not in tree:
+            offsets._read_folders(tree)
+            return offsets
+        if tree["v"] != VERSION:
+            raise KwireError(f"the checkpoint has offsets of version {tree['v']}, this version of kwire reads "
+                             f"{VERSION}: it was written by a newer one")
+        try:
+            for topic, partitions in tree["topics"].items():
+                for partition, fields in partitions.items():
+                    if not all(isinstance(field, int) for field in (fields[0], *fields[2:])):
+                        raise TypeError
+                    offsets[topic, partition] = LogOffset(*fields)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise KwireError(f"the checkpoint does not hold offsets of kwire, but {str(tree)[:200]}") from error
+        offsets.complete = True
+        return offsets
+
+    def _read_folders(self, folders: Mapping[str, Any]) -> None:
+        """Offsets of version 1: {folder: {"segment": file name, "position": byte, "offset": the next}}."""
+        try:
+            for folder, at in folders.items():
+                key = key_of(place_of(f"{folder}/{at['segment']}"), folder)
+                base = offset_in_name(at["segment"])
+                place = LogOffset(int(at["offset"]), at["segment"] if base < 0 else base, int(at["position"]))
+                if self.setdefault(key, place) != place:
+                    raise KwireError(f"the checkpoint names two folders for {partition_name(key)}, one of them "
+                                     f"{folder}: begin with a new checkpoint")
+        except (AttributeError, LookupError, TypeError) as error:
+            raise KwireError(f"the checkpoint does not hold offsets of kwire, but {str(folders)[:200]}") from error
+
+
+def key_of(place: tuple[str | None, int | None], folder: str) -> Key:
+    """Topic and partition, else the folder's name and ""."""
+    topic, partition = place
+    return topic or folder.rstrip("/").rpartition("/")[2], "" if partition is None else str(partition)
+
+
+def partition_name(key: Key) -> str:
+    """A partition as Kafka writes it, topic-0; a folder without a partition by its name."""
+    return f"{key[0]}-{key[1]}" if key[1] else key[0]
+
+
+def folder_of(file: SegmentFile) -> str:
+    """The folder of a segment, without symbolic links and dots: a URL as it is."""
+    folder = file.path.rpartition("/")[0]
+    return folder if is_url(file.path) else os.path.realpath(folder)
+
+
+def _order(key: Key) -> tuple[str, int, str]:
+    return key[0], int(key[1]) if key[1].isdigit() else -1, key[1]
