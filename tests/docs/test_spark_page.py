@@ -13,7 +13,7 @@ import pytest
 
 from kwire.spark.options import BATCH, NAMES, OPTIONS, STREAM, Options, parse
 from tests.spark.conftest import prepare_environment
-from tests.upstream.places import ROOT
+from tools.places import ROOT
 
 PAGE = (ROOT / "docs" / "spark-source.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\w+)`( \*)? \|\s*(.*?)\s*\| (\w+) \| (.+) \|$", PAGE, re.M)

@@ -200,7 +200,7 @@ def test_a_stream_skips_bad_regions_in_one_pass(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(scanner.Scanner, "__init__", begun)
     wanted = parse({"path": str(tmp_path), "mode": "PERMISSIVE"})
     reached = SegmentStreamReader(wanted, source_schema(False, False)).latestOffset({})
-    assert reached[str(path.parent)] == {"segment": path.name, "position": path.stat().st_size, "offset": 120}
+    assert reached["topics"]["t"]["0"][:3] == [120, 0, path.stat().st_size]
     assert len(passes) < 5
 
 

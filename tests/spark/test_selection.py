@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kwire.spark.options import parse
-from kwire.spark.partitions import Pushed, ranges
+from kwire.spark.partitions import Pushed, tasks
 from kwire.spark.schema import source_schema
 from kwire.spark.source import KwireDataSource
 from kwire.spark.stream import SegmentStreamReader
@@ -29,8 +29,8 @@ def logs(tmp_path: Path) -> Path:
 
 
 def planned(path: object, **options: str) -> list[str]:
-    tasks = ranges(parse({"path": str(path), **options}), Pushed())
-    return sorted({f"{task.file.topic}-{task.file.partition}" for task in tasks})
+    made = tasks(parse({"path": str(path), **options}), Pushed())
+    return sorted({f"{part.file.topic}-{part.file.partition}" for task in made for part in task.ranges})
 
 
 def test_what_there_is(logs: Path) -> None:
@@ -125,9 +125,9 @@ def test_a_new_stream_looks_too_and_a_running_one_does_not(logs: Path) -> None:
     reader = SegmentStreamReader(parse({"path": str(logs), "topic": "order"}), source_schema(False, False))
     with pytest.raises(ValueError, match='no topic "order" in'):
         reader.initialOffset()
-    assert reader.latestOffset({}) == {}
+    assert reader.latestOffset({}) == {"v": 2, "topics": {}}
     allowed = parse({"path": str(logs), "topic": "order", "allowEmpty": "true"})
-    assert SegmentStreamReader(allowed, source_schema(False, False)).initialOffset() == {}
+    assert SegmentStreamReader(allowed, source_schema(False, False)).initialOffset() == {"v": 2, "topics": {}}
 
 
 def test_a_stream_that_cannot_be_read_says_so_at_its_first_call(logs: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_spark_without_limits_for_streams_refuses_maxbytespertrigger(
     with pytest.raises(ValueError, match=r"option maxBytesPerTrigger: Spark \S+ gives a Python source no limit"):
         source.streamReader(source.schema()).initialOffset()
     monkeypatch.setattr("kwire.spark.source.find_spec", lambda name: name)
-    assert source.streamReader(source.schema()).initialOffset() == {}
+    assert source.streamReader(source.schema()).initialOffset()["topics"]
 
 
 def test_captures(tmp_path: Path) -> None:
