@@ -99,4 +99,6 @@ def test_a_driver_asks_nothing_for_the_segments_of_readcommitted(
     end = write_log(folder, 2, 1 << 20, every=5)
     job = run(store, "readCommitted", store.put(folder), readCommitted="true")
     driver_lists_only(job)
-    assert 0 < job.rows < end and job.executors.lists == 1 and job.executors.heads == 0
+    assert 0 < job.rows < end and job.executors.lists == 1
+    assert job.executors.heads <= 1  # has the last segment grown since the plan?
+    assert job.executors.bytes <= 1.05 * job.ranges
