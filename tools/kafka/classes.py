@@ -84,17 +84,18 @@ class KafkaClasses(JavaProcess):
             java.append(JAVA / "Batches.java")
         with zipfile.ZipFile(own_jars(release, path)["kafka-clients"]) as jar:
             there = set(jar.namelist())
-        sources = [self._source(file, there) for file in java]
+        sources = [source_for(release, file, there) for file in java]
         classes = maven.compiled(sources, path, f"vectors-{release}")
         super().__init__(release, "Vectors", classes, path, HEAP)
 
-    def _source(self, file: Path, there: set[str]) -> Path:
-        """A Java source, written for the newest release, as this one needs it."""
-        folder = cache() / "sources" / self.release
-        folder.mkdir(parents=True, exist_ok=True)
-        place = folder / file.name
-        place.write_text(for_release(file.read_text(), there))
-        return place
+
+def source_for(release: str, file: Path, there: set[str]) -> Path:
+    """A Java source, written for the newest release, as this one needs it."""
+    folder = cache() / "sources" / release
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / file.name
+    place.write_text(for_release(file.read_text(), there))
+    return place
 
 
 def release_number(release: str) -> tuple[int, ...]:
