@@ -127,7 +127,8 @@ def test_every_extension_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_make_help() -> None:
     """Every target that is meant to be called has its line, and `make` alone prints them."""
-    lines = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    ran = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = ran.stdout.splitlines()
     assert len(lines) == len(TARGETS)
     assert {line.split()[1] for line in lines if len(line.split()) > 3} == TARGETS
 
