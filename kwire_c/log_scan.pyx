@@ -137,8 +137,8 @@ def find_header(data, start, stop, left, low=0, high=INT64_MAX, followed=True):
         if room < view.len:
             room = view.len
         with nogil:
-            found = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until, least, most, wanted)
-        return found if found < <size_t> until else -1
+            position = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until, least, most, wanted)
+        return position if found < <size_t> until else -1
     finally:
         PyBuffer_Release(&view)
 

@@ -22,8 +22,8 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = {name for line in re.findall(r"^\.PHONY:(.*)", MAKEFILE, re.M) for name in line.split()}
 
 # What commands make, users give, or only other machines have
-ELSEWHERE = {".venv/bin/activate", "~/.cache/kwire", "../kwire-before", "build/after", "build/before", "origin/main", "archive/logs",
-             "logs/data/kafka-4.3.0/data1", "logs/data/kafka-4.3.0/data1/alpha-zstd-0"}  # fmt: skip
+ELSEWHERE = {".venv/bin/activate", "~/.cache/kwire", "../kwire-before", "build/after", "build/before", "origin/main",
+             "archive/logs", "logs/data/kafka-4.3.0/data1", "logs/data/kafka-4.3.0/data1/alpha-zstd-0"}  # fmt: skip
 
 PATH = re.compile(r"(?:[\w.~-]+/)+[\w.*-]*|[\w-]+\.(?:py|pyx|pxd|h|md|toml)\b")
 
