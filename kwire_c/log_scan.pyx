@@ -138,7 +138,7 @@ def find_header(data, start, stop, left, low=0, high=INT64_MAX, followed=True):
             room = view.len
         with nogil:
             position = kw_find_header(<const uint8_t *> view.buf, view.len, room, first, until, least, most, wanted)
-        return position if found < <size_t> until else -1
+        return position if position < <size_t> until else -1
     finally:
         PyBuffer_Release(&view)
 
