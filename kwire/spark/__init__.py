@@ -11,16 +11,15 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.spark.messages import decode_frames as decode_frames
     from kwire.spark.messages import decode_messages as decode_messages
     from kwire.spark.messages import from_wire as from_wire
-    from kwire.spark.segments import describe as describe
     from kwire.spark.source import KwireDataSource as KwireDataSource
+    from kwire.spark.source import describe as describe
     from kwire.spark.source import register as register
 
 # module -> its public names; imported at first use, as Spark starts a new Python for each step of planning
 _NAMES = {
     "kwire.spark.functions": ("decode_records", "records"),
     "kwire.spark.messages": ("decode_frames", "decode_messages", "from_wire"),
-    "kwire.spark.segments": ("describe",),
-    "kwire.spark.source": ("KwireDataSource", "register"),
+    "kwire.spark.source": ("KwireDataSource", "describe", "register"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -1,10 +1,10 @@
-"""kwire.spark.describe() and kind "segments": the segments at a path, a row each, for a look before they are read."""
+"""Kind "segments" (kwire.spark.describe): the segments at a path, a row each, for a look before they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
@@ -19,9 +19,6 @@ from kwire.storage.discovery import SideFiles, in_threads
 from kwire.storage.filesystem import shown
 from kwire.storage.segment_ends import end_offset, first_header, last_timestamp
 from kwire_c.printable import storable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS: dict[str, spark.DataType] = {
     "topic": spark.StringType(),
@@ -42,29 +39,6 @@ COLUMNS: dict[str, spark.DataType] = {
 _SEGMENTS_OF_A_TASK = 500
 _DELETE_HORIZON = 0x40  # attribute: the base timestamp is not a record's
 _MOST_MS = 2**63 // 1000 - 1  # that microseconds can hold
-
-
-def describe(spark: SparkSession, path: str, **options: Any) -> DataFrame:
-    """Return a DataFrame of the segments at a path, a row each; nothing is decoded.
-
-    topic, partition, path; base_offset: by the name, else of the first batch; next_offset: where the next segment
-    begins, of the last one the offset after its last whole batch; bytes: as stored; records: the offsets from base to
-    next, more than its records where a topic is compacted or has transactions; first_timestamp: of the first record;
-    last_timestamp: the largest one by the .timeindex; codec and magic: of the first batch; has_index, has_timeindex,
-    has_txnindex: is there such a file. Null is what is not known without reading the segment: of a .gz, damage, a
-    missing .timeindex.
-
-    path: as for the format "kwire"; options: topic, partition, storageOptions. The driver lists folders only, the
-    executors read 61 bytes and an index entry of each segment, and a piece at the end of a partition's last one.
-    Raises ValueError for an unknown option; FileNotFoundError, when it is used, for a path that does not exist.
-    """
-    from kwire.spark.source import register
-
-    register(spark)
-    reader = spark.read.format("kwire").option("kind", "segments")
-    for name, value in options.items():
-        reader = reader.option(name, value)
-    return reader.load(path)
 
 
 def segments_schema() -> spark.StructType:

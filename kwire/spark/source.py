@@ -15,7 +15,7 @@ from kwire.spark.schema import check_columns, check_source_schema, check_types, 
 from kwire.spark.worker import in_one_line, settle
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
@@ -135,3 +135,24 @@ def register(spark: SparkSession) -> None:
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
+
+
+def describe(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    """Return a DataFrame of the segments at a path, a row each; nothing is decoded.
+
+    topic, partition, path; base_offset: by the name, else of the first batch; next_offset: where the next segment
+    begins, of the last one the offset after its last whole batch; bytes: as stored; records: the offsets from base to
+    next, more than its records where a topic is compacted or has transactions; first_timestamp: of the first record;
+    last_timestamp: the largest one by the .timeindex; codec and magic: of the first batch; has_index, has_timeindex,
+    has_txnindex: is there such a file. Null is what is not known without reading the segment: of a .gz, damage, a
+    missing .timeindex.
+
+    path: as for the format "kwire"; options: topic, partition, storageOptions. The driver lists folders only, the
+    executors read 61 bytes and an index entry of each segment, and a piece at the end of a partition's last one.
+    Raises ValueError for an unknown option; FileNotFoundError, when it is used, for a path that does not exist.
+    """
+    register(spark)
+    reader = spark.read.format("kwire").option("kind", "segments")
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    return reader.load(path)
