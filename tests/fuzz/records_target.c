@@ -128,7 +128,13 @@ static void scans(const uint8_t *data, size_t size) {
         kw_hop(data, size, size, rows, &end, &last);
         MUST(end <= size && last <= end);
     }
-    MUST(kw_find_header(data, size, size + 5, 0, size) <= size);
+    for (int ordered = 0; ordered < 2; ordered++) {
+        kw_hops hops = {.left = size + 5 * (size_t)ordered, .stop = size, .ordered = ordered, .checked = SIZE_MAX,
+                        .previous = INT64_MAX};
+        while (kw_hop_valid(data, size, kw_crc32c, &hops) == KW_HOP_LEGACY) hops.checked = hops.end;
+        MUST(hops.end <= size && hops.last <= hops.end);
+        MUST(kw_find_header(data, size, size + 5, 0, size, ordered ? 10 : 0, INT64_MAX, ordered) <= size);
+    }
     MUST(kw_next_marked(data, size, 0, KW_ATTR_CONTROL) <= size);
 }
 
