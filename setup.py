@@ -55,7 +55,8 @@ if switch("SANITIZE"):
     compile_args = ["-O1", "-g", "-std=c11", "-fno-omit-frame-pointer", "-fno-wrapv", *sanitizer]
     link_args = sanitizer
 if switch("COVERAGE"):
-    compile_args, link_args = ["-O0", "-g", "-std=c11", "--coverage"], ["--coverage"]
+    compile_args = ["-O0", "-g", "-std=c11", "--coverage", "-fprofile-update=atomic"]  # threads count too
+    link_args = ["--coverage"]
     macros.append(("CYTHON_TRACE_NOGIL", "1"))
     directives["linetrace"] = True
 if switch("FUZZ"):

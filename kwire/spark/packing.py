@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyspark.sql.datasource import InputPartition
 
 from kwire.spark.options import Options
-from kwire.storage import SegmentFile
+from kwire.storage import SegmentFile, Transactions
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.filesystem import shown
 from kwire.storage.planned_log import LogEnd
@@ -25,7 +25,8 @@ class SegmentRange(NamedTuple):
     """Bytes [start, end) of a segment; end None: to the end of a file whose size is not known (a .gz).
 
     exact: start and end are boundaries of batches, else any bytes. last: a torn tail in the range is reported. bounds:
-    on the records. log_end: where the log ended then, for readCommitted; None: everything is read.
+    on the records. log_end: where the log ended then, for readCommitted
+    (a file without an offset in its name: what it leaves out); None: everything is read.
     """
 
     file: SegmentFile
@@ -33,7 +34,7 @@ class SegmentRange(NamedTuple):
     end: int | None
     last: bool
     bounds: Bounds = NO_BOUNDS
-    log_end: LogEnd | None = None
+    log_end: LogEnd | Transactions | None = None
     exact: bool = False
 
     def __repr__(self) -> str:

@@ -67,7 +67,8 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
         ends = {file: following.base_offset for file, following in pairwise(files)}
         for file in bounds.select(files, lambda file: file.base_offset):
             if file.size:
-                whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds, log_end)
+                own = LogEnd.of([file]) if log_end is not None and file.base_offset < 0 else log_end
+                whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds, own)
                 portions.append(Portion(_bytes_read(file, ends.get(file, -1), bounds), whole))
     return portions
 

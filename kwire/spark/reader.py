@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader
 
 from kwire.defaults import BATCH_ROWS
-from kwire.errors import CorruptBatchError, LimitError, MissingCodecError
+from kwire.errors import CorruptBatchError, KwireError, LimitError, MissingCodecError
 from kwire.spark.options import Options
 from kwire.spark.packing import ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, opened, tasks
@@ -88,7 +88,7 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterat
             if options.mode == "PERMISSIVE" and columns.bad:
                 yield shaper.bad([_place(bad.error, shown(file.path)) for bad in columns.bad])
     except (CorruptBatchError, LimitError) as error:
-        error.args = (_place(error, shown(file.path))[0],)
+        error.args = (_place(error, getattr(error, "file", None) or shown(file.path))[0],)
         raise
     except MissingCodecError as error:
         error.args = (f"{error} (needed for {shown(file.path)})",)
@@ -107,16 +107,22 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches, small ones that follow each other as one of about 10,000 rows: each costs Spark a message."""
     small: list[pa.RecordBatch] = []
     rows = size = 0
-    for batch in batches:
-        if small and (batch.num_rows > BATCH_ROWS // 2 or rows + batch.num_rows > BATCH_ROWS or size > _JOINED_BYTES):
+    try:
+        for batch in batches:
+            many = batch.num_rows > BATCH_ROWS // 2
+            if small and (many or rows + batch.num_rows > BATCH_ROWS or size > _JOINED_BYTES):
+                yield _one(small)
+                small, rows, size = [], 0, 0
+            if many:
+                yield batch
+            else:
+                small.append(batch)
+                rows += batch.num_rows
+                size += batch.nbytes
+    except (KwireError, OSError):  # a stream may go on after it: what was read is not lost
+        if small:
             yield _one(small)
-            small, rows, size = [], 0, 0
-        if batch.num_rows > BATCH_ROWS // 2:
-            yield batch
-        else:
-            small.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
+        raise
     if small:
         yield _one(small)
 

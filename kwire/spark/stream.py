@@ -18,7 +18,7 @@ from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
 from kwire.spark.stream_offsets import Key, StreamOffsets, folder_of, key_of, partition_name
 from kwire.spark.worker import in_one_line
-from kwire.storage import Partition, SegmentFile
+from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import place_of
 from kwire.storage.filesystem import is_url, open_file, shown
@@ -112,7 +112,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix the segments and their sizes of this moment as the end of the query (Spark 4.2 and newer)."""
-        self.frozen = {file.path: file.size for file in segments(self.options)}
+        self.frozen = {file.path: file.size for file in self._listed()}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
@@ -161,21 +161,30 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             size = open_file(part.file.path, self.options.storage_options).size()
             if part.end is not None and size < part.end:
                 self._lost(f"{path} was truncated to {size} bytes: {planned}")
+                part = part._replace(file=part.file._replace(size=size))
             yield from read_task(ReadTask([part]), self.options, self.schema)
         except FileNotFoundError:
             self._lost(f"{path} was deleted: {planned}")
         except CorruptBatchError as error:
             if "truncated" not in error.reason:
                 raise
-            self._lost(f"{path} was truncated while it was read: {planned}")
+            self._lost(f"{getattr(error, 'file', None) or path} was truncated while it was read: {planned}")
 
     # logs
+
+    def _listed(self) -> list[SegmentFile]:
+        """The segments, with the sizes of those that a store lists without one."""
+        return [
+            file._replace(size=open_file(file.path, self.options.storage_options).size())
+            if file.size < 0 and is_url(file.path) and not file.path.endswith(".gz") else file
+            for file in segments(self.options)
+        ]
 
     def _logs(self, frozen: bool = True) -> dict[Key, LogFollower]:
         """The logs that the options choose, as they are now."""
         found: dict[Key, dict[int | str, SegmentFile]] = {}
         folders: dict[Key, str] = {}
-        for file in segments(self.options):
+        for file in self._listed():
             if frozen and self.frozen is not None:
                 if file.path not in self.frozen:
                     continue
@@ -296,8 +305,13 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _portions(self, log: LogFollower, start: LogOffset, end: LogOffset) -> Iterator[Portion]:
         bounds = self._bounds(log.files[0])
         log_end = LogEnd.of(log.files) if self.options.read_committed else None
+        files = list(log.files)
         for file, first, last, kept in log.ranges(start, end):
-            part = SegmentRange(file, first, last, False, bounds.narrowed(kept), log_end, exact=True)
+            known: LogEnd | Transactions | None = log_end
+            if log_end is not None and file.base_offset < 0:  # no LogEnd can name it
+                after = Partition(files[files.index(file) :], self.options.storage_options).segments
+                known = after[0].transactions(first, last)
+            part = SegmentRange(file, first, last, False, bounds.narrowed(kept), known, exact=True)
             yield from cuts(Portion(last - first, part), self.options.partition_bytes)
 
     def _bounds(self, file: SegmentFile) -> Bounds:

@@ -156,5 +156,6 @@ class CommittedWindows:
                     yield producer, 1 << 62, kind
 
         self._rest = find_transactions(
-            self._file, first.window.position, self._end, after, log.segments[number].aborted)
+            self._file, first.window.position, self._end, after, log.segments[number].aborted,
+            log.segments[number].limit)
         self._pending.clear()

@@ -189,12 +189,14 @@ def find_transactions(
     end: int | None,
     after: Callable[[dict[int, int], int], Iterable[tuple[int, int, int]]],
     listed: AbortedByIndex,
+    limit: int | None = None,
 ) -> Transactions:
     """The transactions that the batches in bytes [start, end) of the file belong to.
 
     after(pending, position) gives markers (producer, offset, type) after the range, in order of offsets, of the pending
     producers at least; pending shrinks with each that is taken. listed: the entries of the .txnindex files; an entry
-    counts unless the markers in the data contradict it. Raises LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
+    counts unless the markers in the data contradict it. limit: markers that go past that byte do not count. Raises
+    LimitError for more than MOST_PRODUCERS or MOST_ABORTED.
     """
     file = file.held()
     size = file.size()
@@ -217,6 +219,8 @@ def find_transactions(
         reached = window.end  # past end, if a batch begins before it and ends after it
         for at, stop, base, attributes, producer in transactional(window):
             if attributes & CONTROL_FLAG:
+                if limit is not None and window.position + stop > limit:
+                    continue
                 kind = marker_type(window.data[at:stop])
                 if kind in (ABORT, COMMIT):
                     settle(producer, base, kind)

@@ -19,7 +19,9 @@ LEAST = 95
 # what touches kwire_c; the others run the same code through Spark, brokers and commands
 TESTS = [
     "tests/codec", "tests/compression", "tests/primitives",
-    "tests/storage/test_scanner.py", "tests/storage/test_segment.py", "tests/storage/test_transactions.py",
+    *(f"tests/storage/test_{name}.py" for name in (
+        "scanner", "segment", "transactions", "damage", "splits", "shared_iterators")),
+    "tests/hostile/test_user_code.py", "tests/hostile/test_threads.py", "tests/spark/test_modes.py",
     "--deselect=tests/codec/test_messages_memory.py",  # 15 minutes under tracing, of code that the others run too
 ]
 SETTINGS = r"""

@@ -182,3 +182,27 @@ def test_nested_batches_are_not_read_where_the_header_of_their_batch_is_lost(tmp
 def test_two_thousand_damages(tmp_path: Path, first: int) -> None:
     for seed in range(first, first + 100):
         check(tmp_path, seed)
+
+
+@pytest.mark.parametrize("start", [0, 2, 5])
+def test_damage_is_not_passed_over_where_a_range_has_a_start_offset(tmp_path: Path, start: int) -> None:
+    """errors="raise": a piece, or a segment, that begins with damage raises, if the damage is in the range."""
+    good = [batch(0), batch(3), batch(6), batch(9)]
+    for broken in (0, 1, 2):
+        data = [bytearray(one) for one in good]
+        data[broken][40] ^= 1
+        path = write_segment(tmp_path / f"{start}_{broken}-0", 0, [], indexes=False)
+        path.write_bytes(b"".join(data))
+        edges = [0, *(sum(map(len, good[: at + 1])) for at in range(4))]
+        segment = LogSegment(path)
+
+        def pieces(at: int, segment: LogSegment = segment, edges: list[int] = edges) -> list[Any]:
+            return list(segment.column_batches(start=edges[at], end=edges[at + 1], guessed=True, start_offset=start))
+
+        inside = start in (0, *range(3 * broken))  # by the batch before it, or the name
+        for at in range(4):
+            if at == broken and inside:
+                with pytest.raises(kwire.CorruptBatchError):
+                    pieces(at)
+            elif at != broken:
+                pieces(at)
