@@ -6,15 +6,19 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from kwire.errors import KwireError
 from kwire.spark.options import parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
 from kwire.spark.partitions import Pushed, tasks
+from kwire.spark.reader import _joined
 from kwire.storage import SegmentFile
 from tests.spark.logs import batch, damaged, segment
 from tests.spark.test_modes import rows_of
@@ -25,6 +29,10 @@ PLAN = """
 import os, resource, sys, time
 from kwire.spark.options import parse
 from kwire.spark.partitions import Pushed, tasks
+from kwire.spark.reader import _joined
+from kwire.errors import KwireError
+import pyarrow as pa
+from collections.abc import Iterator
 
 before = time.process_time()
 made = tasks(parse({"path": sys.argv[1]}), Pushed())
@@ -181,3 +189,18 @@ def test_100_000_segments_are_planned_in_20_s_of_cpu_and_500_mib(tmp_path: Path)
     done = subprocess.run([sys.executable, "-c", PLAN, str(tmp_path)], capture_output=True, text=True, check=True)
     ranges, cpu, memory = map(float, done.stdout.split())
     assert ranges == 100_000 and cpu < 20 and memory < 500
+
+
+@pytest.mark.quick
+def test_small_batches_that_wait_are_given_before_an_error() -> None:
+    """A stream may go on after data loss: what was read before it is not lost."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"offset": [1, 2]})
+        yield pa.RecordBatch.from_pydict({"offset": [3]})
+        raise KwireError("gone")
+
+    joined = _joined(batches())
+    assert next(joined).to_pydict() == {"offset": [1, 2, 3]}
+    with pytest.raises(KwireError, match="gone"):
+        next(joined)
