@@ -13,10 +13,8 @@ from kwire.storage.transactions import (
     Transactions,
     bounded,
     find_transactions,
-    marker_type,
     transactional,
 )
-from kwire_c.record_batch import CONTROL_FLAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,22 +99,20 @@ class CommittedWindows:
     def _look(self, window: Window) -> _Waiting:
         """Note the transactional batches of a window, and settle the transactions that end in it."""
         waiting = _Waiting(window)
-        for at, stop, base, attributes, producer in transactional(window):
+        for end, base, producer, kind in transactional(window):
             if self._log is None:
                 self._log, self._number = self._locate()
             segment = self._log.segments[self._number]
-            if not attributes & CONTROL_FLAG:
+            if kind is None:
                 entry = segment.aborted.at(producer, base)
                 if entry is not None and self._ended.get(producer, -1) >= entry[0]:
                     entry = None  # a marker in it contradicts it
                 self._pending.setdefault(producer, []).append(_Batch(waiting, base, entry))
                 waiting.undecided += 1
-            elif segment.limit is None or window.position + stop <= segment.limit:
-                kind = marker_type(window.data[at:stop])
-                if kind in (ABORT, COMMIT):
-                    self._settle(producer, kind, base)
-                    if producer in segment.aborted:
-                        self._ended[producer] = base
+            elif segment.limit is None or end <= segment.limit:
+                self._settle(producer, kind, base)
+                if producer in segment.aborted:
+                    self._ended[producer] = base
         bounded(len(self._pending), self._file, "producers with transactions in one segment",
                 transactions.MOST_PRODUCERS)
         return waiting

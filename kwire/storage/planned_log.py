@@ -27,11 +27,9 @@ from kwire.storage.transactions import (
     AbortedByIndex,
     FirstMarkers,
     LaterMarkers,
-    marker_type,
     read_markers,
     transactional,
 )
-from kwire_c.record_batch import CONTROL_FLAG
 
 if TYPE_CHECKING:
     from kwire.storage.discovery import SegmentFile
@@ -161,12 +159,12 @@ class PlannedLog:
         # batches before the snapshot, if it is inside of a segment, change nothing: their markers follow
         for segment in self.segments[0 if newest is None else self.number_of(newest[0]) :]:
             for window in Scanner(segment.file, 0, segment.limit):
-                for at, stop, base, attributes, producer in transactional(window):
-                    if segment.limit is not None and window.position + stop > segment.limit:
+                for end, base, producer, kind in transactional(window):
+                    if segment.limit is not None and end > segment.limit:
                         break
-                    if not attributes & CONTROL_FLAG:
+                    if kind is None:
                         found.setdefault(producer, base)
-                    elif marker_type(window.data[at:stop]) in (ABORT, COMMIT):
+                    else:
                         found.pop(producer, None)
                 transactions.bounded(len(found), segment.file, "producers with transactions in one segment",
                                      transactions.MOST_PRODUCERS)

@@ -70,9 +70,9 @@ class FirstMarkers:
 
     def _read_to(self, producer: int, start: int) -> None:
         """Read on from a byte; other threads may do the same at the same time."""
-        for window in _windows(self._file, start, self._limit):
-            for writer, offset, kind in markers_in(window, self._limit):
-                if writer not in self._markers:
+        for window in _scanner(self._file, start, self._limit):
+            for _, offset, writer, kind in transactional(window, self._limit):
+                if kind is not None and writer not in self._markers:
                     self._markers[writer] = (offset, kind)
                     self.in_order.append((writer, (offset, kind)))
             bounded(len(self._markers), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
@@ -217,13 +217,9 @@ def find_transactions(
     reached = start
     for window in Scanner(file, start, end):
         reached = window.end  # past end, if a batch begins before it and ends after it
-        for at, stop, base, attributes, producer in transactional(window):
-            if attributes & CONTROL_FLAG:
-                if limit is not None and window.position + stop > limit:
-                    continue
-                kind = marker_type(window.data[at:stop])
-                if kind in (ABORT, COMMIT):
-                    settle(producer, base, kind)
+        for _, base, producer, kind in transactional(window, limit):
+            if kind is not None:
+                settle(producer, base, kind)
             else:
                 pending.setdefault(producer, base)
                 first, last = touched.setdefault(producer, (0, -1))
@@ -270,32 +266,34 @@ def markers_after(
 
 def read_markers(file: File, start: int, limit: int | None = None) -> Iterator[tuple[int, int, int]]:
     """(producer id, offset, type) of the transaction markers from a byte of a file on, up to byte limit."""
-    for window in _windows(file, start, limit):
-        yield from markers_in(window, limit)
+    for window in _scanner(file, start, limit):
+        for _, offset, producer, kind in transactional(window, limit):
+            if kind is not None:
+                yield producer, offset, kind
 
 
-def _windows(file: File, start: int, limit: int | None) -> Iterator[Window]:
-    """The windows from a byte on; little is read at first: as a rule a marker is near."""
-    yield from Scanner(file, start, limit, first_bytes=_FIRST_READ)
+def _scanner(file: File, start: int, limit: int | None) -> Scanner:
+    """A Scanner from a byte on that reads little at first: as a rule a marker is near."""
+    return Scanner(file, start, limit, first_bytes=_FIRST_READ)
 
 
-def markers_in(window: Window, limit: int | None = None) -> Iterator[tuple[int, int, int]]:
-    """(producer id, offset, type) of the transaction markers in a window; not of one that goes past byte limit."""
-    for at, end, base, attributes, producer in transactional(window):
-        if attributes & CONTROL_FLAG and (limit is None or window.position + end <= limit):
-            kind = marker_type(window.data[at:end])
-            if kind in (ABORT, COMMIT):
-                yield producer, base, kind
+def transactional(window: Window, limit: int | None = None) -> Iterator[tuple[int, int, int, int | None]]:
+    """(byte of the file after it, base offset, producer id, kind) of the transactional batches in a window.
 
-
-def transactional(window: Window) -> Iterator[tuple[int, int, int, int, int]]:
-    """(start, end, base offset, attributes, producer id) of the transactional batches in a window."""
+    kind: None for records, ABORT or COMMIT for a marker. Other control batches, and markers that go past byte limit,
+    are left out.
+    """
     data = window.data if window.bad is None else memoryview(b"")
     at = next_marked(data, 0, TRANSACTIONAL_FLAG)
     while at >= 0:
         base, length, _, _, _, attributes, _, _, _, producer, *_ = _fields(data, at)
         end = at + LOG_OVERHEAD + length
-        yield at, end, base, attributes, producer
+        if not attributes & CONTROL_FLAG:
+            yield window.position + end, base, producer, None
+        elif limit is None or window.position + end <= limit:
+            kind = marker_type(data[at:end])
+            if kind in (ABORT, COMMIT):
+                yield window.position + end, base, producer, kind
         at = next_marked(data, end, TRANSACTIONAL_FLAG)
 
 
