@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader
 
 from kwire.defaults import BATCH_ROWS
-from kwire.errors import CorruptBatchError, KwireError, LimitError, MissingCodecError
+from kwire.errors import CorruptBatchError, LimitError, MissingCodecError
 from kwire.spark.options import Options
 from kwire.spark.packing import ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, opened, tasks
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from kwire.storage import SegmentFile
+
+Guard = Callable[[SegmentRange, Callable[[SegmentRange], Iterator[pa.RecordBatch]]], Iterator[pa.RecordBatch]]
 
 _JOINED_BYTES = 16 << 20  # most bytes of small batches that are joined to one
 
@@ -48,9 +50,12 @@ class SegmentReader(DataSourceReader):
         return read_task(partition, self.options, self.schema)
 
 
-def read_task(task: InputPartition, options: Options, schema: StructType) -> Iterator[pa.RecordBatch]:
+def read_task(
+    task: InputPartition, options: Options, schema: StructType, guarded: Guard | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task, range by range, in Arrow batches of about 10,000.
 
+    guarded: is given each range and what reads it, and yields the batches that it gives; it may go on after an error.
     In mode FAILFAST a bad batch raises CorruptBatchError or LimitError, with "REASON at FILE, offset N, byte N". A torn
     tail is a warning, and in mode PERMISSIVE a _corrupt_record row.
     """
@@ -58,7 +63,12 @@ def read_task(task: InputPartition, options: Options, schema: StructType) -> Ite
         return
     settle()
     shaper = _Shaper(arrow_schema(schema))
-    yield from _joined(batch for part in task.ranges for batch in _read_range(part, options, shaper))
+
+    def read(part: SegmentRange) -> Iterator[pa.RecordBatch]:
+        return _read_range(part, options, shaper)
+
+    yield from _joined(
+        batch for part in task.ranges for batch in (read(part) if guarded is None else guarded(part, read)))
 
 
 def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterator[pa.RecordBatch]:
@@ -107,22 +117,17 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches, small ones that follow each other as one of about 10,000 rows: each costs Spark a message."""
     small: list[pa.RecordBatch] = []
     rows = size = 0
-    try:
-        for batch in batches:
-            many = batch.num_rows > BATCH_ROWS // 2
-            if small and (many or rows + batch.num_rows > BATCH_ROWS or size > _JOINED_BYTES):
-                yield _one(small)
-                small, rows, size = [], 0, 0
-            if many:
-                yield batch
-            else:
-                small.append(batch)
-                rows += batch.num_rows
-                size += batch.nbytes
-    except (KwireError, OSError):  # a stream may go on after it: what was read is not lost
-        if small:
+    for batch in batches:
+        many = batch.num_rows > BATCH_ROWS // 2
+        if small and (many or rows + batch.num_rows > BATCH_ROWS or size > _JOINED_BYTES):
             yield _one(small)
-        raise
+            small, rows, size = [], 0, 0
+        if many:
+            yield batch
+        else:
+            small.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
     if small:
         yield _one(small)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed
+from kwire.spark.packing import Portion, SegmentRange, cuts, packed
 from kwire.spark.partitions import opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
@@ -74,9 +74,10 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @in_one_line
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query starts: at the beginning of each partition, at its end, or at an offset."""
-        check_chosen(segments(self.options), self.options)
+        files = self._listed()
+        check_chosen(files, self.options)
         start = StreamOffsets()
-        for key, log in self._logs().items():
+        for key, log in self._logs(files=files).items():
             offset = self.options.start_of(log.files[0].topic, log.files[0].partition)
             if offset == LATEST:
                 start[key] = log.advance(log.start()) if self.options.read_committed else log.end()
@@ -151,18 +152,19 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         A file that was deleted or truncated since the plan is data loss: KwireError, or a warning and the rows left.
         """
-        if isinstance(partition, ReadTask):  # else Spark's own partition, for an empty list of tasks
-            for part in partition.ranges:
-                yield from self._read_range(part)
+        return read_task(partition, self.options, self.schema, self._guarded)
 
-    def _read_range(self, part: SegmentRange) -> Iterator[pa.RecordBatch]:
+    def _guarded(
+        self, part: SegmentRange, read: Callable[[SegmentRange], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what is read of a range; what is lost of it is reported."""
         path, planned = shown(part.file.path), f"bytes {part.start}..{part.end} of it were to be read"
         try:
             size = open_file(part.file.path, self.options.storage_options).size()
             if part.end is not None and size < part.end:
                 self._lost(f"{path} was truncated to {size} bytes: {planned}")
                 part = part._replace(file=part.file._replace(size=size))
-            yield from read_task(ReadTask([part]), self.options, self.schema)
+            yield from read(part)
         except FileNotFoundError:
             self._lost(f"{path} was deleted: {planned}")
         except CorruptBatchError as error:
@@ -180,11 +182,11 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for file in segments(self.options)
         ]
 
-    def _logs(self, frozen: bool = True) -> dict[Key, LogFollower]:
-        """The logs that the options choose, as they are now."""
+    def _logs(self, frozen: bool = True, files: list[SegmentFile] | None = None) -> dict[Key, LogFollower]:
+        """The logs that the options choose, as they are now; files: as they were listed a moment ago."""
         found: dict[Key, dict[int | str, SegmentFile]] = {}
         folders: dict[Key, str] = {}
-        for file in self._listed():
+        for file in self._listed() if files is None else files:
             if frozen and self.frozen is not None:
                 if file.path not in self.frozen:
                     continue

@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kwire.errors import KwireError
+from kwire.errors import CorruptBatchError, KwireError
 from kwire.spark.options import parse
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
 from kwire.spark.partitions import Pushed, tasks
-from kwire.spark.reader import _joined
+from kwire.spark.schema import source_schema
+from kwire.spark.stream import SegmentStreamReader
 from kwire.storage import SegmentFile
 from tests.spark.logs import batch, damaged, segment
 from tests.spark.test_modes import rows_of
@@ -29,11 +30,6 @@ PLAN = """
 import os, resource, sys, time
 from kwire.spark.options import parse
 from kwire.spark.partitions import Pushed, tasks
-from kwire.spark.reader import _joined
-from kwire.errors import KwireError
-import pyarrow as pa
-from collections.abc import Iterator
-
 before = time.process_time()
 made = tasks(parse({"path": sys.argv[1]}), Pushed())
 print(sum(len(task.ranges) for task in made), time.process_time() - before,
@@ -192,15 +188,20 @@ def test_100_000_segments_are_planned_in_20_s_of_cpu_and_500_mib(tmp_path: Path)
 
 
 @pytest.mark.quick
-def test_small_batches_that_wait_are_given_before_an_error() -> None:
+def test_small_batches_that_wait_are_given_before_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A stream may go on after data loss: what was read before it is not lost."""
+    path = segment(tmp_path / "t-0", 0, batch(0))
+    task = ReadTask([SegmentRange(SegmentFile(str(path), "t", 0, 0, path.stat().st_size), 0, 1, False)])
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches(*_: object) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"offset": [1, 2]})
         yield pa.RecordBatch.from_pydict({"offset": [3]})
-        raise KwireError("gone")
+        raise CorruptBatchError("the object was truncated", position=9)
 
-    joined = _joined(batches())
-    assert next(joined).to_pydict() == {"offset": [1, 2, 3]}
-    with pytest.raises(KwireError, match="gone"):
-        next(joined)
+    monkeypatch.setattr("kwire.spark.reader._read_range", batches)
+    lenient = parse({"path": str(tmp_path), "failOnDataLoss": "false"})
+    with pytest.warns(RuntimeWarning, match="was truncated while it was read"):
+        [joined] = SegmentStreamReader(lenient, source_schema(False, False)).read(task)
+    assert joined.to_pydict() == {"offset": [1, 2, 3]}
+    with pytest.raises(KwireError, match="was truncated while it was read"):
+        list(SegmentStreamReader(parse({"path": str(tmp_path)}), source_schema(False, False)).read(task))
