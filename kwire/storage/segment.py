@@ -286,13 +286,22 @@ class LogSegment:
         return 0
 
     def start_of(self, bounds: Bounds) -> int:
-        """The position at which reading a range begins."""
-        start = 0
-        if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
-            start = self.seek(bounds.start_offset)
-        if bounds.start_timestamp is not None:
-            start = max(start, self.seek_time(bounds.start_timestamp))
-        return start
+        """The position at which reading a range begins: its first batch, or damage that may have held records of it."""
+        offset = bounds.start_offset
+        if bounds.start_timestamp is None and (offset is None or offset <= self.base_offset):
+            return 0
+        windows = self.scan(bounds, search=False)
+        windows.begin()
+        windows.search = windows.verify = True
+        for window in windows:
+            if window.bad is not None:
+                if bounds.touches(window):
+                    return window.position
+                continue
+            for header in scanner.window_headers(window):
+                if bounds.may_begin(header):
+                    return header.position
+        return self.size
 
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""

@@ -175,7 +175,7 @@ class _Range:
         scanner = segment.scan(
             bounds, self._start, self._end, guessed=self._guessed, window_bytes=_PIECE_BYTES, rows=self._rows,
             search=keep, verify=keep and verify)
-        windows = _within(scanner, bounds, segment.named_offset)
+        windows = _within(scanner, bounds)
         for window in hidden.decided(windows) if isinstance(hidden, CommittedWindows) else windows:
             if window.bad is not None:
                 yield _bad_columns(segment, window, fields, keep), window.end
@@ -204,12 +204,11 @@ class _Range:
             yield _tail_columns(segment, self.tail, fields, keep), segment.size
 
 
-def _within(scanner: Scanner, bounds: Bounds, base: int | None = None) -> Iterator[Window]:
+def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
     """The windows of a scanner that may have records in a range, and the bad regions that may have had some.
 
-    Damage before the first batch of the range is told only if that batch does not begin the range, and if bad regions
-    are searched at all. It ends when FIRST_BYTES of batches, two at least, are past the end: one may have a wrong
-    offset.
+    Damage before the first batch of the range is reported if that batch does not begin the range. It ends when
+    FIRST_BYTES of batches, two at least, are past the end: one may have a wrong offset.
     """
     scanner.begin()
     search, verify = scanner.search, scanner.verify
@@ -219,10 +218,7 @@ def _within(scanner: Scanner, bounds: Bounds, base: int | None = None) -> Iterat
     past = count = 0
     for window in scanner:
         if window.bad is not None:
-            # inside the range already: by the batch before it, or as all of the segment is (base: by its name)
-            inside = bounds.start_timestamp is None and bounds.start_offset is not None and (
-                max(window.after, -1 if base is None else base) >= bounds.start_offset)
-            if bounds.touches(window) and (search or not before or inside):
+            if bounds.touches(window):
                 yield window
             continue
         if before:
@@ -276,7 +272,7 @@ def gather_all(
         nonlocal tail
         for number, segment in enumerate(segments):
             scanner = scanners[number]
-            for window in _within(scanner, bounds, segment.named_offset):
+            for window in _within(scanner, bounds):
                 if window.bad is not None:
                     bad.extend(_bad_columns(segment, window, fields, keep, number).bad)
                     continue

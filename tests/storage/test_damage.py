@@ -199,10 +199,25 @@ def test_damage_is_not_passed_over_where_a_range_has_a_start_offset(tmp_path: Pa
         def pieces(at: int, segment: LogSegment = segment, edges: list[int] = edges) -> list[Any]:
             return list(segment.column_batches(start=edges[at], end=edges[at + 1], guessed=True, start_offset=start))
 
-        inside = start in (0, *range(3 * broken))  # by the batch before it, or the name
+        inside = start < 3 * broken + 3  # the batch after it does not begin the range
         for at in range(4):
             if at == broken and inside:
                 with pytest.raises(kwire.CorruptBatchError):
                     pieces(at)
-            elif at != broken:
+            else:
                 pieces(at)
+
+
+@pytest.mark.parametrize("way", ["read", "columns", "column_batches"])
+@pytest.mark.parametrize("bound", ["start_offset", "start_timestamp"])
+def test_a_range_that_begins_in_a_damaged_batch_raises(tmp_path: Path, bound: str, way: str) -> None:
+    data = [bytearray(kwire.build_batch([(base + at, None, b"v") for at in range(10)], base_offset=base))
+            for base in range(0, 60, 10)]
+    data[2][70] ^= 1
+    path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
+    path.write_bytes(b"".join(data))
+    for start in (0, 19, 20, 29):
+        with pytest.raises(kwire.CorruptBatchError, match="checksum"):
+            list(getattr(LogSegment(path), way)(**{bound: start}))
+    rows = list(getattr(LogSegment(path), way)(**{bound: 30 if bound == "start_offset" else 40}))
+    assert sum(map(len, rows)) if way == "column_batches" else len(rows)
