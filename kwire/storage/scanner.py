@@ -181,6 +181,7 @@ class Scanner:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
         self.tail: tuple[int, int] | None = None
         self.last = -1  # offset of the last batch before what comes next, -1 if unknown
+        self.looked_far = False  # near the guessed byte there was damage, so that begin() read more than it does else
         self.window_bytes, self.rows, self.search, self.verify = window_bytes, rows, search, verify
         self._guessed, self._anchor = guessed, anchor
         self._file = file.held()
@@ -262,6 +263,7 @@ class Scanner:
                 if self._walk(goal, sure) and self._is_chain(sure):
                     return
             back *= 4
+            self.looked_far = True
         self._go_to(0)
         self._walk(goal, 0)
 

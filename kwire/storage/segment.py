@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
 
+_LEFT_TO_SCAN = 4 << 20  # bytes in which a search for an offset ends: fewer are read as fast as they are halved
+
+
 class PartitionSegments:
     """The segments of a partition in order, and their transaction markers and aborted transactions."""
 
@@ -177,13 +180,23 @@ class LogSegment:
         except FileNotFoundError:
             return None
 
-    def _entry_below(self, column: int, value: int) -> tuple[int, int] | None:
-        """(position, offset) of the last entry of the .index whose offset (column 0) or position (1) is below value."""
+    def _entry_below(self, position: int) -> tuple[int, int] | None:
+        """(position, offset) of the last entry of the .index whose position is below that one."""
+        file = self._opened_beside(".index")
+        return None if file is None else self._entry_of(file, 1, position)
+
+    def _batch_below(self, offset: int, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
+        """(position, offset) of a batch at or before the one that holds offset, as is_append takes it.
+
+        The last entry of the .index below it; without an index by bisection of bytes [start, end). None for the first.
+        """
         file = self._opened_beside(".index")
         if file is None:
-            return None
-        wanted = value if column else value - self.base_offset
-        entry = indexes.last_below(file, indexes.OFFSET_ENTRY, column, wanted, self.size)
+            return self._bisected(offset, start, end)
+        return self._entry_of(file, 0, offset - self.base_offset)
+
+    def _entry_of(self, file: File, column: int, value: int) -> tuple[int, int] | None:
+        entry = indexes.last_below(file, indexes.OFFSET_ENTRY, column, value, self.size)
         return entry and (entry[1], entry[0] + self.base_offset)
 
     def scan(
@@ -195,16 +208,34 @@ class LogSegment:
         """
         anchor: tuple[int, int, int] | None = None
         if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
-            anchor = _entry(self._entry_below(0, bounds.start_offset), bounds.start_offset)
+            anchor = _entry(self._batch_below(bounds.start_offset, start, end), bounds.start_offset)
         if bounds.start_timestamp is not None:
             position = self._near_time(bounds.start_timestamp)
             if position and (anchor is None or position > anchor[0]):
                 anchor = (position, -1, 0)
         if anchor is None or anchor[0] < start:
-            anchor = _entry(self._entry_below(1, start), 0) if guessed and start else None
+            anchor = _entry(self._entry_below(start), 0) if guessed and start else None
         if bounds != NO_BOUNDS:
             options["first_bytes"] = scanner.FIRST_BYTES
         return scanner.Scanner(self.file, start, end, guessed=guessed and start > 0, anchor=anchor, **options)
+
+    def _bisected(self, offset: int, start: int, end: int | None) -> tuple[int, int] | None:
+        """(position, -1) of a batch in bytes [start, end) before which all offsets are smaller; None for the first one.
+
+        Each step reads about 1 MiB; it stops at a few MiB, or near damage.
+        """
+        low, high, found = start, self.size if end is None else min(end, self.size), None
+        while high - low > _LEFT_TO_SCAN and not isinstance(self.file, SpooledFile):
+            guess = (low + high) // 2
+            windows = scanner.Scanner(self.file, guess, guess, guessed=True, read_bytes=scanner.CHAIN_BYTES)
+            position = windows.begin()
+            if windows.looked_far or windows.last < 0:
+                break
+            if windows.last < offset:
+                low, found = max(guess, position), (position, -1)
+            else:
+                high = guess
+        return found
 
     def boundary(self, guess: int) -> int:
         """The byte of the first batch or bad region at or after any byte of the segment; .size if there is none.
@@ -264,8 +295,8 @@ class LogSegment:
         return self.size
 
     def _scanner_near(self, offset: int) -> scanner.Scanner:
-        """A Scanner from a batch before the one that holds offset: by the index if it is right, else from byte 0."""
-        entry = self._entry_below(0, offset) if offset > self.base_offset else None
+        """A Scanner from a batch before the one that holds offset: by the index if it is right; else from byte 0."""
+        entry = self._batch_below(offset) if offset > self.base_offset else None
         if entry is not None:
             near = scanner.Scanner(self.file, entry[0], verify=True, first_bytes=scanner.FIRST_BYTES)
             if near.is_append(*entry, until=offset):

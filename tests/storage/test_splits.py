@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
@@ -133,6 +134,55 @@ def test_guessed_ranges_read_little_more(
         rows += sum(map(len, segment.column_batches(("offset",), start=start, end=end, guessed=True, errors=errors)))
         assert bytes_of(pieces) <= 1.05 * (end - start) + (0 if indexed else scanner._BACK_BYTES)
     assert rows == 24_000
+
+
+def test_a_point_read_without_an_index_reads_a_few_mib(
+    large: Path, tmp_path: Path, pieces: list[tuple[int, int]]
+) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.symlink_to(large)
+    segment = LogSegment(path)
+    positions = [header.position for header in segment.headers()]
+    pieces.clear()
+    for offset in (0, 5, 9_000, 15_999, 16_000, 23_999):
+        for errors in ("raise", "keep"):
+            found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1, errors=errors)
+            assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
+            assert bytes_of(pieces) < 9 << 20
+        assert next(iter(segment.read(start_offset=offset))).offset == offset
+        assert bytes_of(pieces) < 9 << 20
+        assert segment.seek(offset) == positions[offset // 16]
+        assert bytes_of(pieces) < 9 << 20
+    assert segment.seek(24_000) == segment.size
+    pieces.clear()
+    half, total = segment.size // 2, 0
+    for start, end in ((0, half), (half, segment.size)):  # two tasks, of which only one has rows
+        total += sum(map(len, segment.column_batches(("offset",), start=start, end=end, guessed=True,
+                                                     start_offset=20_000)))
+    assert total == 4_000 and bytes_of(pieces) < 14 << 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_by_offset_comes_to_what_reading_from_the_start_does(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nested batches and damage everywhere: the same rows and the same bad regions."""
+    dice = random.Random(seed)
+    made = [KINDS["plain"]()[0]]
+    for at in range(1, 3000):
+        nested = carrier(3 * at, *(batch(dice.randrange(9000)) for _ in range(4)))
+        made.append(dice.choice((batch(3 * at, 1, size=dice.randrange(3000)), nested)))
+    data = bytearray(b"".join(made))
+    for _ in range(seed):
+        data[dice.randrange(len(data))] ^= 0xFF
+    path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
+    path.write_bytes(data)
+    segment = LogSegment(path)
+    monkeypatch.setattr("kwire.storage.segment._LEFT_TO_SCAN", 1 << 12)
+    offsets = [dice.randrange(9000) for _ in range(12)]
+    searched = [read(segment, start_offset=offset) for offset in offsets]
+    monkeypatch.setattr("kwire.storage.segment._LEFT_TO_SCAN", 1 << 40)
+    assert searched == [read(segment, start_offset=offset) for offset in offsets]
 
 
 def test_a_point_read_reads_little(large: Path, pieces: list[tuple[int, int]]) -> None:
