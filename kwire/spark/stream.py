@@ -16,7 +16,7 @@ from kwire.spark.packing import Portion, SegmentRange, cuts, packed
 from kwire.spark.partitions import opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
-from kwire.spark.stream_offsets import Key, StreamOffsets, folder_of, key_of, partition_name
+from kwire.spark.stream_offsets import Key, StreamOffsets, real_folder, key_of, partition_name
 from kwire.spark.worker import in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.bounds import Bounds
@@ -57,7 +57,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Only whole batches are read: a torn batch waits for its rest. The reader goes on to the next segment when one ends
     at its base offset. With readCommitted nothing is read past the first open transaction. Records that are lost are
-    told by failOnDataLoss as by Spark's Kafka source: a KwireError, or a warning.
+    reported by failOnDataLoss as by Spark's Kafka source: a KwireError, or a warning.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -118,7 +118,7 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Return the end of each log for the query's progress (Spark 4.2 and newer): the lag is what is due before it.
 
-        Reads nothing, unless a limit left records behind: then the last segment, from the last entry of its index on.
+        Reads nothing, unless a limit left records unread: then the last segment, from the last entry of its index on.
         """
         latest = StreamOffsets()
         for key, log in self._logs().items() if self.limited else ():
@@ -191,14 +191,14 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if file.path not in self.frozen:
                     continue
                 file = file._replace(size=min(file.size, self.frozen[file.path]))
-            folder = folder_of(file)
+            folder = real_folder(file)
             if file.topic is None and file.partition is None and not is_url(file.path):
                 topic, number = place_of(f"{folder}/0.log")  # a symbolic link to a topic-N folder
                 file = file._replace(topic=topic, partition=number)
             key = key_of((file.topic, file.partition), folder)
             name = file.base_offset if file.base_offset >= 0 else file.path.rpartition("/")[2]
             known = found.setdefault(key, {}).setdefault(name, file)
-            other = folder_of(known)
+            other = real_folder(known)
             if other == folder and known.path.endswith(".gz"):  # beside the .log that it was made of
                 found[key][name] = file
             if folders.setdefault(key, folder) != folder and (other != folder or not key[1]):

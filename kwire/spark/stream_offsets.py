@@ -82,7 +82,7 @@ def partition_name(key: Key) -> str:
     return f"{key[0]}-{key[1]}" if key[1] else key[0]
 
 
-def folder_of(file: SegmentFile) -> str:
+def real_folder(file: SegmentFile) -> str:
     """The folder of a segment, without symbolic links and dots: a URL as it is."""
     folder = file.path.rpartition("/")[0]
     return folder if is_url(file.path) else os.path.realpath(folder)

@@ -306,7 +306,7 @@ _STORES: dict[tuple[int, str, str], Any] = {}  # of this process, by host or buc
 def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
     """The fsspec file system of a URL and the path in it. ImportError names the extra to install.
 
-    fsspec opens a store anew in each thread: where threads may share one (asynchronous stores), they do.
+    fsspec opens a store again in each thread: where threads may share one (asynchronous stores), they do.
     """
     try:
         from fsspec.core import url_to_fs

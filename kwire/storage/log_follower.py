@@ -113,7 +113,7 @@ class LogFollower:
         """The place to read on at: `at` if its bytes are still there.
 
         Else where those records are now that are due, by offset; what is missing, or another log under the same name,
-        is told to lost, and what the cleaner did to warn.
+        is reported to lost, and what the cleaner did to warn.
         """
         if at.segment is None:
             return self._sought(at)
@@ -135,7 +135,7 @@ class LogFollower:
         """The end of the whole batches from a place on; most: bytes (at least 1), reached by the last batch.
 
         Goes on to the next segment where one ends at its base offset. Stops before an open transaction (waits_for), and
-        before offsets that are missing, which are told to lost when nothing before them is left to read.
+        before offsets that are missing, which are reported to lost when nothing before them is left to read.
         """
         self.waits_for = None
         if self._is_at_end(at):
@@ -177,7 +177,7 @@ class LogFollower:
     def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds]]:
         """Yield (segment, first byte, byte after the last, offsets to keep) of what is between two places.
 
-        The bytes at both are compared with their marks; if those at the end are not what they were, lost is told, and
+        The bytes at both are compared with their marks; if those at the end are not what they were, lost is called, and
         the records are taken by offset.
         """
         if end.segment is None or (end.size == 0 and end.offset <= start.offset):  # another place, but nothing read

@@ -181,7 +181,7 @@ class PlannedLog:
     def outcomes(
         self, number: int, pending: dict[int, int], position: int | None = None
     ) -> dict[int, int | None]:
-        """How the transactions end that are ongoing at a byte of a segment, as far as can be told.
+        """How the transactions end that are ongoing at a byte of a segment, as far as that is known.
 
         pending: producer id -> offset of one of the transaction's batches before that byte. The result by producer:
         ABORT, COMMIT, or None for one without an end in the log. position: that byte, from which heads are read if
