@@ -16,7 +16,7 @@ from kwire.spark.packing import Portion, SegmentRange, cuts, packed
 from kwire.spark.partitions import opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
-from kwire.spark.stream_offsets import Key, StreamOffsets, real_folder, key_of, partition_name
+from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_name, real_folder
 from kwire.spark.worker import in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.bounds import Bounds
