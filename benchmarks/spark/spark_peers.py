@@ -5,6 +5,8 @@ CPU time is that of the driver, the JVM and all Python workers together. All job
 turn, each in its own Python workers. All give the same rows and compute the same aggregate:
   data source               the kwire format; counted, summed and compared by Spark
   JVM reader                Kafka's own classes, the same query
+  prepared batches          Spark's own floor: a Python data source that yields the same Arrow batches, made before,
+                            from memory-mapped files; the same query
   aiokafka to a DataFrame   mapPartitions reads the segments with aiokafka into tuples of the data source's seven
                             columns, createDataFrame; the same query
   aiokafka, plain numbers   the same with timestamps as numbers, which Spark itself turns into timestamps: cheaper
@@ -31,10 +33,16 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 import kwire
 import kwire.spark
+from kwire.spark.options import parse
+from kwire.spark.partitions import Pushed, tasks
+from kwire.spark.reader import read_task
+from kwire.spark.schema import source_schema
 from tools.kafka import maven
 from tools.kafka.classes import class_path
 from tools.kafka.oracle import NEWEST
@@ -59,6 +67,46 @@ def write_segments(folder: Path, rows: int) -> list[str]:
                 file.write(batch)
         paths.append(file.name)
     return paths
+
+
+class PreparedBatches(DataSource):
+    """Yields the Arrow batches of the files in its path, one task a file."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "prepared"
+
+    def schema(self) -> Any:
+        return source_schema(False, False)
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return PreparedReader(self.options["path"])
+
+
+class PreparedReader(DataSourceReader):
+    """One task a file."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(str(path)) for path in sorted(Path(self.folder).glob("*.arrow"))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        file = pa.ipc.open_file(pa.memory_map(partition.value))
+        yield from map(file.get_batch, range(file.num_record_batches))
+
+
+def write_prepared(segments: str, folder: Path) -> None:
+    """The batches that the kwire format yields for its tasks, a file a task."""
+    options = parse({"path": segments})
+    for number, task in enumerate(tasks(options, Pushed())):
+        batches = read_task(task, options, source_schema(False, False))
+        first = next(batches)
+        with pa.ipc.new_file(folder / f"{number}.arrow", first.schema) as file:
+            file.write_batch(first)
+            for batch in batches:
+                file.write_batch(batch)
 
 
 def payloads_of(paths: list[str]) -> list[bytes]:
@@ -142,7 +190,7 @@ def aggregated(frame: Any) -> int:
     return int(row[0])
 
 
-def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
+def jobs(spark: SparkSession, paths: list[str], prepared: str) -> dict[str, Callable[[], int]]:
     context = spark.sparkContext
     payloads = context.parallelize(payloads_of(paths), PARTITIONS)
     segments = context.parallelize(paths, len(paths))
@@ -177,6 +225,7 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
     return {
         "data source": lambda: aggregated(spark.read.format("kwire").load(folder)),
         "JVM reader": in_the_jvm,
+        "prepared batches": lambda: aggregated(spark.read.format("prepared").load(prepared)),
         "aiokafka to a DataFrame": aiokafka_to_a_frame,
         "aiokafka, plain numbers": aiokafka_of_numbers,
         "aiokafka in Python": lambda: seven(aiokafka_rows()),
@@ -193,6 +242,7 @@ def jobs(spark: SparkSession, paths: list[str]) -> dict[str, Callable[[], int]]:
 RATIOS = (
     ("data source", "aiokafka to a DataFrame"), ("data source", "aiokafka, plain numbers"),
     ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
+    ("prepared batches", "JVM reader"), ("data source", "prepared batches"),
     ("arrow of segments", "aiokafka in Python"), ("arrow of payloads", "aiokafka of payloads"),
     ("arrow of payloads", "aiokafka to a DataFrame"), ("tuples of payloads", "aiokafka of payloads"),
 )
@@ -209,6 +259,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_300_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--conf", nargs="*", default=[], metavar="KEY=VALUE", help="settings of Spark")
     arguments = parser.parse_args()
     kafka = class_path(NEWEST)
     import pyspark
@@ -217,18 +268,25 @@ def main() -> None:
     classes = maven.compiled([HERE / "SegmentRows.java"], os.pathsep.join([kafka, spark_jars]), "segment-rows")
     clients = next(jar for jar in kafka.split(os.pathsep) if "kafka-clients" in jar)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder: Any = SparkSession.builder
+    for setting in arguments.conf:
+        builder = builder.config(*setting.split("=", 1))
     spark = (
-        SparkSession.builder.master("local[2]").appName("kwire peers").config("spark.ui.enabled", "false")
+        builder.master("local[2]").appName("kwire peers").config("spark.ui.enabled", "false")
         .config("spark.driver.extraClassPath", os.pathsep.join([str(classes), clients]))
         .config("spark.driver.memory", "2g").config("spark.log.level", "ERROR")
         .config("spark.ui.showConsoleProgress", "false").getOrCreate()
     )
     kwire.spark.register(spark)
+    spark.dataSource.register(PreparedBatches)
     root = psutil.Process()
     taken: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        paths = write_segments(Path(folder), arguments.rows)
-        work = {name: job for name, job in jobs(spark, paths).items() if not arguments.only or name in arguments.only}
+        paths = write_segments(Path(folder, "log"), arguments.rows)
+        Path(folder, "prepared").mkdir()
+        write_prepared(f"{folder}/log", Path(folder, "prepared"))
+        every = jobs(spark, paths, f"{folder}/prepared")
+        work = {name: job for name, job in every.items() if not arguments.only or name in arguments.only}
         rows = {name: in_own_workers(spark, name, job) for name, job in work.items()}  # warm up
         assert len(set(rows.values())) == 1, rows
         for _ in range(arguments.rounds):
