@@ -93,8 +93,7 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterat
     )
     try:
         for columns in pieces:
-            if len(columns):
-                yield shaper.rows(columns)
+            yield from shaper.rows(columns)
             if options.mode == "PERMISSIVE" and columns.bad:
                 yield shaper.bad([_place(bad.error, shown(file.path)) for bad in columns.bad])
     except (CorruptBatchError, LimitError) as error:
@@ -147,6 +146,11 @@ def _place(error: Any, path: str) -> tuple[str, int | None]:
     return f"{error.reason} at {path}, offset {offset}, byte {position}", offset if offset >= 0 else None
 
 
+def _array(columns: Any, name: str, field: pa.Field) -> pa.Array:
+    array = as_spark_array(columns[name], field.type)
+    return without_empty_lists(array) if name == "headers" else array
+
+
 class _Shaper:
     """Makes Arrow batches with the requested columns in order; constant columns are made once and sliced."""
 
@@ -167,14 +171,18 @@ class _Shaper:
                 self.repeated.pop(name, None)
         self.values = values
 
-    def rows(self, columns: Any) -> pa.RecordBatch:
-        """Rows of one piece of a segment."""
+    def rows(self, columns: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one piece of a segment: one Arrow batch, or slices of one that is large."""
         count = len(columns)
-        arrays = []
-        for field, name in self.inputs:
-            array = self._constant(field, count) if name is None else as_spark_array(columns[name], field.type)
-            arrays.append(without_empty_lists(array) if name == "headers" else array)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        size = BATCH_ROWS if count > 2 * BATCH_ROWS else count
+        made = [None if name is None else _array(columns, name, field) for field, name in self.inputs]
+        for start in range(0, count, size or 1):
+            rows = min(size, count - start)
+            arrays = [
+                self._constant(field, rows) if array is None else array.slice(start, rows)
+                for (field, _), array in zip(self.inputs, made, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def bad(self, reasons: list[tuple[str, int | None]]) -> pa.RecordBatch:
         """Return one row for each bad batch (reason, base offset): null except these and the constant columns."""

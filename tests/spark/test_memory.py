@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+import kwire
 from tests.storage.test_large import LIMIT, MIB, make
 
 if TYPE_CHECKING:
@@ -43,3 +44,34 @@ def test_workers_do_not_grow_with_the_segment(spark: SparkSession, tmp_path: Pat
         print(f"{size / MIB:.0f} MiB, {rows:,} rows: {max(peaks.values()) / MIB:.0f} MiB at most")
     finally:
         path.unlink()
+
+
+def peaks_of(spark: SparkSession, folder: Path) -> tuple[tuple[int, ...], int]:
+    """((rows, bytes of values), bytes at most) of a read in new workers."""
+    spark.sparkContext.environment["TEST_MEMORY"] = str(folder)  # workers are reused only for the same environment
+    before = set(python_workers())
+    found = spark.read.format("kwire").load(str(folder)).selectExpr(
+        "count(*)", "sum(length(value))", "max(topic)", "max(timestamp)").first()
+    assert found is not None
+    return tuple(found)[:2], max(peak for process, peak in python_workers().items() if process not in before)
+
+
+def test_a_batch_of_two_million_records(spark: SparkSession, tmp_path: Path) -> None:
+    rows = 2_000_000
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(
+        kwire.build_batch((1000 + at, None, b"value %d" % (at % 10)) for at in range(rows)))
+    counted, peak = peaks_of(spark, tmp_path)
+    assert counted == (rows, 7 * rows) and peak < LIMIT, f"{peak / MIB:.0f} MiB"
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_many_small_segments(spark: SparkSession, tmp_path: Path, count: int) -> None:
+    for number in range(count):
+        folder = tmp_path / f"t{number // 100}-0"
+        folder.mkdir(exist_ok=True)
+        base = number % 100 * 20
+        (folder / f"{base:020}.log").write_bytes(
+            kwire.build_batch([(1000, None, b"value")] * 20, base_offset=base))
+    counted, peak = peaks_of(spark, tmp_path)
+    assert counted == (20 * count, 100 * count) and peak < LIMIT, f"{peak / MIB:.0f} MiB"
