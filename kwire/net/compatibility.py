@@ -55,7 +55,8 @@ class Against(NamedTuple):
     """What a client of a release cannot do with a broker.
 
     unusable: API name -> (the client's range, the broker's or None): no version in common; older: API name -> (the
-    client's newest version, the newest common one); features: built-in features of the client that the broker lacks.
+    client's newest version, the newest common one); features: built-in features of the client that the broker lacks,
+    or whose level is not finalized.
     """
 
     release: str
@@ -89,5 +90,6 @@ def against(api_versions: NodeApiVersions, release: str) -> Against:
         if both.high < span.high:
             older[api_name(key)] = span.high, both.high
     own = {api_name(key): (span.low, span.high) for key, span in client.items()}
-    features = [row.name for row in FEATURES.values() if row.usable(own) and not row.usable(common)]
+    levels = api_versions.finalized if api_versions.epoch >= 0 else None
+    features = [row.name for row in FEATURES.values() if row.usable(own) and not row.usable(common, levels)]
     return Against(release, unusable, older, features)
