@@ -1,0 +1,147 @@
+"""Feature levels with real brokers: can() equals what the broker answers, and transactions commit, at every level."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kwire import messages, schema
+from kwire.net import Cluster
+from kwire.net.negotiation import is_refused
+from tests.net import levels
+from tests.net.test_brokers import kwire_versions
+from tools.kafka import broker
+
+pytestmark = pytest.mark.java
+
+OLDEST = ("--release-version", "3.3-IV3")  # the lowest that 4.x formats: all other features are at 0
+V1, V2 = {"Produce": 11, "TxnOffsetCommit": 4, "EndTxn": 4}, {"Produce": 12, "TxnOffsetCommit": 5, "EndTxn": 5}
+
+
+@contextmanager
+def running(release: str, folder: Path, *arguments: str, static: bool = False) -> Iterator[broker.Running]:
+    options = broker.Options(
+        release, folder, heap="256m", c1=True, static=static, format_arguments=list(arguments)
+    )
+    with broker.start(options) as state:
+        yield state
+
+
+async def sent(cluster: Cluster) -> dict[str, int]:
+    """The versions that a transaction was sent in, of the requests that a level decides about."""
+    versions = await levels.transaction(cluster)
+    return {api: versions[api] for api in V1}
+
+
+async def raises_levels(where: str) -> None:
+    """A cluster whose levels nobody has raised since 3.3; then each is raised while it runs."""
+    async with Cluster(where) as cluster:
+        await levels.create_topic(cluster)
+        assert cluster.levels == {"metadata.version": 7} and cluster.levels_epoch >= 0
+        assert not any((await levels.check(cluster)).values())
+        assert await sent(cluster) == V1
+        assert not await levels.takes_implicit_partitions(cluster, where)
+        connection = cluster.connection(cluster.brokers[0].id)
+        expected = {"metadata.version": 11}
+        await levels.update(cluster, metadata_version=11)
+        assert (await levels.check(cluster))["scram-users"]
+        raised: dict[str, list[str]] = {
+            "metadata.version": ["cordoned-log-dirs"], "group.version": ["consumer-groups", "server-side-regex"],
+            "share.version": ["share-groups"], "streams.version": ["streams-groups"],
+        }  # fmt: skip
+        able = {"scram-users"}
+        for feature, names in raised.items():
+            level = schema.features("4.3")[feature].maximum
+            await levels.update(cluster, **{feature.replace(".", "_"): level})
+            expected[feature], able = level, able | set(names)
+            assert cluster.levels == expected
+            assert {name for name, can in (await levels.check(cluster)).items() if can} == able
+        await levels.update(cluster, transaction_version=1)
+        assert await sent(cluster) == V1 and not cluster.can("transactions-v2")
+        await levels.update(cluster, transaction_version=2)
+        assert cluster.can("transactions-v2") and connection.newest("EndTxn") == 5
+        assert await sent(cluster) == V2
+        assert await levels.takes_implicit_partitions(cluster, where)
+        async with Cluster(where) as another:  # it has not seen the old levels
+            assert (another.levels, await sent(another)) == (expected | {"transaction.version": 2}, V2)
+
+
+async def asks_again(where: str) -> None:
+    """A level that is lowered is noticed at the first error 35."""
+    async with Cluster(where) as other, Cluster(where) as cluster:
+        assert cluster.can("consumer-groups")
+        request = messages.UpdateFeaturesRequest
+        row = request.FeatureUpdateKey(feature="group.version", max_version_level=0, upgrade_type=2)
+        assert (await other.send(request(feature_updates=[row], timeout_ms=20000), to="controller")).error_code == 0
+        answer = await levels.until(
+            lambda: cluster.send(levels.consumer_heartbeat()), lambda answer: 3 if answer.error_code == 0 else 0
+        )
+        assert is_refused(answer) and not cluster.can("consumer-groups")
+        assert cluster.levels_epoch > other.levels_epoch
+
+
+def test_levels_that_are_raised_while_the_broker_runs(tmp_path: Path) -> None:
+    with running("4.3.0", tmp_path, *OLDEST, static=True) as state:
+        asyncio.run(raises_levels(state.bootstrap))
+        out, _ = kwire_versions(state.bootstrap, "--feature", "transactions-v2", "--feature", "consumer-groups")
+        assert out == "transactions-v2 (KIP-890): yes\nconsumer-groups (KIP-848): yes\n"
+        asyncio.run(asks_again(state.bootstrap))
+
+
+async def as_it_comes(where: str, able: set[str], transactions: dict[str, int]) -> None:
+    async with Cluster(where) as cluster:
+        await levels.create_topic(cluster)
+        can = await levels.check(cluster)
+        assert {name for name, able in can.items() if able} == able
+        assert await sent(cluster) == transactions
+        assert cluster.can("transactions-v2") == (transactions == V2)
+
+
+ALL = {"scram-users", "consumer-groups", "server-side-regex", "share-groups", "streams-groups", "cordoned-log-dirs",
+       "raft-voters"}  # fmt: skip
+COMING = [
+    ("4.4.0", (), False, ALL | {"unregister-controllers"}, V2),
+    ("4.3.0", (), False, ALL, V2),
+    ("4.3.0", (), True, ALL - {"raft-voters"}, V2),
+    ("4.3.0", OLDEST, False, {"raft-voters"}, V1),
+    ("4.3.0", ("--feature", "transaction.version=0"), False, ALL, V1),
+    ("4.3.0", ("--feature", "transaction.version=1"), False, ALL, V1),
+    ("4.3.0", ("--feature", "group.version=0"), False, ALL - {"consumer-groups", "server-side-regex"}, V2),
+    ("4.3.0", ("--feature", "share.version=0"), False, ALL - {"share-groups"}, V2),
+    ("4.3.0", ("--feature", "streams.version=0"), False, ALL - {"streams-groups"}, V2),
+    ("4.3.0", ("--feature", "eligible.leader.replicas.version=0"), False, ALL, V2),
+    ("4.0.1", (), False, {"scram-users", "consumer-groups", "server-side-regex", "raft-voters"}, V2),
+    ("3.9.1", (), True, {"scram-users"}, V1 | {"EndTxn": 4}),
+    ("3.9.1", (), False, {"scram-users", "raft-voters"}, V1),
+    ("3.3.2", (), False, set(), {"Produce": 9, "TxnOffsetCommit": 3, "EndTxn": 3}),
+]
+
+
+def case(row: tuple[str, tuple[str, ...], bool, set[str], dict[str, int]]) -> str:
+    return " ".join([row[0], *row[1][1:], *(["static"] if row[2] else [])])
+
+
+@pytest.mark.parametrize(("release", "arguments", "static", "able", "transactions"), [
+    pytest.param(*row, id=case(row), marks=[] if row in (COMING[0], COMING[11]) else pytest.mark.soak)
+    for row in COMING
+])  # fmt: skip
+def test_brokers_as_they_come(
+    release: str, arguments: tuple[str, ...], static: bool, able: set[str], transactions: dict[str, int],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    with running(release, tmp_path, *arguments, static=static) as state:
+        asyncio.run(as_it_comes(state.bootstrap, able, transactions))
+
+
+@pytest.mark.soak
+def test_a_cluster_of_3_9_that_runs_4_3_now(tmp_path: Path) -> None:
+    """The levels stay at those of 3.9 until somebody raises them."""
+    with running("3.9.1", tmp_path, static=True) as state:
+        asyncio.run(as_it_comes(state.bootstrap, {"scram-users"}, V1))
+    options = broker.Options("4.3.0", tmp_path, heap="256m", c1=True, static=True, restart=True)
+    with broker.start(options) as state:
+        asyncio.run(as_it_comes(state.bootstrap, {"scram-users"}, V1))
