@@ -94,7 +94,11 @@ def _feature(
 
 def _metadata(allows: str) -> dict[str, int]:
     """The lowest metadata.version for which this method of Kafka's MetadataVersion is true."""
-    return {METADATA_VERSION: next(row.level for row in schema.metadata_versions() if row.can.get(allows))}
+    levels = (row.level for row in schema.metadata_versions() if row.can.get(allows))
+    return {METADATA_VERSION: next(levels, _NO_LEVEL)}
+
+
+_NO_LEVEL = 32767  # of a method that no known release has
 
 
 _ALL = (
@@ -180,6 +184,7 @@ _ALL = (
     _feature(
         "cordoned-log-dirs", "KIP-1066", IncrementalAlterConfigs=0, levels=_metadata("isCordonedLogDirsSupported")
     ),
+    _feature("share-dead-letter-queues", "KIP-1191", ShareAcknowledge=1, levels={"share.version": 2}),
     _feature("cidr-acls", "KIP-1276", CreateAcls=0, levels=_metadata("isCidrAclSupported")),
     _feature(
         "unregister-controllers", "KIP-1312", UnregisterController=0,

@@ -191,7 +191,7 @@ def test_against_counts_levels_where_they_are_known() -> None:
     new = offer_of(texts()["4.4.0", "4.4.0"])
     low = new._replace(finalized={"metadata.version": 33, "transaction.version": 1}, epoch=5)
     lost = ["consumer-groups", "raft-voters", "server-side-regex", "transactions-v2", "eligible-leader-replicas",
-            "share-groups", "streams-groups"]  # fmt: skip
+            "share-groups", "streams-groups", "share-dead-letter-queues"]  # fmt: skip
     assert against(low, "4.4").features == lost
     # what that client has itself
     assert against(low, "3.9").features == ["consumer-groups", "raft-voters", "eligible-leader-replicas"]

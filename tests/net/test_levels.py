@@ -25,8 +25,8 @@ NEW = {"metadata.version": 30, "transaction.version": 2, "group.version": 1, "sh
 OLD = {"metadata.version": 7}
 LEVELLED = [
     "delegation-tokens", "scram-users", "consumer-groups", "raft-voters", "server-side-regex", "transactions-v2",
-    "eligible-leader-replicas", "share-groups", "streams-groups", "cordoned-log-dirs", "cidr-acls",
-    "unregister-controllers",
+    "eligible-leader-replicas", "share-groups", "streams-groups", "cordoned-log-dirs", "share-dead-letter-queues",
+    "cidr-acls", "unregister-controllers",
 ]  # fmt: skip
 
 END = messages.EndTxnRequest(transactional_id="t", producer_id=1)
@@ -115,12 +115,13 @@ def test_built_in_features_that_need_levels() -> None:
     def able(levels: dict[str, int]) -> list[str]:
         return [name for name in LEVELLED if FEATURES[name].usable(versions, levels)]
 
-    assert able(NEW) == [name for name in LEVELLED if name not in ("cidr-acls", "unregister-controllers")]
+    of_4_4 = ("share-dead-letter-queues", "cidr-acls", "unregister-controllers")
+    assert able(NEW) == [name for name in LEVELLED if name not in of_4_4]
     assert able(OLD) == []
     assert able({}) == ["delegation-tokens", "scram-users"]  # ZooKeeper: no metadata.version
     assert able({"metadata.version": 13}) == ["scram-users"]
     assert able({"metadata.version": 14}) == ["delegation-tokens", "scram-users"]
-    assert able(NEW | {"metadata.version": 33}) == LEVELLED
+    assert able(NEW | {"metadata.version": 33, "share.version": 2}) == LEVELLED
 
 
 def test_the_newest_epoch_wins() -> None:
