@@ -14,8 +14,10 @@ from kwire import UnsupportedVersionError, messages, schema
 from kwire.net import FEATURES, BrokerConnectionError, Cluster, Feature, connect, connect_sync
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, assumed_versions, newest_levels
 from kwire.net.negotiation import Chooser, is_refused
+from kwire.net.required_versions import LEVEL_RULES
 from kwire.schema import Versions
 from tests.net.fake import Broker, cluster_answer, finalized, of_release, run, serving
+from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
 
@@ -122,6 +124,20 @@ def test_built_in_features_that_need_levels() -> None:
     assert able({"metadata.version": 13}) == ["scram-users"]
     assert able({"metadata.version": 14}) == ["delegation-tokens", "scram-users"]
     assert able(NEW | {"metadata.version": 33, "share.version": 2}) == LEVELLED
+
+
+@pytest.mark.checkout
+def test_the_docs_have_the_same_tables() -> None:
+    lines = (ROOT / "docs" / "levels.md").read_text().splitlines()
+    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.startswith("|")]
+    found = [row for row in rows if row[0] in FEATURES]
+    assert [name for name, kip, _ in found if FEATURES[name].since == kip] == LEVELLED
+    for name, _, text in found:
+        ((feature, level),) = {**FEATURES[name].levels, **FEATURES[name].kraft_levels}.items()
+        named = f" ({schema.metadata_version(level).name})" if feature == "metadata.version" else ""
+        assert text == f"{feature} {level}{named}" + (", with KRaft" if FEATURES[name].kraft_levels else "")
+    limits = {row[0].split()[0]: int(row[1]) + 1 for row in rows if len(row) == 3 and row[1].isdigit()}
+    assert limits == {schema.api(key).name: rule.first for key, rule in LEVEL_RULES.items()}
 
 
 def test_the_newest_epoch_wins() -> None:

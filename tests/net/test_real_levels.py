@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kwire import messages, schema
-from kwire.net import Cluster
+from kwire.net import Cluster, connect
 from kwire.net.negotiation import is_refused
 from tests.net import levels
 from tests.net.test_brokers import kwire_versions
@@ -135,6 +135,44 @@ def test_brokers_as_they_come(
 ) -> None:  # fmt: skip
     with running(release, tmp_path, *arguments, static=static) as state:
         asyncio.run(as_it_comes(state.bootstrap, able, transactions))
+
+
+async def raises_metadata(where: str, sasl: str) -> None:
+    """What metadata.version alone decides, up to the levels of 4.4."""
+    acls, token = messages.CreateAclsRequest, messages.CreateDelegationTokenRequest(max_lifetime_ms=-1)
+    cidr = acls.AclCreation(resource_type=2, resource_name="t", resource_pattern_type=3, principal="User:a",
+                            host="10.0.0.0/8", operation=3, permission_type=3)  # fmt: skip
+    async with Cluster(where) as cluster, connect(sasl, sasl=("PLAIN", "alice", "pw")) as secured:
+        for level in (13, 14, 31, 32, 33):
+            if level > 13:
+                await levels.update(cluster, metadata_version=level)
+            answers = {
+                "delegation-tokens": await secured.send(token),
+                "cidr-acls": await cluster.send(acls(creations=[cidr])),
+                "unregister-controllers": await cluster.send(messages.UnregisterControllerRequest(controller_id=99)),
+            }
+            for name, answer in answers.items():
+                assert cluster.can(name) != is_refused(answer), (level, name, answer)
+            able = [name for name, first in zip(answers, (14, 32, 33), strict=True) if level >= first]
+            assert [name for name in answers if cluster.can(name)] == able
+
+
+@pytest.mark.soak
+def test_what_metadata_version_decides(tmp_path: Path) -> None:
+    (port,) = broker.free_ports(1)
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    properties = {
+        "listener.name.saslin.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.saslin.plain.sasl.jaas.config": f'{module} required user_alice="pw";',
+        "delegation.token.secret.key": "key", "super.users": "User:ANONYMOUS;User:alice",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    }
+    options = broker.Options(
+        "4.4.0", tmp_path, heap="256m", c1=True, static=True, properties=properties,
+        extra_listeners=[f"SASLIN:SASL_PLAINTEXT:{port}:{port}"], format_arguments=["--release-version", "3.6-IV1"],
+    )  # fmt: skip
+    with broker.start(options) as state:
+        asyncio.run(raises_metadata(state.bootstrap, f"{broker.HOST}:{port}"))
 
 
 @pytest.mark.soak
