@@ -123,19 +123,34 @@ def produce(transactional_id: str, producer_id: int, producer_epoch: int, topic:
     return request(transactional_id=transactional_id, acks=-1, timeout_ms=10000, topic_data=rows)
 
 
+async def coordinator(cluster: Cluster, key_type: int, key: str) -> int:
+    """The node that coordinates a transactional id (key_type 1) or a group (0)."""
+    request = messages.FindCoordinatorRequest(key=key, key_type=key_type)
+    if cluster.versions["FindCoordinator"][1] >= 4:
+        request = messages.FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type)
+    answer = await until(
+        lambda: cluster.send(request), lambda answer: (answer.coordinators or [answer])[0].error_code
+    )
+    return int((answer.coordinators or [answer])[0].node_id)
+
+
+async def leader(cluster: Cluster, topic: str) -> int:
+    """The leader of a topic's partition 0."""
+    asked = messages.MetadataRequest(topics=[messages.MetadataRequest.MetadataRequestTopic(name=topic)])
+
+    def code(answer: Any) -> int:
+        (found,) = answer.topics
+        there = found.error_code == 0 and found.partitions and found.partitions[0].leader_id >= 0
+        return 0 if there else 3
+
+    return int((await until(lambda: cluster.send(asked), code)).topics[0].partitions[0].leader_id)
+
+
 async def begin(cluster: Cluster, name: str) -> tuple[int, int]:
     """A producer's id and epoch for a transactional id."""
-    for key_type, key in ((1, name), (0, f"group-of-{name}")):
-        def find(key_type: int = key_type, key: str = key) -> Any:
-            return cluster.send(messages.FindCoordinatorRequest(key=key, key_type=key_type))
-
-        if cluster.versions["FindCoordinator"][1] >= 4:
-            def find(key_type: int = key_type, key: str = key) -> Any:
-                return cluster.send(messages.FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type))
-
-        await until(find, lambda answer: (answer.coordinators or [answer])[0].error_code)
+    node = await coordinator(cluster, 1, name)
     request = messages.InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=30000)
-    started = await until(lambda: cluster.send(request), lambda answer: answer.error_code)
+    started = await until(lambda: cluster.send(request, to=node), lambda answer: answer.error_code)
     assert started.error_code == 0, started
     return started.producer_id, started.producer_epoch
 
@@ -145,33 +160,32 @@ async def transaction(cluster: Cluster, topic: str = "levels") -> dict[str, int]
     name = f"transaction-{uuid.uuid4()}"
     group = f"group-of-{name}"
     producer_id, epoch = await begin(cluster, name)
-    node = cluster.brokers[0].id
+    transactions, groups = await coordinator(cluster, 1, name), await coordinator(cluster, 0, group)
     sent: dict[str, int] = {}
 
-    async def send(api: str, request: Any, code: Callable[[Any], int]) -> Any:
+    async def send(api: str, node: int, request: Any, code: Callable[[Any], int]) -> None:
         sent[api] = cluster.connection(node).version_for(request)
         answer = await until(lambda: cluster.send(request, to=node), code)
         assert code(answer) == 0, answer
-        return answer
 
     add = messages.AddPartitionsToTxnRequest
     await send(
-        "AddPartitionsToTxn",
+        "AddPartitionsToTxn", transactions,
         add(v3_and_below_transactional_id=name, v3_and_below_producer_id=producer_id,
             v3_and_below_producer_epoch=epoch,
             v3_and_below_topics=[add.AddPartitionsToTxnTopic(name=topic, partitions=(0,))]),
         lambda answer: answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code,
     )  # fmt: skip
-    await send("Produce", produce(name, producer_id, epoch, topic),
+    await send("Produce", await leader(cluster, topic), produce(name, producer_id, epoch, topic),
                lambda answer: answer.responses[0].partition_responses[0].error_code)  # fmt: skip
-    await send("AddOffsetsToTxn",
+    await send("AddOffsetsToTxn", transactions,
                messages.AddOffsetsToTxnRequest(transactional_id=name, producer_id=producer_id, producer_epoch=epoch,
                                                group_id=group),
                lambda answer: answer.error_code)  # fmt: skip
     commit = messages.TxnOffsetCommitRequest
     partition = commit.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="m")
     await send(
-        "TxnOffsetCommit",
+        "TxnOffsetCommit", groups,
         commit(transactional_id=name, group_id=group, producer_id=producer_id, producer_epoch=epoch,
                topics=[commit.TxnOffsetCommitRequestTopic(name=topic, partitions=[partition])]),
         lambda answer: answer.topics[0].partitions[0].error_code,
@@ -179,12 +193,12 @@ async def transaction(cluster: Cluster, topic: str = "levels") -> dict[str, int]
     end = messages.EndTxnRequest(
         transactional_id=name, producer_id=producer_id, producer_epoch=epoch, committed=True
     )
-    await send("EndTxn", end, lambda answer: answer.error_code)
-    assert await committed_offset(cluster, group, topic) == 7
+    await send("EndTxn", transactions, end, lambda answer: answer.error_code)
+    assert await committed_offset(cluster, group, groups, topic) == 7
     return sent
 
 
-async def committed_offset(cluster: Cluster, group: str, topic: str) -> int:
+async def committed_offset(cluster: Cluster, group: str, node: int, topic: str) -> int:
     """The committed offset of partition 0, once the transaction that has it is complete."""
     fetch = messages.OffsetFetchRequest
     row = fetch.OffsetFetchRequestTopics(name=topic, partition_indexes=(0,))
@@ -198,7 +212,7 @@ async def committed_offset(cluster: Cluster, group: str, topic: str) -> int:
 
     end = time.monotonic() + WAIT
     while True:
-        found = partition(await cluster.send(request))
+        found = partition(await cluster.send(request, to=node))
         if found.error_code in (88, *TRANSIENT) or found.committed_offset == -1:  # 88: UNSTABLE_OFFSET_COMMIT
             assert time.monotonic() < end, found
             await asyncio.sleep(0.1)
@@ -221,7 +235,7 @@ async def takes_implicit_partitions(cluster: Cluster, where: str) -> bool:
 
 
 async def update(cluster: Cluster, **levels: int) -> None:
-    """Raise features to levels (names with _ for .), and wait until the broker tells of it."""
+    """Raise features to levels (names with _ for .), and wait until a broker tells of it."""
     request = messages.UpdateFeaturesRequest
     wanted = {name.replace("_", "."): level for name, level in levels.items()}
     rows = [request.FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=1)

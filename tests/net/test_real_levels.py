@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from kwire import messages, schema
-from kwire.net import Cluster, connect
+from kwire.net import BrokerConnectionError, Cluster, connect
 from kwire.net.negotiation import is_refused
 from tests.net import levels
 from tests.net.test_brokers import kwire_versions
-from tools.kafka import broker
+from tools.kafka import broker, maven, releases
 
 pytestmark = pytest.mark.java
 
@@ -183,3 +188,57 @@ def test_a_cluster_of_3_9_that_runs_4_3_now(tmp_path: Path) -> None:
     options = broker.Options("4.3.0", tmp_path, heap="256m", c1=True, static=True, restart=True)
     with broker.start(options) as state:
         asyncio.run(as_it_comes(state.bootstrap, {"scram-users"}, V1))
+
+
+def replace(state: broker.Running, node: int, release: str) -> None:
+    """Stop one node (from 1) and start it with the jars of another release, as a rolling upgrade does."""
+    pid, folder = state.pids[node - 1], Path(state.dir)
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 60
+    while broker.alive(pid):
+        assert time.monotonic() < deadline, "the node does not stop"
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.05)
+    jars = os.pathsep.join(releases.classpath(release))
+    flags = [*releases.java_flags("256m", True), *releases.log_flags(release, folder)]
+    with open(folder / f"server{node}.log", "ab") as log:
+        process = subprocess.Popen(
+            [maven.java(), *flags, "-cp", jars, "kafka.Kafka", str(folder / f"server{node}.properties")],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, start_new_session=True,
+        )  # fmt: skip
+    state.pids[node - 1] = process.pid
+    state.save()
+    while any(broker.brokers_seen(port, release) < len(state.ports) for port in state.ports):
+        assert time.monotonic() < deadline and broker.alive(process.pid), f"see {folder}/server{node}.log"
+        time.sleep(0.1)
+
+
+async def rolls(state: broker.Running) -> None:
+    """3.9.1 and 4.3.0 together, then 4.3.0 alone, then with its levels."""
+    async with Cluster(state.bootstrap) as cluster:
+        await levels.create_topic(cluster)
+        levels_of_3_9 = {"metadata.version": 21}
+        assert cluster.levels == levels_of_3_9 and await sent(cluster) == V1
+        for node in (2, 1):
+            await asyncio.to_thread(replace, state, node, "4.3.0")
+            with contextlib.suppress(BrokerConnectionError):
+                await cluster.send(messages.MetadataRequest(topics=[]), to=node)
+            await cluster.refresh()
+            newest = {api.ranges[68].high for api in cluster.api_versions.values()}  # ConsumerGroupHeartbeat
+            assert newest == ({0, 1} if node == 2 else {1})
+            assert cluster.levels == levels_of_3_9
+            assert not cluster.can("consumer-groups") and not cluster.can("transactions-v2")
+            assert [cluster.connection(n).newest("EndTxn") for n in (1, 2)] == [4, 4]
+            assert await sent(cluster) == V1
+        await levels.update(cluster, metadata_version=30, transaction_version=2, group_version=1)
+        assert cluster.can("consumer-groups") and cluster.can("transactions-v2")
+        assert [cluster.connection(n).newest("EndTxn") for n in (1, 2)] == [5, 5]
+        assert await sent(cluster) == V2
+
+
+@pytest.mark.soak
+def test_a_rolling_upgrade_of_two_nodes(tmp_path: Path) -> None:
+    options = broker.Options("3.9.1", tmp_path, nodes=2, heap="256m", c1=True, static=True)
+    with broker.start(options) as state:
+        asyncio.run(rolls(state))
