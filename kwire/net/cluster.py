@@ -179,15 +179,25 @@ class Cluster:
 
         Raises BrokerConnectionError.
         """
-        await self._find_again(ask=True)
+        before = {connection for connection in self._connections.values() if connection.is_open}
+        await self._find_again()
+        asked = {node: connection for node, connection in self._connections.items() if connection in before}
+        outcomes = await asyncio.gather(
+            *(connection.refresh() for connection in asked.values()), return_exceptions=True
+        )
+        for node, outcome in zip(asked, outcomes, strict=True):
+            if self.partial and isinstance(outcome, KwireError):
+                self.unreachable[node] = outcome
+            elif isinstance(outcome, BaseException):
+                raise outcome
 
-    async def _find_again(self, ask: bool = False) -> None:
-        """Ask for the brokers again, and connect to new ones. ask: ask all for their API versions again."""
+    async def _find_again(self) -> None:
+        """Ask for the brokers again, and connect to new ones."""
         failed: BrokerConnectionError | None = None
         for connection in list(self._connections.values()):
             try:
                 await self._learn(connection)
-                await self._reach(ask)
+                await self._reach()
                 return
             except BrokerConnectionError as error:
                 failed = error
@@ -195,7 +205,7 @@ class Cluster:
                 if connection not in self._connections.values():  # that broker was removed, or has another id now
                     await connection.close()
         await self._find(failed)
-        await self._reach(ask)
+        await self._reach()
 
     def _connection_to(self, where: Address) -> Connection:
         return Connection(where, cluster_levels=self._finalized, **self._keywords)
@@ -249,11 +259,10 @@ class Cluster:
         self._connections = kept
         await asyncio.gather(*(old.close() for old in removed if old is not connection))
 
-    async def _reach(self, ask: bool = False) -> None:
-        """Open each connection. ask: those that are open are asked for their API versions again."""
+    async def _reach(self) -> None:
         async def reach(node: int, connection: Connection) -> None:
             try:
-                await (connection.refresh() if ask else connection.open())
+                await connection.open()
                 self.unreachable.pop(node, None)
             except KwireError as error:
                 self.unreachable[node] = error

@@ -380,6 +380,29 @@ def test_a_broker_that_cannot_be_reached_has_no_say() -> None:
     run(work())
 
 
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_broker_that_does_not_answer_a_refresh(partial: bool) -> None:
+    async def work() -> None:
+        async with (
+            Brokers(("4.3", OLD, 5), ("4.3", OLD, 5)) as brokers,
+            Cluster(brokers[0].address, partial=partial, probe_timeout=0.1) as cluster,
+        ):
+            brokers[1].negotiate = lambda _: None
+            brokers[0].levels, brokers[0].epoch = NEW, 9
+            if partial:
+                await cluster.refresh()
+                assert list(cluster.unreachable) == [2]
+                brokers[1].negotiate = brokers[0].negotiate
+                await cluster.refresh()
+                assert cluster.unreachable == {} and list(cluster.api_versions) == [1, 2]
+            else:
+                with pytest.raises(BrokerConnectionError, match=f"{brokers[1].address}: no answer to ApiVersions"):
+                    await cluster.refresh()
+            assert cluster.levels == NEW and cluster.can("consumer-groups")
+
+    run(work())
+
+
 def test_hostile_levels_are_kept_as_they_are() -> None:
     rows = finalized({"transaction.version": -5, "\x1b[2J": 32767}, 2**63 - 1)
     rows["finalized_features"].append(rows["finalized_features"][0])
