@@ -10,6 +10,7 @@ from kwire import schema
 from kwire.net.api_versions import api_key
 from kwire.schema import NO_VERSIONS, Versions
 from kwire.schema.definitions import LAST_VERSION
+from kwire_c.printable import brief
 
 Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API name or key -> (min, max)
 
@@ -18,9 +19,10 @@ Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API na
 class Feature:
     """A feature, usable where each range it needs overlaps the supported one and each level it needs is finalized.
 
-    needs: API name (or key) -> (min, max) version, both included; since: the KIP that introduced it; levels: name of a
-    Kafka feature (KIP-584) -> the lowest finalized level, as in {"transaction.version": 2}; kraft_levels: the same,
-    but only for clusters that have a metadata.version. Those with ZooKeeper have none.
+    needs: API name (or key) -> (min, max) version, both included; levels: name of a Kafka feature (KIP-584) -> the
+    lowest finalized level, as in {"transaction.version": 2}; since: the KIP that introduced it; kraft_levels: as
+    levels, but only for clusters that have a metadata.version. Those with ZooKeeper have none. Raises TypeError for
+    other types.
 
     KIP-35's own example. Two brokers support (API key, min, max): B1 (0,0,3) (1,2,3); B2 (0,1,2) (1,0,3) (2,0,0):
 
@@ -42,9 +44,17 @@ class Feature:
 
     name: str
     needs: Ranges = field(default_factory=dict)
-    since: str | None = None
     levels: Mapping[str, int] = field(default_factory=dict)
+    since: str | None = None
     kraft_levels: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("needs", "levels", "kraft_levels"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise TypeError(f"{name} must be a mapping, not {brief(getattr(self, name))}")
+        for feature, level in {**self.levels, **self.kraft_levels}.items():
+            if not isinstance(feature, str) or not isinstance(level, int) or isinstance(level, bool):
+                raise TypeError(f"levels must be feature -> level (int), not {brief(feature)} -> {brief(level)}")
 
     def usable(self, versions: Ranges, levels: Mapping[str, int] | None = None) -> bool:
         """Whether each range needed overlaps the supported one, and each finalized level is high enough.
@@ -89,7 +99,7 @@ def _feature(
     **lowest: int,
 ) -> Feature:  # fmt: skip
     needs = {api: (low, LAST_VERSION) for api, low in lowest.items()}
-    return Feature(name, needs, since, levels or {}, kraft_levels or {})
+    return Feature(name, needs, levels or {}, since, kraft_levels or {})
 
 
 def _metadata(allows: str) -> dict[str, int]:

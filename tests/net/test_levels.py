@@ -103,6 +103,11 @@ def test_a_feature_needs_versions_and_levels() -> None:
     assert not feature.usable({"EndTxn": (0, 4)}, {"transaction.version": 2, "made.up": 1})
     assert not feature.usable(versions, {"transaction.version": 2}) and not feature.usable(versions, {})
     assert feature.lacking_levels({"transaction.version": 1}) == {"transaction.version": 2, "made.up": 1}
+    assert Feature("f", {"EndTxn": (5, 9)}, {"transaction.version": 2, "made.up": 1}, "KIP-890") == feature
+    for wrong in ({"levels": "KIP-890"}, {"needs": None}, {"levels": {"a": "2"}}, {"kraft_levels": {1: 2}},
+                  {"levels": {"a": True}}):  # fmt: skip
+        with pytest.raises(TypeError, match="must be"):
+            Feature("f", **wrong)
     assert Feature("only a level", levels={"metadata.version": 25}).usable({}, {"metadata.version": 25})
 
 
