@@ -76,10 +76,11 @@ def is_refused(answer: Any) -> bool:
     """
     if answer is None:
         return False
-    if getattr(answer, "error_code", 0) == schema.ErrorCode.UNSUPPORTED_VERSION:
+    refusal = int(schema.ErrorCode.UNSUPPORTED_VERSION)
+    if getattr(answer, "error_code", 0) == refusal:
         return True
     definition = message_of(answer).schema
-    return definition.api_key in levelled_apis() and _has_refusal(answer, _error_codes(definition.name))
+    return definition.api_key in levelled_apis() and _has_code(refusal, answer, _error_codes(definition.name))
 
 
 class _Codes(NamedTuple):
@@ -100,13 +101,13 @@ def _codes_of(fields: tuple[schema.Field, ...]) -> tuple[_Codes, ...]:
     return tuple(code for code in codes if code.below or code.name == "error_code")
 
 
-def _has_refusal(struct: Any, codes: tuple[_Codes, ...]) -> bool:
+def _has_code(wanted: int, struct: Any, codes: tuple[_Codes, ...]) -> bool:
     for name, array, below in codes:
         value = getattr(struct, name)
         if not below:
-            if value == schema.ErrorCode.UNSUPPORTED_VERSION:
+            if value == wanted:
                 return True
-        elif value is not None and any(_has_refusal(item, below) for item in (value if array else (value,))):
+        elif value is not None and any(_has_code(wanted, item, below) for item in (value if array else (value,))):
             return True
     return False
 
