@@ -120,7 +120,7 @@ COMING = [
     ("4.3.0", ("--feature", "streams.version=0"), False, ALL - {"streams-groups"}, V2),
     ("4.3.0", ("--feature", "eligible.leader.replicas.version=0"), False, ALL, V2),
     ("4.0.1", (), False, {"scram-users", "consumer-groups", "server-side-regex", "raft-voters"}, V2),
-    ("3.9.1", (), True, {"scram-users"}, V1 | {"EndTxn": 4}),
+    ("3.9.1", (), True, {"scram-users"}, V1),
     ("3.9.1", (), False, {"scram-users", "raft-voters"}, V1),
     ("3.3.2", (), False, set(), {"Produce": 9, "TxnOffsetCommit": 3, "EndTxn": 3}),
 ]
