@@ -16,8 +16,8 @@ TELEMETRY = frozenset((api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEM
 class FinalizedLevels(NamedTuple):
     """The finalized feature levels of a cluster, as of an epoch (KIP-584).
 
-    levels: feature name -> level; brokers leave out those at 0. epoch: the offset of the metadata log at which they
-    were finalized, -1 if they are unknown (an old broker, or one that has not read the metadata yet).
+    levels: feature name -> level; brokers leave out those at 0. epoch: the offset of the metadata log up to which they
+    hold, -1 if they are unknown (an old broker, or one that has not read the metadata yet).
     """
 
     levels: Mapping[str, int] = {}

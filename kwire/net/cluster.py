@@ -119,7 +119,7 @@ class Cluster:
 
     @property
     def levels_epoch(self) -> int:
-        """The epoch of the levels, which grows when they change; -1 where they are unknown."""
+        """The epoch of the levels, in KRaft an offset of the metadata log; -1 where they are unknown."""
         self._reached()
         return self._finalized().epoch
 

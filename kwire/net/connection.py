@@ -113,7 +113,7 @@ class Connection:
 
     @property
     def levels_epoch(self) -> int:
-        """The epoch of the levels, which grows when they change; -1 where they are unknown."""
+        """The epoch of the levels, in KRaft an offset of the metadata log; -1 where they are unknown."""
         return self.api_versions.epoch
 
     @property
