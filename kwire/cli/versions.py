@@ -13,7 +13,7 @@ from kwire.cli.terminal import print_json
 from kwire.cli.versions_text import against_text, as_json, feature_text, kip97_listing, tool_listing
 from kwire.errors import KwireError
 from kwire.net import FEATURES, Broker, Cluster, Feature
-from kwire.net.api_versions import NodeApiVersions
+from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, newest_levels
 from kwire.net.compatibility import against, match_release
 from kwire.net.connection import Options
 from kwire_c.printable import printable
@@ -55,12 +55,16 @@ def versions(
     answers = run(_ask(bootstrap_server, keywords(command_config, timeout, assume_release)))
     by_broker = {broker: answer for broker, answer in answers.items() if isinstance(answer, NodeApiVersions)}
     failures = {broker: error for broker, error in answers.items() if not isinstance(error, NodeApiVersions)}
-    able = all(feature.usable(api_versions.versions()) for feature in features for api_versions in by_broker.values())
+    finalized = newest_levels(api_versions.finalized_levels for api_versions in by_broker.values())
+    able = all(
+        feature.usable(api_versions.versions(), finalized.levels)
+        for feature in features for api_versions in by_broker.values()
+    )  # fmt: skip
     if json_wanted:
-        print_json(_json(by_broker, release, features, client))
+        print_json(_json(by_broker, release, features, client, finalized))
     elif features or client is not None:
         for feature in features:
-            sys.stdout.write(feature_text(feature, by_broker))
+            sys.stdout.write(feature_text(feature, by_broker, finalized))
         for broker, api_versions in by_broker.items() if client is not None else ():
             sys.stdout.write(against_text(broker, against(api_versions, client or release)))
     else:
@@ -89,16 +93,19 @@ async def _ask(bootstrap: str, keywords: Options) -> dict[Broker, NodeApiVersion
 
 
 def _json(
-    by_broker: dict[Broker, NodeApiVersions], release: str, features: tuple[Feature, ...], client: str | None
-) -> dict[str, Any]:
+    by_broker: dict[Broker, NodeApiVersions], release: str, features: tuple[Feature, ...], client: str | None,
+    finalized: FinalizedLevels,
+) -> dict[str, Any]:  # fmt: skip
     rows = []
     for broker, api_versions in by_broker.items():
         match = match_release(api_versions)
         row = as_json(broker, api_versions, release)
         row["guess"] = {"releases": list(match.releases), "apart": match.apart, "newer": match.newer}
         if features:
-            row["features"] = {feature.name: feature.usable(api_versions.versions()) for feature in features}
+            row["features"] = {
+                feature.name: feature.usable(api_versions.versions(), finalized.levels) for feature in features
+            }
         if client is not None:
             row["against"] = against(api_versions, client)._asdict()
         rows.append(row)
-    return {"brokers": rows}
+    return {"brokers": rows, "levels": dict(finalized.levels), "levels_epoch": finalized.epoch}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kwire import schema
-from kwire.net.api_versions import NodeApiVersions, api_key, api_name
+from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_key, api_name
 from kwire.net.cluster import Broker
 from kwire.net.compatibility import Against
 from kwire.net.features import FEATURES, Feature
@@ -118,9 +118,8 @@ def _null(text: str | None) -> str:
     return "null" if text is None else printable(text)
 
 
-
-def feature_text(feature: Feature, by_broker: Mapping[Broker, NodeApiVersions]) -> str:
-    """Whether all brokers support a feature, with a line for each API that a broker lacks."""
+def feature_text(feature: Feature, by_broker: Mapping[Broker, NodeApiVersions], finalized: FinalizedLevels) -> str:
+    """Whether a cluster can use a feature, with a line for each API that a broker lacks and each level too low."""
     lines = []
     for broker, api_versions in by_broker.items():
         for api in feature.lacking(api_versions.versions()):
@@ -130,6 +129,9 @@ def feature_text(feature: Feature, by_broker: Mapping[Broker, NodeApiVersions]) 
             support = "does not support it" if offered is None else f"supports {_span(offered)}"
             where = f"{printable(str(broker.address))} (id: {broker.id})"
             lines.append(f"  {where}: needs {api} {needed}, the broker {support}\n")
+    for name, level in feature.lacking_levels(finalized.levels).items() if by_broker else ():
+        found = "the brokers gave no finalized levels" if finalized.epoch < 0 else f"finalized: {finalized.level(name)}"
+        lines.append(f"  needs {name} {level} or higher, {found}\n")
     since = f" ({feature.since})" if feature.since else ""
     return f"{feature.name}{since}: {'no' if lines else 'yes'}\n" + "".join(lines)
 

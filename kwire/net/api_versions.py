@@ -13,18 +13,39 @@ from kwire.schema import NO_VERSIONS, Versions, api_keys
 TELEMETRY = frozenset((api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY))
 
 
+class FinalizedLevels(NamedTuple):
+    """The finalized feature levels of a cluster, as of an epoch (KIP-584).
+
+    levels: feature name -> level; brokers leave out those at 0. epoch: the offset of the metadata log up to which they
+    hold, -1 if they are unknown (an old broker, or one that has not read the metadata yet).
+    """
+
+    levels: Mapping[str, int] = {}
+    epoch: int = -1
+
+    def level(self, feature: str) -> int:
+        """The finalized level of a feature; 0 where it has none or is unknown, as Kafka's clients take it."""
+        return self.levels.get(feature, 0)
+
+
 class NodeApiVersions(NamedTuple):
     """The API versions and features that a broker supports, and where they come from.
 
     ranges: API key -> Versions (both ends included); assumed: the release whose table is used because the broker did
     not answer ApiVersions, or None; features: feature name -> (min, max) supported level; finalized: feature name ->
-    finalized level.
+    finalized level, empty where the epoch is unknown; epoch: of the finalized levels, -1 where they are unknown.
     """
 
     ranges: Mapping[int, Versions]
     assumed: str | None = None
     features: Mapping[str, tuple[int, int]] = {}
     finalized: Mapping[str, int] = {}
+    epoch: int = -1
+
+    @property
+    def finalized_levels(self) -> FinalizedLevels:
+        """The finalized levels with their epoch."""
+        return FinalizedLevels(self.finalized, self.epoch)
 
     def spoken(self, key: int) -> Versions:
         """The versions of an API in which requests can be sent, NO_VERSIONS where there are none.
@@ -85,6 +106,15 @@ def assumed_versions(release: str) -> NodeApiVersions:
     name, order = schema.release_name(release), schema.releases(old=True)
     kind = "broker" if order.index(name) >= order.index("3.3") else "zkBroker"
     return NodeApiVersions(release_table(name, kind), assumed=name)
+
+
+def newest_levels(known: Iterable[FinalizedLevels]) -> FinalizedLevels:
+    """Of what several brokers say the levels with the newest epoch, as Kafka's ApiVersions combines them.
+
+    >>> newest_levels([FinalizedLevels({"group.version": 1}, 7), FinalizedLevels({}, 9), FinalizedLevels()])
+    FinalizedLevels(levels={}, epoch=9)
+    """
+    return max(known, key=lambda levels: levels.epoch, default=FinalizedLevels())
 
 
 def intersection(tables: Iterable[Mapping[int, tuple[int, int]]]) -> dict[int, Versions]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Unpack
 from kwire import messages
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
-from kwire.net.api_versions import NodeApiVersions, api_name, intersection
+from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
 from kwire.net.connection import Connection, Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.features import Feature, feature
@@ -54,7 +54,7 @@ class Cluster:
         self._timeout = keywords.get("timeout", 30.0)
         self._turn = 0
         self._stale = False
-        Connection(self.bootstrap[0], **self._keywords)  # invalid keywords fail now
+        self._connection_to(self.bootstrap[0])  # invalid keywords fail now
 
     def __repr__(self) -> str:
         return f"<kwire.net.Cluster {','.join(map(str, self.bootstrap))}, {len(self.brokers)} brokers>"
@@ -109,6 +109,27 @@ class Cluster:
         return {api_name(key): (span.low, span.high) for key, span in intersection(tables).items()}
 
     @property
+    def levels(self) -> dict[str, int]:
+        """Feature -> finalized level (KIP-584): what the broker with the newest epoch says; level 0 is left out.
+
+        Versions of requests are chosen by these for all brokers.
+        """
+        self._reached()
+        return dict(self._finalized().levels)
+
+    @property
+    def levels_epoch(self) -> int:
+        """The epoch of the levels, in KRaft an offset of the metadata log; -1 where they are unknown."""
+        self._reached()
+        return self._finalized().epoch
+
+    def _finalized(self) -> FinalizedLevels:
+        """The newest finalized levels of open connections, for which alone they are valid, else of those before."""
+        known = self._connections.values()
+        still_open = [connection for connection in known if connection.is_open]
+        return newest_levels(connection.finalized_levels for connection in still_open or known)
+
+    @property
     def tolerated(self) -> dict[str, int]:
         """As Connection.tolerated, for the responses of all brokers."""
         counts: Counter[str] = Counter()
@@ -117,8 +138,11 @@ class Cluster:
         return dict(counts)
 
     def can(self, wanted: Feature | str) -> bool:
-        """Whether all brokers support a feature: a Feature, or the name of a built-in one (see FEATURES)."""
-        return (wanted if isinstance(wanted, Feature) else feature(wanted)).usable(self.versions)
+        """Whether all brokers support a feature, and the levels that it needs are finalized.
+
+        wanted: a Feature, or the name of a built-in one (see FEATURES). Unknown levels count as 0.
+        """
+        return (wanted if isinstance(wanted, Feature) else feature(wanted)).usable(self.versions, self.levels)
 
     async def send(
         self, message: Any, to: int | str = "any", version: int | None = None, *, timeout: float | None = None
@@ -128,7 +152,7 @@ class Cluster:
         to: a node id, "controller", or "any" (the brokers in turn).
         """
         if self._stale:
-            await self.refresh()
+            await self._find_again()
         if to == "any":
             reached = self._reached()
             self._turn += 1
@@ -151,7 +175,24 @@ class Cluster:
             raise
 
     async def refresh(self) -> None:
-        """Ask for the brokers again, and connect to new ones. Raises BrokerConnectionError."""
+        """Ask for the brokers again, connect to new ones, and ask all for their API versions and finalized levels.
+
+        Raises BrokerConnectionError.
+        """
+        before = {connection for connection in self._connections.values() if connection.is_open}
+        await self._find_again()
+        asked = {node: connection for node, connection in self._connections.items() if connection in before}
+        outcomes = await asyncio.gather(
+            *(connection.refresh() for connection in asked.values()), return_exceptions=True
+        )
+        for node, outcome in zip(asked, outcomes, strict=True):
+            if self.partial and isinstance(outcome, KwireError):
+                self.unreachable[node] = outcome
+            elif isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _find_again(self) -> None:
+        """Ask for the brokers again, and connect to new ones."""
         failed: BrokerConnectionError | None = None
         for connection in list(self._connections.values()):
             try:
@@ -166,6 +207,9 @@ class Cluster:
         await self._find(failed)
         await self._reach()
 
+    def _connection_to(self, where: Address) -> Connection:
+        return Connection(where, cluster_levels=self._finalized, **self._keywords)
+
     def _reached(self) -> list[int]:
         nodes = [node for node in self._connections if node not in self.unreachable]
         if not nodes:
@@ -175,7 +219,7 @@ class Cluster:
     async def _find(self, failed: BrokerConnectionError | None = None) -> None:
         errors: list[BrokerConnectionError] = []
         for where in self.bootstrap:
-            connection = Connection(where, **self._keywords)
+            connection = self._connection_to(where)
             try:
                 await self._learn(connection)
             except AuthenticationError:
@@ -211,7 +255,7 @@ class Cluster:
         removed = [old for node, old in self._connections.items() if node not in kept]
         for node, where in listed.items():
             if node not in kept:
-                kept[node] = connection if where == connection.address else Connection(where, **self._keywords)
+                kept[node] = connection if where == connection.address else self._connection_to(where)
         self._connections = kept
         await asyncio.gather(*(old.close() for old in removed if old is not connection))
 

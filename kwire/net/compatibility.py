@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kwire import schema
 from kwire.net.api_versions import TELEMETRY, NodeApiVersions, api_name, is_broker_api, release_table
-from kwire.net.features import FEATURES
+from kwire.net.features import FEATURES, METADATA_VERSION
 from kwire.schema import NO_VERSIONS, Versions, api_keys
 
 Range = tuple[int, int]
@@ -55,7 +55,8 @@ class Against(NamedTuple):
     """What a client of a release cannot do with a broker.
 
     unusable: API name -> (the client's range, the broker's or None): no version in common; older: API name -> (the
-    client's newest version, the newest common one); features: built-in features of the client that the broker lacks.
+    client's newest version, the newest common one); features: built-in features of the client that the broker lacks,
+    or whose level is not finalized.
     """
 
     release: str
@@ -89,5 +90,16 @@ def against(api_versions: NodeApiVersions, release: str) -> Against:
         if both.high < span.high:
             older[api_name(key)] = span.high, both.high
     own = {api_name(key): (span.low, span.high) for key, span in client.items()}
-    features = [row.name for row in FEATURES.values() if row.usable(own) and not row.usable(common)]
+    levels, newest = api_versions.finalized if api_versions.epoch >= 0 else None, _newest_metadata_version(release)
+    features = [
+        row.name for row in FEATURES.values()
+        if row.usable(own) and row.levels.get(METADATA_VERSION, 0) <= newest and not row.usable(common, levels)
+    ]
     return Against(release, unusable, older, features)
+
+
+def _newest_metadata_version(release: str) -> int:
+    """The newest metadata.version that a release knows, 0 for one before KRaft."""
+    order = schema.releases(old=True)
+    known = [row.level for row in schema.metadata_versions() if order.index(row.first) <= order.index(release)]
+    return max(known, default=0)

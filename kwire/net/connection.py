@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.net import negotiation
 from kwire.net.address import Address, address
-from kwire.net.api_versions import NodeApiVersions, assumed_versions
+from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, assumed_versions
 from kwire.net.channel import Channel, Tolerated
 from kwire.net.errors import BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import Chooser
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
+from kwire.schema import api_keys
 
 _LEAST_SESSION = 0.2  # seconds between two authentications, however short the broker's session lifetime is
 
@@ -51,6 +53,7 @@ class Connection:
         sasl: tuple[str, str, str] | TokenCallback | Credentials | None = None, assume_release: str | None = None,
         deny: Mapping[int | str, Collection[int]] | None = None, unstable: bool = False,
         max_frame: int = MAX_FRAME_BYTES, strict: bool = False,
+        cluster_levels: Callable[[], FinalizedLevels] | None = None,
     ) -> None:  # fmt: skip
         self.address = where if isinstance(where, Address) else address(where)
         self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
@@ -58,6 +61,7 @@ class Connection:
         self._sasl: Credentials | None = credentials(sasl)
         self._assumed = None if assume_release is None else assumed_versions(assume_release)
         self._deny, self._unstable, self._max_frame = deny, unstable, max_frame
+        self._cluster_levels = cluster_levels  # by which versions are chosen; None: the levels of this broker's answer
         self._tolerated = None if strict else Tolerated()
         self._chooser: Chooser | None = None
         self._closed = False
@@ -67,6 +71,7 @@ class Connection:
         """Start unopened, bound to that event loop and this process."""
         self._loop, self._process = loop, os.getpid()
         self._lock = asyncio.Lock()  # held while opening or re-authenticating: no request is written then
+        self._asking = asyncio.Lock()  # held while levels are asked for again
         self._channel: Channel | None = None
         self._renewal: asyncio.Task[None] | None = None
 
@@ -97,6 +102,24 @@ class Connection:
     def versions(self) -> dict[str, tuple[int, int]]:
         """API name -> (min, max) that the broker supports, both included; follows every renegotiation."""
         return self.api_versions.versions()
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Feature -> level that the broker says is finalized (KIP-584); a feature at level 0 is left out.
+
+        As of the last time that the connection was opened or refreshed. Empty where the levels are unknown.
+        """
+        return dict(self.api_versions.finalized)
+
+    @property
+    def levels_epoch(self) -> int:
+        """The epoch of the levels, in KRaft an offset of the metadata log; -1 where they are unknown."""
+        return self.api_versions.epoch
+
+    @property
+    def finalized_levels(self) -> FinalizedLevels:
+        """The levels with their epoch; unknown before the connection is opened."""
+        return FinalizedLevels() if self._chooser is None else self._chooser.api_versions.finalized_levels
 
     @property
     def assumed(self) -> str | None:
@@ -131,9 +154,12 @@ class Connection:
     async def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
         """Send a request and return the response message, None for a Produce with acks=0 once it is written.
 
-        version: by default the newest common version that has every field that the request sets. timeout: seconds, by
-        default the connection's. Raises UnsupportedVersionError (nothing is sent then), BrokerConnectionError,
-        BrokerTimeoutError (the connection is closed then), DecodeError.
+        version: by default the newest common version that has every field that the request sets, and that the finalized
+        feature levels allow. timeout: seconds, by default the connection's. Raises UnsupportedVersionError (nothing is
+        sent then), BrokerConnectionError, BrokerTimeoutError (the connection is closed then), DecodeError.
+
+        After error 35 (UNSUPPORTED_VERSION) in a response the levels are asked for again, for the requests to come. The
+        same request is not sent again: a broker that answers EndTxn so may have begun to end the transaction.
         """
         seconds = self.timeout if timeout is None else timeout
         limit = asyncio.timeout(seconds)
@@ -142,9 +168,8 @@ class Connection:
             async with limit:
                 channel = await self._ready()
                 # no await from here until it is written: no request goes between the frames of a re-authentication
-                answer = channel.send(message, self._chosen().version_for(message, version))
-                await channel.drain()
-                return None if answer is None else await answer
+                known = self.api_versions
+                answer = await channel.request(message, self._chosen().version_for(message, version))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -152,6 +177,29 @@ class Connection:
             if channel is not None:
                 channel.fail(error)
             raise error from None
+        if negotiation.is_refused(answer):
+            await self._ask_again(known)
+        return answer
+
+    async def refresh(self) -> None:
+        """Ask the broker again for its API versions and the finalized levels; open the connection if it is not open.
+
+        An assumed release stays assumed until the connection is opened again. Raises BrokerConnectionError.
+        """
+        limit = asyncio.timeout(self.timeout)
+        before = self._chooser
+        try:
+            async with limit:
+                channel = await self._ready()
+                chooser = self._chosen()
+                if chooser is not before or chooser.api_versions.assumed is not None:
+                    return  # it was opened just now, or would not answer
+                version = max(chooser.usable(api_keys.API_VERSIONS).high, 0)
+                chooser.api_versions = await negotiation.ask(channel, self._probe_timeout, version)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self._timed_out(self.timeout) from None
 
     async def close(self) -> None:
         """Close the connection: requests in flight fail. Only open() opens it again."""
@@ -164,8 +212,20 @@ class Connection:
         if self._closed:
             raise self._was_closed()
 
+    async def _ask_again(self, known: NodeApiVersions) -> None:
+        """Ask for the levels, unless that was done since these were known. What fails is left to the next request."""
+        with suppress(BrokerConnectionError):
+            async with self._asking:
+                if self.api_versions is known and self.is_open:
+                    await self.refresh()
+
     def _was_closed(self) -> BrokerConnectionError:
         return BrokerConnectionError("the connection was closed", address=str(self.address))
+
+    @property
+    def _probe_timeout(self) -> float:
+        """Seconds to wait for an ApiVersions response."""
+        return min(self.probe_timeout, self.timeout / 2)
 
     def _chosen(self) -> Chooser:
         if self._chooser is None:
@@ -198,13 +258,16 @@ class Connection:
         try:
             try:
                 channel = await self._connect()
-                api_versions = await negotiation.ask(channel, min(self.probe_timeout, self.timeout / 2))
+                api_versions = await negotiation.ask(channel, self._probe_timeout)
             except negotiation.NoAnswer:
                 if self._assumed is None:
                     raise
                 await self._drop()
                 channel, api_versions = await self._connect(), self._assumed
-            self._chooser = Chooser(api_versions, where=str(self.address), deny=self._deny, unstable=self._unstable)
+            self._chooser = Chooser(
+                api_versions, where=str(self.address), deny=self._deny, unstable=self._unstable,
+                levels=self._cluster_levels,
+            )  # fmt: skip
             if self._sasl is not None:
                 lifetime = await self._sasl.authenticate(channel, self._chooser)
                 if lifetime and self._channel is channel:  # not closed in the meantime

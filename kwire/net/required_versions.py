@@ -1,4 +1,4 @@
-"""The versions that a message needs: for fields that are set, and for values that only later versions understand."""
+"""The versions that a message needs: for fields that are set, for values, and by the cluster's feature levels."""
 
 from __future__ import annotations
 
@@ -32,12 +32,30 @@ def needs(message: Any, name: str) -> list[Need]:
     return list(needed)
 
 
+class LevelRule(NamedTuple):
+    """Versions of a request, from first on, that a broker takes only where a feature is finalized at a level.
+
+    when: the requests that the rule is for; None: all of the API.
+    """
+
+    first: int
+    feature: str
+    level: int
+    when: Callable[[Any], bool] | None = None
+
+    def applies(self, message: Any) -> bool:
+        """Whether the rule is for this request; message None: for every request of the API."""
+        return self.when is None or (message is not None and self.when(message))
+
+
 class _Part(NamedTuple):
     """A field that some version lacks, or that is not nullable in some version; or a struct with such fields."""
 
     name: str
     default: Any  # the value that needs nothing; _EMPTY: any empty array
     need: Need | None  # of any other value; None if every version has the field
+    other: str | None  # the field that says the same in other versions: a topic's name for its id, its id for its name
+    alone: Need | None  # in place of need where the other is not set
     null_need: Need | None  # of null
     array: bool
     below: tuple[_Part, ...]
@@ -64,8 +82,20 @@ def _parts_of(fields: tuple[Field, ...], within: Versions, root: Any, path: str)
         null_need = null_need or need
         if need or null_need or below:
             default = _default(field, root)
-            parts.append(_Part(field.snake_name, default, need, null_need, field.is_array, below))
+            other = _other(field, fields)
+            alone = Need(f"a topic by its {'id' if field.type == 'uuid' else 'name'} alone (KIP-516)", field.versions)
+            parts.append(_Part(
+                field.snake_name, default, need, other, alone if other else None, null_need, field.is_array, below
+            ))  # fmt: skip
     return tuple(parts)
+
+
+def _other(field: Field, siblings: tuple[Field, ...]) -> str | None:
+    """The topic id that newer versions have in place of this name, or the name for this id; None for other fields."""
+    pair = [one for one in siblings if one.ignorable and one.name in ("TopicId", "Topic", "Name")]
+    if len(pair) != 2 or field not in pair or pair[0].versions.overlap(pair[1].versions):
+        return None
+    return pair[1 - pair.index(field)].snake_name
 
 
 def _default(field: Field, root: Any) -> Any:
@@ -79,7 +109,7 @@ def _default(field: Field, root: Any) -> Any:
 
 
 def _collect(value: Any, parts: tuple[_Part, ...], needed: dict[Need, None]) -> None:
-    for name, default, need, null_need, array, below in parts:
+    for name, default, need, other, alone, null_need, array, below in parts:
         content = getattr(value, name)
         if content == default or (default is _EMPTY and content is not None and not len(content)):
             continue
@@ -87,11 +117,18 @@ def _collect(value: Any, parts: tuple[_Part, ...], needed: dict[Need, None]) -> 
             if null_need is not None:
                 needed[null_need] = None
             continue
-        if need is not None:
+        if alone is not None and other is not None and not _set(getattr(value, other)):
+            needed[alone] = None
+        elif need is not None:
             needed[need] = None
         if below:
             for item in content if array else (content,):
                 _collect(item, below, needed)
+
+
+def _set(topic: Any) -> bool:
+    """Whether a topic's name or id is given."""
+    return bool(topic.int if isinstance(topic, uuid.UUID) else topic)
 
 
 def _list_offsets(message: Any) -> Iterator[Need]:
@@ -160,3 +197,11 @@ VALUE_RULES: dict[int, Callable[[Any], Iterator[Need]]] = {
     api_keys.DESCRIBE_ACLS: _acl_user_resource, api_keys.CREATE_ACLS: _acl_user_resource,
     api_keys.DELETE_ACLS: _acl_user_resource,
 }  # fmt: skip
+
+# API key -> the versions that need a finalized level, as in Kafka's EndTxnRequest, TxnOffsetCommitRequest and
+# ProduceRequest (LAST_STABLE_VERSION_BEFORE_TRANSACTION_V2) and in the notes of their schemas (KIP-890)
+LEVEL_RULES: dict[int, LevelRule] = {
+    api_keys.PRODUCE: LevelRule(12, "transaction.version", 2, lambda message: message.transactional_id is not None),
+    api_keys.END_TXN: LevelRule(5, "transaction.version", 2),
+    api_keys.TXN_OFFSET_COMMIT: LevelRule(5, "transaction.version", 2),
+}

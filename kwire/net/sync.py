@@ -74,6 +74,16 @@ class SyncConnection:
         return self._connection.versions
 
     @property
+    def levels(self) -> dict[str, int]:
+        """As Connection.levels."""
+        return self._connection.levels
+
+    @property
+    def levels_epoch(self) -> int:
+        """As Connection.levels_epoch."""
+        return self._connection.levels_epoch
+
+    @property
     def assumed(self) -> str | None:
         """As Connection.assumed."""
         return self._connection.assumed
@@ -99,6 +109,11 @@ class SyncConnection:
         """Send a request and return the response message; as Connection.send."""
         self._connection.refuse_closed()  # before a thread is started
         return self._run(self._connection.send(message, version, timeout=timeout))
+
+    def refresh(self) -> None:
+        """Ask the broker again for its API versions and the finalized levels; as Connection.refresh."""
+        self._connection.refuse_closed()
+        self._run(self._connection.refresh())
 
     def close(self) -> None:
         """Close the connection and end its thread; requests of other threads in flight fail.

@@ -164,6 +164,42 @@ def test_features(capsys: Any) -> None:
         assert (code, out, err.count("\n")) == (2, "", 1) and "share-groups" in err
 
 
+def test_features_that_need_a_level(capsys: Any) -> None:
+    """The level is the cluster's: what the newest epoch says, in one line."""
+    brokers = cluster(of_release("4.3"), of_release("4.3"))
+    brokers[0].levels, brokers[0].epoch = {"metadata.version": 7}, 5
+    brokers[1].levels, brokers[1].epoch = {"metadata.version": 30, "group.version": 1}, 9
+    with serving(*brokers):
+        at = ["--bootstrap-server", brokers[0].address]
+        code, out, _ = run(capsys, *at, "--feature", "consumer-groups", "--feature", "transactions-v2")
+        assert (code, out) == (1, "consumer-groups (KIP-848): yes\ntransactions-v2 (KIP-890): no\n"
+                                  "  needs transaction.version 2 or higher, finalized: 0\n")  # fmt: skip
+        assert run(capsys, *at, "--feature", "scram-users")[0] == 0
+        code, out, _ = run(capsys, *at, "--json", "--feature", "share-groups", "--feature", "consumer-groups")
+        found = json.loads(out)
+        assert (code, found["levels"], found["levels_epoch"]) == (1, brokers[1].levels, 9)
+        assert found["brokers"][0]["features"] == {"share-groups": False, "consumer-groups": True}
+        for broker in brokers:
+            broker.epoch = -1
+        code, out, _ = run(capsys, *at, "--feature", "raft-voters")
+        assert code == 1 and out.endswith("  needs kraft.version 1 or higher, the brokers gave no finalized levels\n")
+        code, out, _ = run(capsys, *at, "--feature", "headers", "--json")
+        assert (json.loads(out)["levels"], json.loads(out)["levels_epoch"]) == ({}, -1)
+
+
+def test_against_counts_levels_where_they_are_known() -> None:
+    new = offer_of(texts()["4.4.0", "4.4.0"])
+    low = new._replace(finalized={"metadata.version": 33, "transaction.version": 1}, epoch=5)
+    lost = ["consumer-groups", "raft-voters", "server-side-regex", "transactions-v2", "eligible-leader-replicas",
+            "share-groups", "streams-groups", "share-dead-letter-queues"]  # fmt: skip
+    assert against(low, "4.4").features == lost
+    # what that client has itself
+    assert against(low, "3.9").features == ["consumer-groups", "raft-voters", "eligible-leader-replicas"]
+    older = new._replace(finalized={"metadata.version": 7}, epoch=5)
+    assert against(older, "2.8").features == ["delegation-tokens", "scram-users"]  # no CIDR, no cordoned folders
+    assert {"cidr-acls", "cordoned-log-dirs", "unregister-controllers"} <= set(against(older, "4.4").features)
+
+
 def test_against_for_people(capsys: Any) -> None:
     brokers = cluster(of_release("4.4"))
     with serving(*brokers):

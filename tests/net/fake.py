@@ -73,6 +73,13 @@ def api_versions(ranges: Ranges, **more: Any) -> Any:
     return messages.ApiVersionsResponse(api_keys=keys, **more)
 
 
+def finalized(levels: dict[str, int], epoch: int) -> dict[str, Any]:
+    """Fields of an ApiVersions response: finalized levels with their epoch."""
+    key = messages.ApiVersionsResponse.FinalizedFeatureKey
+    rows = [key(name=name, max_version_level=level, min_version_level=level) for name, level in levels.items()]
+    return {"finalized_features": rows, "finalized_features_epoch": epoch}
+
+
 def of_release(release: str) -> Ranges:
     """The API versions of a release, as its brokers advertise them."""
     return {row.name: (row.min_version, row.max_stable_version) for row in schema.apis(release)}
@@ -81,13 +88,17 @@ def of_release(release: str) -> Ranges:
 class Broker(Server):
     """Answers ApiVersions with its ranges, as 2.4 and newer do (old=True: as those before), the rest by a function.
 
-    answer(request) -> message, bytes (a frame as it is), None (no answer); requests: what came.
+    answer(request) -> message, bytes (a frame as it is), None (no answer); requests: what came. levels, epoch: the
+    finalized feature levels that it tells of.
     """
 
     def __init__(
-        self, ranges: Ranges, answer: Callable[[Request], Any] = lambda _: None, *, old: bool = False, **keywords: Any
-    ) -> None:
+        self, ranges: Ranges, answer: Callable[[Request], Any] = lambda _: None, *, old: bool = False,
+        levels: dict[str, int] | None = None, epoch: int | None = None, **keywords: Any,
+    ) -> None:  # fmt: skip
         super().__init__(self.talk, **keywords)
+        self.levels = levels or {}
+        self.epoch = (-1 if levels is None else 1) if epoch is None else epoch
         self.ranges, self.answer, self.old = ranges, answer, old
         self.requests: list[Request] = []
 
@@ -103,7 +114,7 @@ class Broker(Server):
                 if answer is None:
                     continue
                 version = request.version
-                if request.name == "ApiVersions" and answer.error_code == 35:
+                if request.name == "ApiVersions" and getattr(answer, "error_code", 0) == 35:
                     version = 0
                 if not isinstance(answer, bytes):
                     answer = kwire.encode_response(answer, version, correlation_id=request.correlation_id)
@@ -112,7 +123,7 @@ class Broker(Server):
     def negotiate(self, request: Request) -> Any:
         low, high = self.ranges["ApiVersions"]
         if low <= request.version <= high:
-            return api_versions(self.ranges)
+            return api_versions(self.ranges, **(finalized(self.levels, self.epoch) if request.version >= 3 else {}))
         return api_versions({} if self.old else {"ApiVersions": (low, high)}, error_code=35)
 
 

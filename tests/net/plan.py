@@ -206,8 +206,8 @@ async def group(cluster: Cluster, release: str, topic: str) -> None:
 
 async def newest_features(cluster: Cluster, release: str) -> None:
     beat = messages.ConsumerGroupHeartbeatRequest(group_id="g", member_id="AAAAAAAAAAAAAAAAAAAAAA", member_epoch=0)
-    assert cluster.can("consumer-groups") == since(release, "3.8")
-    assert cluster.can("share-groups") == since(release, "4.1")
+    assert cluster.can("consumer-groups") == since(release, "4.0")
+    assert cluster.can("share-groups") == since(release, "4.2")
     if not since(release, "3.7"):
         await lacking("ConsumerGroupHeartbeat", cluster.send(beat))
     if not since(release, "2.4"):

@@ -173,6 +173,24 @@ def test_fields_that_newer_versions_lack_choose_an_older_one() -> None:
     assert chooser({"DeleteTopics": (1, 6)}).version_for(messages.DeleteTopicsRequest()) == 6
 
 
+def test_a_topic_by_id_alone_is_never_sent_without_it() -> None:
+    """Both fields are ignorable: without either the broker would get a topic without name and id."""
+    topic, offset = messages.FetchRequest.FetchTopic, messages.OffsetCommitRequest.OffsetCommitRequestTopic
+    number = uuid.uuid4()
+    old = chooser({"Fetch": (4, 12), "OffsetCommit": (2, 9)})
+    new = chooser({"Fetch": (13, 18), "OffsetCommit": (10, 10)})
+    by_name, by_id = {"topic": "t"}, {"topic_id": number}
+    for choose, wrong, right in ((old, by_id, by_name), (new, by_name, by_id)):
+        with pytest.raises(UnsupportedVersionError, match=r"a topic by its (id|name) alone") as caught:
+            choose.version_for(messages.FetchRequest(topics=[topic(**wrong)]))
+        assert caught.value.needed == ((13, 18) if choose is old else (0, 12))
+        choose.version_for(messages.FetchRequest(topics=[topic(**right)]))
+        choose.version_for(messages.FetchRequest(topics=[topic(topic="t", topic_id=number)]))
+        with pytest.raises(UnsupportedVersionError):
+            commit = {"name" if name == "topic" else name: value for name, value in wrong.items()}
+            choose.version_for(messages.OffsetCommitRequest(topics=[offset(**commit)]))
+
+
 def produce(magic: int, codec: str = "none") -> Any:
     request = messages.ProduceRequest
     batch = kwire.build_batch([(0, None, b"v")], magic=magic, codec=codec)

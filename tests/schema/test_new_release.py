@@ -123,6 +123,13 @@ def next_release(given: inputs.Input) -> inputs.Input:
     classes["apis"]["999"] = {"name": "Weather", "enum": "WEATHER", "min": 0, "max": 0}
     classes["errors"]["999"] = {"name": "RAIN", "message": "It rains.", "retriable": True, "invalidMetadata": False}
     classes["control"]["99"] = "SNOW"
+    classes["features"]["weather.version"] = {
+        "levels": [{"name": f"WV_{level}", "level": level, "bootstrapMetadataVersion": "4.4-IV2", "dependencies": {}}
+                   for level in (0, 1)],
+        "latestProduction": 1, "latestTesting": 1, "minimumProduction": 0,
+    }
+    *_, newest = classes["metadata_versions"].values()
+    newest["can"]["isRainSupported"] = True
     clients = texts["kafka-clients"]
     for name in clients:
         if re.search(r"/Fetch(Request|Response)\.json$", name):
@@ -151,8 +158,11 @@ def test_the_checklist_names_what_differs_and_no_more() -> None:
     for file, words in {
         "kwire/schema/renames.json": '"old": "replicaEpoch", "new": "term"',
         "kwire/schema/record_type_ids.py": "control record 99 SNOW",
-        "kwire/net/features.py": f"Fetch {last}, Weather (API 999, broker)",
-        "kwire/net/required_versions.py": f"do not tell: Fetch {last} (",
+        "kwire/net/features.py":
+            f"Fetch {last}, Weather (API 999, broker), weather.version 1, metadata.version (isRainSupported)",
+        "kwire/net/required_versions.py":
+            f"do not tell: Fetch {last} (a note in Kafka's schema); LEVEL_RULES, if Kafka's clients send some versions "
+            "only at one of these levels: weather.version 1",
         "tools/schema/jars.py": "kafka-sky",
         "tools/kafka/releases.py": "no kafka-tools 99.0.0",
         "tests/data/vectors": "4 new (message, version): python -m tools.vectors --release 99.0.0",

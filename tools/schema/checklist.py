@@ -56,15 +56,41 @@ def _apis(before: SchemaSet, after: SchemaSet) -> list[Item]:
                 silent.append(f"{api} {version}")
             if new["apiKey"] in VALUE_RULES:
                 ruled.append(f"{api} {version}")
-    if fresh:
-        found.append(Item("kwire/net/features.py", f"a row, if one of these is a capability: {', '.join(fresh)}"))
+    levels, allowed = _new_levels(before, after), _new_methods(before, after)
+    if fresh or levels or allowed:
+        named = ", ".join([*fresh, *levels, *(f"metadata.version ({name})" for name in allowed)])
+        found.append(Item("kwire/net/features.py", f"a row, if one of these is a capability: {named}"))
+    reasons = []
     if silent or ruled:
         named = ", ".join(dict.fromkeys(silent + ruled))
-        found.append(Item(
-            "kwire/net/required_versions.py",
-            f"a rule, if a value is new in a version whose fields do not tell: {named} (a note in Kafka's schema)",
-        ))  # fmt: skip
+        reasons.append(
+            f"a rule, if a value is new in a version whose fields do not tell: {named} (a note in Kafka's schema)"
+        )
+    if levels:
+        reasons.append(
+            f"LEVEL_RULES, if Kafka's clients send some versions only at one of these levels: {', '.join(levels)}"
+        )
+    if reasons:
+        found.append(Item("kwire/net/required_versions.py", "; ".join(reasons)))
     return found
+
+
+def _new_levels(before: SchemaSet, after: SchemaSet) -> list[str]:
+    """The levels of features other than metadata.version that no release had before: "share.version 2"."""
+    def levels(known: SchemaSet) -> dict[str, None]:
+        rows = [(name, row) for features in known.features.values() for name, row in features.items()]
+        return dict.fromkeys(f"{name} {one['level']}" for name, row in rows for one in row["levels"] if one["level"])
+
+    return [one for one in levels(after) if one not in levels(before)]
+
+
+def _new_methods(before: SchemaSet, after: SchemaSet) -> list[str]:
+    """The methods of Kafka's MetadataVersion that a new level of it sets, where no level did before."""
+    def methods(known: SchemaSet) -> dict[str, None]:
+        rows = known.metadata["levels"].values()
+        return dict.fromkeys(name for row in rows for name, value in row["sets"].items() if value is True)
+
+    return [one for one in methods(after) if one not in methods(before)]
 
 
 def _layouts(before: SchemaSet, after: SchemaSet) -> list[Item]:
