@@ -108,6 +108,7 @@ cdef dict to_dict(const kw_plan *plan, char *self):
     cdef dict fields = {}
     cdef const kw_op *op
     cdef int i
+    cdef bint tagged = False
     for i in range(plan.n_absent):
         if not is_default_slot(plan.absent[i], <PyObject *>self):
             raise Refusal(f"version {plan.version} lacks this field and it cannot be dropped",
@@ -120,6 +121,10 @@ cdef dict to_dict(const kw_plan *plan, char *self):
         op = &plan.tags[i]
         if not is_default_slot(op.field, <PyObject *>self):
             add_value(fields, op, self)
+            tagged = True
+    if tagged:  # among the others, as the schema lists them
+        names = [<object>plan.cls.fields[i].json for i in range(plan.cls.n_fields)]
+        fields = {name: fields[name] for name in names if name in fields}
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
         tags = {tag_text(tag): tag_data(tag, data) for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
         if tags:

@@ -1,7 +1,60 @@
-"""to_json and from_json: messages as Kafka's *JsonConverter classes write them."""
+"""to_json and from_json: messages as Kafka's *JsonConverter classes write them; json_text: as its tools print them."""
 
 from __future__ import annotations
 
+import json
+import re
+from math import copysign, isfinite
+from typing import Any
+
 from kwire_c.json import from_json, to_json
 
-__all__ = ["from_json", "to_json"]
+__all__ = ["from_json", "json_text", "to_json"]
+
+_DOUBLE = re.compile(r"(?:^|[:\[,])-?(?:\d+[.e]|NaN|Infinity)")  # or a text that looks like one
+_ESCAPE = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as Jackson's JsonNode.toString writes it, which is what Kafka's tools print: on one line.
+
+    Characters outside of ASCII are as they are; doubles are as Java's Double.toString writes them ("1.0E7").
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if _DOUBLE.search(text):
+        text = _text(value)
+    elif "\\u00" in text:
+        text = _upper(text)
+    return text
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_text(name)}:{_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, float):
+        return _java_double(value) if isfinite(value) else f'"{_java_double(value)}"'
+    return _upper(json.dumps(value, ensure_ascii=False))
+
+
+def _upper(text: str) -> str:
+    """JSON with the hex digits of escapes in upper case, as Jackson has them."""
+    return _ESCAPE.sub(lambda sign: "\\u" + sign[0][2:].upper() if sign[0][1] == "u" else sign[0], text)
+
+
+def _java_double(value: float) -> str:
+    """A double as java.lang.Double.toString writes it: 100.0, 1.0E7, 1.0E-4, NaN, -Infinity."""
+    if not isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if copysign(1, value) < 0 else "0.0"
+    if 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = whole + fraction
+    power = len(whole) - 1 + int(exponent or 0) - (len(digits) - len(digits.lstrip("0")))
+    digits = digits.strip("0")
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
