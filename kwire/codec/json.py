@@ -11,7 +11,7 @@ from kwire_c.json import from_json, to_json
 
 __all__ = ["from_json", "json_text", "to_json"]
 
-_DOUBLE = re.compile(r"(?:^|[:\[,])-?(?:\d+[.e]|NaN|Infinity)")  # or a text that looks like one
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPE = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
 
 
@@ -20,12 +20,19 @@ def json_text(value: Any) -> str:
 
     Characters outside of ASCII are as they are; doubles are as Java's Double.toString writes them ("1.0E7").
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if _DOUBLE.search(text):
-        text = _text(value)
-    elif "\\u00" in text:
-        text = _upper(text)
-    return text
+    if _has_double(value):
+        return _text(value)
+    text = _ENCODE(value)
+    return _upper(text) if "\\u00" in text else text
+
+
+def _has_double(value: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return any([_has_double(item) for item in value.values()])
+    if kind is list:
+        return any([_has_double(item) for item in value])
+    return kind is float
 
 
 def _text(value: Any) -> str:
@@ -35,7 +42,7 @@ def _text(value: Any) -> str:
         return "[" + ",".join(map(_text, value)) + "]"
     if isinstance(value, float):
         return _java_double(value) if isfinite(value) else f'"{_java_double(value)}"'
-    return _upper(json.dumps(value, ensure_ascii=False))
+    return _upper(_ENCODE(value))
 
 
 def _upper(text: str) -> str:

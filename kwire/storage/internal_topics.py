@@ -253,9 +253,7 @@ def _inner(name: str, data: bytes, shown: Any) -> Any:
 
 
 def _segments(log: LogSegment | Partition | LogDirectory, kind: str | None) -> list[LogSegment]:
-    segments: list[LogSegment] = getattr(log, "segments", None) or [log]  # type: ignore[list-item]
-    if not hasattr(log, "segments"):
-        segments = [log]  # type: ignore[list-item]
+    segments: list[LogSegment] = getattr(log, "segments", [log])
     chosen = segments if kind is not None else [one for one in segments if internal_kind(one) is not None]
     if segments and not chosen:
         raise ValueError(f"{log!r} is of no internal topic: give the kind of its records")
