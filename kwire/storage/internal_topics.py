@@ -58,6 +58,11 @@ class InternalRecord(NamedTuple):
     value: Any
     error: KwireError | None = None
 
+    @property
+    def is_unknown(self) -> bool:
+        """Is it of a type or version that the schema lacks, as a newer Kafka may have written?"""
+        return isinstance(self.error, UnsupportedVersionError)
+
     def key_json(self) -> dict[str, Any] | None:
         """The key as kafka-dump-log's decoders print it, {"type": "1", "data": {...}}; None where there is none."""
         if self.error is not None or self.key is None:
@@ -180,7 +185,7 @@ def read_internal_topic(
     """
     if errors not in ("raise", "keep"):
         raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
-    for segment in _segments(log, kind):
+    for segment in internal_segments(log, kind):
         known = kind or internal_kind(segment)
         assert known is not None
         for record in unshared(segment.read(control=False, **span)):
@@ -252,7 +257,8 @@ def _inner(name: str, data: bytes, shown: Any) -> Any:
         return shown
 
 
-def _segments(log: LogSegment | Partition | LogDirectory, kind: str | None) -> list[LogSegment]:
+def internal_segments(log: LogSegment | Partition | LogDirectory, kind: str | None = None) -> list[LogSegment]:
+    """The segments of a log that are of internal topics; with a kind, all. Raises ValueError if there are none."""
     segments: list[LogSegment] = getattr(log, "segments", [log])
     chosen = segments if kind is not None else [one for one in segments if internal_kind(one) is not None]
     if segments and not chosen:
