@@ -47,6 +47,8 @@ class SideFile(NamedTuple):
 def side_file_kind(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> str | None:
     """What a file beside segments is: by its name, else by its first bytes. None for segments, folders, other files."""
     text = plain(path)
+    if not is_url(text) and os.path.isdir(text):
+        return None
     name = _RENAMED.sub("", text.rpartition("/")[2])
     for ending, kind in _BY_NAME.items():
         if name == ending or (ending.startswith((".", "-")) and name.endswith(ending) and name != ending):
