@@ -10,8 +10,9 @@ from pyspark.sql import types as spark
 
 from kwire.codec.json import json_text
 from kwire.spark.options import INTERNAL_KINDS
-from kwire.spark.schema import CORRUPT, arrow_schema, chosen_schema
+from kwire.spark.schema import CORRUPT, arrow_schema, chosen_schema, repeated
 from kwire.storage.filesystem import shown
+from kwire.storage.internal_columns import KEY_FIELDS, VALUE_FIELDS, OffsetColumns, offset_columns
 from kwire.storage.internal_topics import (
     INTERNAL_TOPICS,
     InternalRecord,
@@ -19,6 +20,7 @@ from kwire.storage.internal_topics import (
     decode_parts,
     transaction_row,
 )
+from kwire_c.arrow import microseconds
 from kwire_c.printable import storable
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ _DEFAULT = {"metadata": 5, "offsets": 7, "transactions": 6}  # of the columns, s
 
 # the types of the records that a kind has rows of, as the first two bytes of their keys
 _TYPES = {"offsets": (b"\0\0", b"\0\1"), "transactions": (b"\0\0",)}
+_COMMITTED = (*KEY_FIELDS, *VALUE_FIELDS)
 _MOST_MS = 2**63 // 1000 - 1  # that microseconds can hold
 
 
@@ -113,6 +116,10 @@ class InternalShaper:
         """Rows of one piece of a segment."""
         offsets, times = (memoryview(columns[name]).cast("B").cast("q") for name in ("offset", "timestamp"))
         keys, values = (pa.array(columns[name]).to_pylist() for name in ("key", "value"))
+        if self.kind == "offsets":
+            decoded = offset_columns(keys, values)
+            if decoded is not None:
+                return self._committed(decoded, offsets, times)
         rows = []
         for offset, time, key, value in zip(offsets, times, keys, values, strict=True):
             row = self._row(offset, time, key, value)
@@ -121,6 +128,26 @@ class InternalShaper:
                     row |= {"log_offset": offset, "log_timestamp": time, **self.constants}
                 rows.append(row)
         return self._batch(rows)
+
+    def _committed(self, decoded: OffsetColumns, offsets: memoryview, times: memoryview) -> pa.RecordBatch:
+        """Rows of kind "offsets" from columns, all of which could be decoded."""
+        count = len(decoded.rows)
+        arrays = []
+        for field in self.schema:
+            name = field.name
+            if name in _COMMITTED:
+                array = decoded.column(name)
+                if pa.types.is_timestamp(field.type):
+                    array = _microseconds(array.to_pylist(), field.type) if array.null_count else pa.array(
+                        microseconds(array.buffers()[1].slice(8 * array.offset, 8 * count)))
+                arrays.append(array if array.type == field.type else array.cast(field.type))
+            elif name == "log_offset":
+                arrays.append(pa.array([offsets[row] for row in decoded.rows], field.type))
+            elif name == "log_timestamp":
+                arrays.append(_microseconds([times[row] for row in decoded.rows], field.type))
+            else:
+                arrays.append(repeated(self.constants.get(name), field.type, count))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def bad(self, reasons: list[tuple[str, int | None]]) -> pa.RecordBatch:
         """Return one row for each bad batch (reason, base offset): null except these and the constant columns."""
@@ -134,8 +161,9 @@ class InternalShaper:
         for field in self.schema:
             values: list[Any] = [row.get(field.name) for row in rows]
             if pa.types.is_timestamp(field.type):
-                values = [None if value is None or abs(value) > _MOST_MS else value * 1000 for value in values]
-            elif pa.types.is_string(field.type):
+                arrays.append(_microseconds(values, field.type))
+                continue
+            if pa.types.is_string(field.type):
                 values = [None if value is None else storable(value) for value in values]
             arrays.append(pa.array(values, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -171,3 +199,8 @@ class InternalShaper:
         if self.kind == "metadata":
             row |= {"offset": record.offset, "timestamp": record.timestamp, "type": record.type}
         return row
+
+
+def _microseconds(times: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Timestamps from milliseconds; null where microseconds cannot hold them."""
+    return pa.array([None if time is None or abs(time) > _MOST_MS else time * 1000 for time in times], kind)
