@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from math import copysign, isfinite
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from kwire_c.json import from_json, to_json
@@ -54,14 +55,12 @@ def _java_double(value: float) -> str:
     """A double as java.lang.Double.toString writes it: 100.0, 1.0E7, 1.0E-4, NaN, -Infinity."""
     if not isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if value == 0:
-        return "-0.0" if copysign(1, value) < 0 else "0.0"
-    if 1e-3 <= abs(value) < 1e7:
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign = "-" if value < 0 else ""
-    mantissa, _, exponent = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = whole + fraction
-    power = len(whole) - 1 + int(exponent or 0) - (len(digits) - len(digits.lstrip("0")))
-    digits = digits.strip("0")
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
+    shortest = Decimal(repr(value))
+    if len(shortest.as_tuple().digits) == 1:
+        shortest = Decimal(f"{value:.1e}")  # of two digits, the nearest: 4.9E-324
+    sign, digits, exponent = shortest.as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0")
+    return f"{'-' * sign}{text[0]}.{text[1:] or '0'}E{exponent + len(digits) - 1}"

@@ -85,7 +85,8 @@ def test_control_records_have_their_message(golden: Path, capsys: pytest.Capture
 def test_what_cannot_be_decoded_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key, value = internal.commit(4)
     assert value is not None
-    path = internal.write(tmp_path / "__consumer_offsets-0", [(b"\0\x63xyz", b"new"), (key, b"\0\x63new"), (key, value)])
+    records = [(b"\0\x63xyz", b"new"), (key, b"\0\x63new"), (key, value)]
+    path = internal.write(tmp_path / "__consumer_offsets-0", records)
     code, out, err = run(capsys, path, "--json")
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0 and err == (

@@ -93,7 +93,8 @@ def test_rows_are_the_decoders_texts(golden: Path, kind: str, count: int) -> Non
 def test_with_spark(spark: SparkSession, golden: Path, tmp_path: Path) -> None:
     log = golden / "data/kafka-4.3.0/data1"
     frame = read(spark, log, kind="metadata")
-    assert frame.schema.simpleString() == "struct<offset:bigint,timestamp:timestamp,type:string,version:int,record:string>"
+    assert frame.schema.simpleString() == (
+        "struct<offset:bigint,timestamp:timestamp,type:string,version:int,record:string>")
     found = [(row.offset, _milliseconds(row.timestamp.astimezone(UTC)), *row[2:]) for row in frame.collect()]
     assert sorted(found) == sorted(expected("metadata"))
     frame = read(spark, log, kind="offsets")
@@ -180,7 +181,8 @@ BAD = (internal.commit(9)[0], (internal.commit(9)[1] or b"")[:-1])
 
 @quick
 def test_modes(tmp_path: Path) -> None:
-    path = internal.write(tmp_path / "__consumer_offsets-4", [internal.commit(0), BAD, internal.commit(2), (None, b"x")])
+    records = [internal.commit(0), BAD, internal.commit(2), (None, b"x")]
+    path = internal.write(tmp_path / "__consumer_offsets-4", records)
     place = f"at {path}, offset 1"
     with pytest.raises(kwire.DecodeError) as caught:
         rows(tmp_path, "offsets")
@@ -224,7 +226,8 @@ def test_ranges_and_projection(tmp_path: Path) -> None:
     for base in (0, 10, 20):
         internal.write(folder, [internal.commit(base + at) for at in range(10)], base=base)
     assert [list(row) for row in rows(tmp_path, "offsets", columns="offset,GROUP")] == [["offset", "group"]] * 30
-    bounds = {"startingOffsets": '{"__consumer_offsets": {"1": 7}}', "endingOffsets": '{"__consumer_offsets": {"1": 21}}'}
+    first, end = (json.dumps({"__consumer_offsets": {"1": offset}}) for offset in (7, 21))
+    bounds = {"startingOffsets": first, "endingOffsets": end}
     assert [row["offset"] for row in rows(tmp_path, "offsets", **bounds)] == list(range(7, 21))
     found = rows(tmp_path, "offsets", startingTimestamp=str(START + 28))
     assert [row["offset"] for row in found] == [28, 29]
@@ -262,9 +265,9 @@ def test_the_topic_of_a_copy(tmp_path: Path) -> None:
     assert rows(path, "offsets", columns="offset,log_partition") == [{"offset": 4, "log_partition": None}]
     internal.write(tmp_path / "old-9", [internal.commit(5)])
     assert rows(tmp_path, "offsets", topic="old", columns="offset,log_partition") == [{"offset": 5, "log_partition": 9}]
-    with pytest.raises(ValueError, match='kind "offsets": no topic "__consumer_offsets" in .*; there is 1 topic: old'):
+    with pytest.raises(ValueError, match=r'kind "offsets": no topic "__consumer_offsets" in .*; there is 1 topic: old'):
         rows(tmp_path / "old-9", "offsets")
-    with pytest.raises(ValueError, match='kind "offsets" reads __consumer_offsets or a copy of it, not __transaction_state'):
+    with pytest.raises(ValueError, match='"offsets" reads __consumer_offsets or a copy of it, not __transaction_state'):
         parse({"path": "x", "kind": "offsets", "topic": "__transaction_state"})
 
 

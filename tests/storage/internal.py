@@ -43,11 +43,11 @@ def decoded_texts() -> dict[Path, list[DecodedText]]:
 def commit(offset: int | None, version: int = 3, *, group: str = "g", topic: str = "t", partition: int = 0,
            type: int = 1) -> tuple[bytes, bytes | None]:
     """(key, value) of a committed offset; None: a tombstone. type 0 is the legacy one."""
-    names = ("LegacyOffsetCommitKey", "LegacyOffsetCommitValue") if type == 0 else ("OffsetCommitKey", "OffsetCommitValue")
-    key = getattr(messages, names[0])(group=group, topic=topic, partition=partition)
+    name = "LegacyOffsetCommit" if type == 0 else "OffsetCommit"
+    key = getattr(messages, f"{name}Key")(group=group, topic=topic, partition=partition)
     value = None
     if offset is not None:
-        value = getattr(messages, names[1])(offset=offset, metadata="m", commit_timestamp=START + offset)
+        value = getattr(messages, f"{name}Value")(offset=offset, metadata="m", commit_timestamp=START + offset)
     return kwire.encode_coordinator_record("group", key, value, None if value is None else version)
 
 

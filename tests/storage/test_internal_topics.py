@@ -141,13 +141,14 @@ def test_subscriptions_and_assignments(tmp_path: Path) -> None:
     subscription = b"\0\3" + kwire.encode(messages.ConsumerProtocolSubscription(topics=["t"], rack_id="r"), 3)
     assignment = b"\0\0" + kwire.encode(messages.ConsumerProtocolAssignment(user_data=b"\xff"), 0)
     newer = b"\0\x63" + subscription[2:]
+    members = [(subscription, assignment), (newer, assignment + b"more"), (b"\0", b""), (subscription[:-1], b"\0\0")]
     path = internal.write(tmp_path / "__consumer_offsets-0", [
-        group_of([(subscription, assignment), (newer, assignment + b"more"), (b"\0", b""), (subscription[:-1], b"\0\0")]),
-        group_of([(subscription, assignment)], "connect")])
+        group_of(members), group_of([(subscription, assignment)], "connect")])
     first, connect = (record.data() for record in read_internal_topic(LogSegment(path)))
     assert first is not None and connect is not None
     shown = {"topics": ["t"], "userData": None, "ownedPartitions": [], "generationId": -1, "rackId": "r"}
-    assert [member["subscription"] for member in first["members"]] == [shown, shown, "AA==", "AAMAAAABAAF0/////wAAAAD/////AAE="]
+    assert [member["subscription"] for member in first["members"]] == [
+        shown, shown, "AA==", "AAMAAAABAAF0/////wAAAAD/////AAE="]
     assert [member["assignment"] for member in first["members"]] == [
         {"assignedPartitions": [], "userData": "/w=="}, {"assignedPartitions": [], "userData": "/w=="}, "", "AAA="]
     assert isinstance(connect["members"][0]["subscription"], str)
@@ -227,7 +228,8 @@ def test_tables(tmp_path: Path) -> None:
 
     offsets = table("offsets", rows=2)
     assert [len(batch) for batch in offsets.to_batches()] == [2, 2, 1]
-    assert offsets["offset"].to_pylist() == list(range(5)) and offsets.schema.field("commit_timestamp").type.unit == "ms"
+    assert offsets["offset"].to_pylist() == list(range(5))
+    assert offsets.schema.field("commit_timestamp").type == pa.timestamp("ms", "UTC")
     assert table("transactions").to_pylist() == [{
         "transactional_id": "x", "producer_id": 7, "producer_epoch": 2, "state": "Ongoing", "timeout_ms": 60_000,
         "partitions": [{"topic": "a", "partition": 2}]}]

@@ -67,7 +67,8 @@ TEXTS = {
     "offset checkpoint": ("recovery-point-offset-checkpoint", b"0\n1\nt-x 3 9\n", [("t-x", 3, 9)]),
     "partition metadata": ("partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ",
                            [(0, "AAAAAAAAAAAAAAAAAAAAAQ")]),
-    "meta.properties": ("meta.properties", b"#\n#Sat\nnode.id=1\ncluster.id=a=b\n", [("node.id", "1"), ("cluster.id", "a=b")]),
+    "meta.properties": ("meta.properties", b"#\n#Sat\nnode.id=1\ncluster.id=a=b\n",
+                        [("node.id", "1"), ("cluster.id", "a=b")]),
     "quorum state": ("quorum-state", b'{"leaderId":1,"leaderEpoch":2}', [("leaderId", 1), ("leaderEpoch", 2)]),
 }
 
