@@ -47,8 +47,9 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
     """Show records (or batches) by ascending offset, partition by partition.
 
     Records of internal topics (__consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata,
-    __cluster_metadata and its snapshots) are shown decoded; --topic gives the topic of a file outside of its folder. A
-    record that cannot be decoded is shown as it is; if it is malformed, the exit code is 1.
+    __cluster_metadata and its snapshots) are shown decoded; --topic gives the topic of a file outside of its folder,
+    if its first records do not tell. A record that cannot be decoded is shown as it is; if it is malformed, the exit
+    code is 1.
 
     Other files of a log directory that are named are shown entry by entry: .index, .timeindex, .txnindex, .snapshot,
     checkpoints, partition.metadata, meta.properties, quorum-state.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kwire.codec.json import to_json
@@ -35,6 +36,7 @@ _UNKEYED = {"metadata": decode_metadata_record, "remote_log": decode_remote_log_
 _TRANSACTION_STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
 )  # fmt: skip
+_SNIFFED = 5  # batches and records of a file that tell what it holds
 _CONSUMER = "consumer"  # the protocol type of the groups whose members' bytes are of Kafka's ConsumerProtocol
 _COMMITS = ("OFFSET_COMMIT", "LEGACY_OFFSET_COMMIT")
 
@@ -125,10 +127,32 @@ class TransactionRow(NamedTuple):
 
 
 def internal_kind(log: LogSegment | Partition) -> str | None:
-    """The kind of the records of a log: by its topic; a .checkpoint outside of a topic's folder is "metadata"."""
-    if log.topic is None and getattr(log, "path", "").endswith(".checkpoint"):
-        return "metadata"
-    return INTERNAL_TOPICS.get(log.topic or "")
+    """The kind of the records of a log, None if it is of no internal topic.
+
+    By the topic; of a file outside of a topic's folder by its first records.
+    """
+    if log.topic is not None:
+        return INTERNAL_TOPICS.get(log.topic)
+    return next(filter(None, map(_kind_by_content, getattr(log, "segments", [log]))), None)
+
+
+def _kind_by_content(segment: LogSegment) -> str | None:
+    """The one kind as which the first records can all be decoded. Only the metadata log has KRaft's control records."""
+    kinds, seen = set(_KINDS), 0
+    try:
+        for batch in islice(segment.batches(), _SNIFFED):
+            if batch.is_control:
+                if next(iter(batch)).control_type not in ("COMMIT", "ABORT"):
+                    return "metadata"
+                continue
+            for record in islice(batch, _SNIFFED):
+                kinds = {kind for kind in kinds if decode_internal_record(kind, record).error is None}
+                seen += 1
+            if not kinds or seen >= _SNIFFED:
+                break
+    except KwireError:  # of a damaged batch: the reader of the segment reports it
+        return None
+    return kinds.pop() if seen and len(kinds) == 1 else None
 
 
 def decode_internal_record(kind: str, record: Any) -> InternalRecord:

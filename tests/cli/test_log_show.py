@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from kwire.cli import main
 from kwire.codec.json import json_text
 from tests.storage import internal
 from tests.storage.making import START, batch, producer_snapshot, write_segment
-from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
 
@@ -27,11 +24,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, out, err
 
 
-def arrow(*arguments: object) -> tuple[Any, str, int]:
-    command = [sys.executable, "-m", "kwire", "log", "show", "--arrow", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, cwd=ROOT, check=False)
-    table = pa.ipc.open_stream(done.stdout).read_all() if done.stdout else None
-    return table, done.stderr.decode(), done.returncode
+def arrow(capture: pytest.CaptureFixture[bytes], *arguments: object) -> tuple[Any, str, int]:
+    code = main(["log", "show", "--arrow", *map(str, arguments)])
+    out, err = capture.readouterr()
+    return pa.ipc.open_stream(out).read_all() if out else None, err.decode(), code
 
 
 @pytest.mark.parametrize("path", internal.decoded_texts(), ids=lambda path: f"{path.parent.name}-{path.name[-15:]}")
@@ -66,6 +62,8 @@ def test_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_topic_of_a_file_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = internal.write(tmp_path / "copy", [internal.commit(4)])
+    assert "OFFSET_COMMIT" in run(capsys, path)[1]
+    path = internal.write(tmp_path / "other", [(b"\0\x63", b"new"), internal.commit(4)])
     assert "OFFSET_COMMIT" not in run(capsys, path)[1]
     assert "OFFSET_COMMIT" in run(capsys, path, "--topic", "__consumer_offsets")[1]
 
@@ -98,32 +96,34 @@ def test_what_cannot_be_decoded_is_shown(tmp_path: Path, capsys: pytest.CaptureF
     code, out, err = run(capsys, path)
     assert (code, out.count("\n"), err.count("\n")) == (1, 4, 1)
     assert "[not decoded: group record without a key" in out and "2 records not decoded" in err
-    table, err, code = arrow(path)
+
+
+def test_arrow(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    key, value = internal.commit(4)
+    path = internal.write(tmp_path / "copy" / "__consumer_offsets-1", [(key, b"\0\3"), (None, b"x"), (key, value)])
+    table, err, code = arrow(capsysbinary, path)
     assert (code, len(table), err.count("\n")) == (1, 3, 1)
     assert table["error"].null_count == 1
-
-
-def test_arrow(tmp_path: Path) -> None:
     internal.write(tmp_path / "__consumer_offsets-0", [internal.commit(at) for at in range(30)])
-    table, err, code = arrow(tmp_path, "--topic", "__consumer_offsets", "--start-offset", 5, "-n", 7)
+    table, err, code = arrow(capsysbinary, tmp_path, "--topic", "__consumer_offsets", "--start-offset", 5, "-n", 7)
     assert (code, err, table["offset"].to_pylist()) == (0, "", list(range(5, 12)))
     assert json.loads(table["value"][0].as_py())["offset"] == 5 and table["type"][0].as_py() == "OFFSET_COMMIT"
     write_segment(tmp_path / "t-1", 0, [batch(0), batch(3)])
     write_segment(tmp_path / "t-1", 6, [batch(6)])
-    table, _, code = arrow(tmp_path / "t-1", "-n", 7)
+    table, _, code = arrow(capsysbinary, tmp_path / "t-1", "-n", 7)
     assert (code, table["offset"].to_pylist(), table["topic"][0].as_py()) == (0, list(range(7)), "t")
-    table, _, code = arrow(tmp_path / "t-1", "-n", 0)
+    table, _, code = arrow(capsysbinary, tmp_path / "t-1", "-n", 0)
     assert (code, len(table)) == (0, 0)
-    table, err, code = arrow(tmp_path)
+    table, err, code = arrow(capsysbinary, tmp_path)
     assert (code, table) == (2, None) and "choose internal topics or others by --topic, or use --raw" in err
-    assert len(arrow(tmp_path, "--raw")[0]) == 39
+    assert len(arrow(capsysbinary, tmp_path, "--raw")[0]) == 39
     index = tmp_path / "t-1" / f"{0:020}.index"
     for arguments in ((index, index.with_suffix(".timeindex")), (index, tmp_path), ("--json", index)):
-        table, err, code = arrow(*arguments)
+        table, err, code = arrow(capsysbinary, *arguments)
         assert (code, table, err.count("\n")) == (2, None, 1)
     producer_snapshot(tmp_path, 5, {3: 4})
     producer_snapshot(tmp_path, 9, {3: -1, 8: 7})
-    table, _, code = arrow(*sorted(tmp_path.glob("*.snapshot")))
+    table, _, code = arrow(capsysbinary, *sorted(tmp_path.glob("*.snapshot")))
     assert (code, table["producer_id"].to_pylist()) == (0, [3, 3, 8])
     assert table["path"][0].as_py().endswith(f"{5:020}.snapshot")
 

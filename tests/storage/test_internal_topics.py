@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,8 @@ from kwire.storage import (
     read_internal_topic,
     transaction_row,
 )
+from kwire.storage.internal_columns import offset_columns
+from kwire.storage.internal_topics import decode_parts
 from tests.storage import internal
 from tests.storage.making import START
 from tools.kafka import tool
@@ -129,6 +132,66 @@ def test_transactions(tmp_path: Path) -> None:
     assert rows[-1] == TransactionRow("x", None, None, None, None, None)
 
 
+@quick
+def test_a_file_elsewhere_is_known_by_its_first_records(golden: Path, tmp_path: Path) -> None:
+    paths = [path for path in golden.glob("data/*/data*/*/*") if path.suffix in (".log", ".checkpoint")
+             and path.stat().st_size]
+    paths += golden.glob("old-brokers/**/*.log")
+    found = set()
+    for path in paths:
+        copy = tmp_path / "copy"
+        copy.write_bytes(path.read_bytes())
+        kind = internal_kind(LogSegment(copy))
+        assert kind == internal_kind(LogSegment(path)), path
+        found.add(kind)
+    assert found == {None, "metadata", "group", "transaction", "share"}
+    for data in (b"", b"not a batch at all", internal.write(tmp_path / "x", [(b"k", None), (None, b"v")]).read_bytes()):
+        copy.write_bytes(data)
+        assert internal_kind(LogSegment(copy)) is None
+    damaged = bytearray(internal.write(tmp_path / "y", [internal.commit(1)]).read_bytes())
+    damaged[-1] ^= 1
+    copy.write_bytes(damaged)
+    assert internal_kind(LogSegment(copy)) is None
+
+
+@quick
+def test_mutated_records() -> None:
+    """Whatever the bytes are: a record or an error; the columns say the same as the record."""
+    segments = [LogSegment(path) for path in internal.decoded_texts()]
+    records = [(internal_kind(segment), record.key, record.value) for segment in segments for record in segment.read()]
+    random, columns = Random(5), 0
+    for _ in range(4000):
+        kind, key, value = random.choice(records)
+        key, value = (mutated(random, data) if random.random() < 0.5 else data for data in (key, value))
+        record = decode_parts(kind or "", 1, 2, key, value)
+        json.loads(json_text([record.key_json(), record.value_json()]))
+        assert (record.error is None) or (record.key, record.value) == (key, value)
+        commit = committed_offset(record)
+        transaction_row(record)
+        fast = offset_columns([key], [value]) if kind == "group" else None
+        if fast is not None:
+            columns += 1
+            assert commit is not None
+            assert [fast.column(name)[0].as_py() for name in commit._fields] == list(commit)
+    assert columns > 30
+
+
+def mutated(random: Random, data: bytes | None) -> bytes | None:
+    if data is None:
+        return random.choice([b"", b"\0", b"\0\0"])
+    changed, at = bytearray(data), random.randrange(len(data) + 1)
+    which = random.randrange(8)
+    if which < 4 and at < len(data):
+        changed[at] = random.choice([0, 1, 127, 128, 255])
+    elif which < 6:
+        del changed[at:]
+    elif which == 6:
+        changed[at:at] = random.randbytes(3)
+    else:
+        return None
+    return bytes(changed)
+
+
 def group_of(members: list[tuple[bytes, bytes]], protocol_type: str = "consumer") -> tuple[bytes, bytes | None]:
     value = messages.GroupMetadataValue(protocol_type=protocol_type, generation=1, members=[
         messages.GroupMetadataValue.MemberMetadata(subscription=subscription, assignment=assignment)
@@ -205,7 +268,7 @@ def test_what_cannot_be_decoded(
 @quick
 def test_what_is_no_internal_topic(tmp_path: Path) -> None:
     path = internal.write(tmp_path / "orders-0", [(b"k", b"v")])
-    for log in (LogSegment(path), LogDirectory(path)):
+    for log in (LogSegment(path), LogDirectory(path), LogDirectory(tmp_path)):
         with pytest.raises(ValueError, match="is of no internal topic: give the kind"):
             list(read_internal_topic(log))
     with pytest.raises(ValueError, match="errors must be 'raise' or 'keep'"):
