@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from kwire.defaults import MAX_BATCH_BYTES
-from kwire.storage.internal_topics import INTERNAL_TOPICS
 from kwire_c.printable import printable
 
 EARLIEST = -2
@@ -262,6 +261,8 @@ def _topics(kind: str, value: str | None) -> tuple[str, ...] | None:
     own = INTERNAL_KINDS.get(kind)
     if own is None or topics is None:
         return topics if own is None else (own,)
+    from kwire.storage.internal_topics import INTERNAL_TOPICS
+
     for topic in topics:
         if topic != own and topic in INTERNAL_TOPICS:
             raise ValueError(f'option topic: kind "{kind}" reads {own} or a copy of it, not {topic}')
