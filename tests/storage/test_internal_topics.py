@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire import messages
+from kwire import messages, schema
 from kwire.codec.json import json_text
+from kwire.schema import record_types
 from kwire.storage import (
     CommittedOffset,
     LogDirectory,
@@ -228,6 +229,25 @@ def test_remote_log_metadata(tmp_path: Path) -> None:
     assert (record.type, record.version, record.key_json()) == ("REMOTE_PARTITION_DELETE_METADATA_RECORD", 0, None)
     value = record.value_json()
     assert value is not None and value["data"]["topicIdPartition"]["name"] == "t"
+
+
+@quick
+@pytest.mark.parametrize("kind", ["group", "transaction", "share", "remote_log", "metadata"])
+def test_every_type_of_record(kind: str) -> None:
+    for number, known in record_types(kind).items():
+        value = getattr(messages, known.value)()
+        for version in (schema.message(known.value).valid_versions.low, schema.message(known.value).valid_versions.high):
+            if kind == "metadata":
+                parts: tuple[Any, Any] = None, kwire.encode_metadata_record(value, version)
+            elif kind == "remote_log":
+                parts = None, kwire.encode_remote_log_record(value, version)
+            else:
+                parts = kwire.encode_coordinator_record(kind, getattr(messages, known.key or "")(), value, version)
+            record = decode_parts(kind, 0, 0, *parts)
+            assert (record.error, record.type_id, record.version, record.value) == (None, number, version, value)
+            assert record.type is not None and record.type.replace("_", "").lower() in (
+                known.name.lower(), known.value.lower())
+            assert record.value_json() is not None and (record.key_json() is None) == (known.key is None)
 
 
 BAD = [
