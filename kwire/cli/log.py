@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.terminal import LONG, Time, amount, as_json, as_text, console, print_json, progress, when
+from kwire.cli.root import LazyGroup
+from kwire.cli.terminal import LONG, Time, amount, console, print_json, progress, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage import LogDirectory, LogSegment
+    from kwire.storage import LogDirectory
 
 
-@click.group()
+@click.group(cls=LazyGroup, lazy={
+    "show": ("kwire.cli.log_show:show", "Show records (or batches) by ascending offset, partition by partition."),
+})
 def log() -> None:
     """Log segments: files, partition folders, log directories, globs, or fsspec URLs such as s3://.
 
@@ -25,26 +27,42 @@ def log() -> None:
     """
 
 
-def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add PATH..., --topic and --partition to a command, which gets them as one LogDirectory."""
+def selected(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add PATH..., --topic and --partition to a command, which gets paths, topics and partitions."""
 
     @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
     @click.option("--topic", "topics", multiple=True, help="Only this topic (may be repeated).")
     @click.option("--partition", "partitions", type=click.IntRange(0, (1 << 31) - 1), multiple=True,
                   help="Only this partition (may be repeated).")
     @wraps(command)
-    def selecting(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], **options: Any) -> Any:
-        from kwire.storage import LogDirectory
-        from kwire.storage.filesystem import shown
-
-        if "output" in options and options["output"] is None:
-            paths, options["output"] = _split_output(paths)
-        directory = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
-        if not directory.segments:
-            raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found")
-        return command(directory, **options)
+    def selecting(*args: Any, **options: Any) -> Any:
+        return command(*args, **options)
 
     return selecting
+
+
+def selection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add PATH..., --topic and --partition to a command, which gets them as one LogDirectory."""
+
+    @selected
+    @wraps(command)
+    def selecting(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], **options: Any) -> Any:
+        if "output" in options and options["output"] is None:
+            paths, options["output"] = _split_output(paths)
+        return command(segments_at(paths, topics, partitions), **options)
+
+    return selecting
+
+
+def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> LogDirectory:
+    """The segments at paths; empty topics or partitions: all. Raises FileNotFoundError if there are none."""
+    from kwire.storage import LogDirectory
+    from kwire.storage.filesystem import shown
+
+    directory = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
+    if not directory.segments:
+        raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found")
+    return directory
 
 
 def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
@@ -70,103 +88,13 @@ def span(command: Callable[..., Any]) -> Callable[..., Any]:
     return spanning
 
 
-def _segments(directory: LogDirectory) -> Iterator[LogSegment]:
-    yield from directory.segments
-
-
-def _name(segment: Any) -> str:
+def segment_name(segment: Any) -> str:
     """topic-partition, or the file's name where that is unknown."""
     if segment.topic is None:
         from kwire.storage.filesystem import shown
 
         return printable(shown(str(segment.path)).rpartition("/")[2])
     return printable(segment.topic if segment.partition is None else f"{segment.topic}-{segment.partition}")
-
-
-# show
-
-
-@log.command()
-@selection
-@span
-@click.option("--batches", is_flag=True, help="Show batches instead of records.")
-@click.option("-n", "--limit", type=click.IntRange(0, (1 << 63) - 1), help="Stop after this many.")
-@click.option("--control", is_flag=True, help="Also show control records (transaction markers, leader changes, ...).")
-@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line; bytes that are not UTF-8 as base64.")
-@click.option("--width", type=click.IntRange(4, 1 << 30), default=60, show_default=True,
-              help="Maximum characters of a value.")
-def show(directory: LogDirectory, batches: bool, limit: int | None, control: bool, as_lines: bool, width: int,
-         **span: Any) -> None:
-    """Show records (or batches) by ascending offset, partition by partition."""
-    if batches:
-        _show_batches(directory, limit, as_lines, span)
-        return
-    rows = ((segment, record) for segment in _segments(directory) for record in segment.read(control=control, **span))
-    write = sys.stdout.write
-    if not as_lines:
-        write(f"{'partition':24} {'offset':>10}  {'timestamp (UTC)':23}  {'key':20}  value\n")
-    for segment, record in islice(rows, limit):
-        kind = record.control_type
-        if as_lines:
-            print_json({
-                "topic": segment.topic, "partition": segment.partition, "offset": record.offset,
-                "timestamp": record.timestamp, "timestamp_type": record.timestamp_type, "key": as_json(record.key),
-                "value": as_json(record.value), "headers": [[key, as_json(value)] for key, value in record.headers],
-                **({} if record.sequence < 0 else {"sequence": record.sequence}),
-                **({} if kind is None else {"control_type": kind}),
-            })
-            continue
-        value = as_text(record.value, width) if kind is None else f"[{kind}]"
-        headers = "".join(f" {printable(key)}={as_text(content, 20)}" for key, content in record.headers)
-        write(f"{_name(segment):24} {record.offset:>10}  {when(record.timestamp):23}  {as_text(record.key, 20):20}  "
-              f"{value}{' |' + headers if headers else ''}\n")
-
-
-def _show_batches(directory: LogDirectory, limit: int | None, as_lines: bool, span: dict[str, Any]) -> None:
-    from kwire.storage.bounds import Bounds
-    from kwire.storage.filesystem import shown
-
-    if span.pop("committed"):
-        raise click.UsageError("--committed selects records and cannot be used with --batches")
-    bounds = Bounds(**span)
-
-    def rows() -> Iterator[tuple[Any, Any]]:
-        for segment in _segments(directory):
-            for batch in segment.batches(segment.start_of(bounds)):
-                if bounds.is_past(batch):
-                    break
-                if not bounds.misses(batch):
-                    yield segment, batch
-
-    write = sys.stdout.write
-    if not as_lines:
-        write(f"{'partition':24} {'position':>12} {'size':>10} {'offsets':>21} {'count':>7} m codec  "
-              f"{'max timestamp (UTC)':23}  {'producer':>8}  flags\n")
-    for segment, batch in islice(rows(), limit):
-        if as_lines:
-            print_json({
-                "topic": segment.topic, "partition": segment.partition, "path": shown(segment.path),
-                **{name: getattr(batch, name) for name in _BATCH_FIELDS},
-            })
-            continue
-        flags = " ".join(
-            name for name, present in (
-                ("transactional", batch.is_transactional), ("control", batch.is_control),
-                ("log-append-time", batch.timestamp_type == "log_append"),
-                (f"delete-horizon {batch.delete_horizon}", batch.delete_horizon is not None),
-            ) if present
-        )
-        producer = "-" if batch.producer_id < 0 else str(batch.producer_id)
-        write(f"{_name(segment):24} {batch.position:>12} {batch.size:>10} "
-              f"{f'{batch.base_offset}..{batch.last_offset}':>21} {batch.count:>7} {batch.magic} {batch.codec:6} "
-              f"{when(batch.max_timestamp):23}  {producer:>8}  {flags}".rstrip() + "\n")
-
-
-_BATCH_FIELDS = (
-    "position", "size", "magic", "codec", "base_offset", "last_offset", "count", "partition_leader_epoch", "crc",
-    "attributes", "timestamp_type", "base_timestamp", "max_timestamp", "is_transactional", "is_control",
-    "delete_horizon", "producer_id", "producer_epoch", "base_sequence",
-)  # fmt: skip
 
 
 # stats
@@ -227,7 +155,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
 
     listed = []
     for row in rows:
-        name = _name(row)
+        name = segment_name(row)
         if by_segment and row.topic:
             name = f"{name} {printable(row.path.rpartition('/')[2])}"
         listed.append(cells(name, row))

@@ -14,8 +14,12 @@ from kwire_c.printable import printable
 EARLIEST = -2
 LATEST = -1
 
-KINDS = ("records", "capture", "segments")
-PLANNED_KINDS = ("metadata", "offsets", "transactions")
+# kind of the records of an internal topic, decoded -> the topic that is read if none is named
+INTERNAL_KINDS = {
+    "metadata": "__cluster_metadata", "offsets": "__consumer_offsets", "transactions": "__transaction_state",
+}  # fmt: skip
+LOG_KINDS = ("records", *INTERNAL_KINDS)  # kinds whose rows are records of segments
+KINDS = (*LOG_KINDS, "capture", "segments")
 DECODING_MODES = ("FAILFAST", "PERMISSIVE")  # of the decoding functions; the data source has one more
 MODES = (*DECODING_MODES, "DROPMALFORMED")
 DEFAULT_PARTITION_BYTES = 128 << 20
@@ -23,14 +27,14 @@ DEFAULT_OPEN_COST_BYTES = 4 << 20  # as Spark's spark.sql.files.openCostInBytes
 
 BATCH, STREAM = "batch", "stream"
 
-_ROWS = ("records", "capture")  # kinds whose rows are read from files
+_ROWS = (*LOG_KINDS, "capture")  # kinds whose rows are read from files
 
 
 class Known(NamedTuple):
     """Where an option applies: in which queries, and to which kinds."""
 
     queries: tuple[str, ...] = (BATCH, STREAM)
-    kinds: tuple[str, ...] = ("records",)
+    kinds: tuple[str, ...] = LOG_KINDS
 
 
 # the options of the data source; docs/spark-source.md has them in a table
@@ -38,14 +42,14 @@ OPTIONS = {
     "path": Known(kinds=KINDS),
     "paths": Known(kinds=KINDS),  # of .load([...]), as Spark writes it: a JSON list
     "kind": Known(kinds=KINDS),
-    "topic": Known(kinds=("records", "segments")),
-    "partition": Known(kinds=("records", "segments")),
+    "topic": Known(kinds=(*LOG_KINDS, "segments")),
+    "partition": Known(kinds=(*LOG_KINDS, "segments")),
     "startingOffsets": Known(),
     "endingOffsets": Known((BATCH,)),
     "startingTimestamp": Known(),
     "endingTimestamp": Known((BATCH,)),
     "columns": Known(kinds=_ROWS),
-    "includeHeaders": Known(),
+    "includeHeaders": Known(kinds=("records",)),
     "readCommitted": Known(),
     "mode": Known(kinds=_ROWS),
     "maxBatchBytes": Known(),
@@ -163,15 +167,13 @@ def parse(given: Mapping[str, str], query: str | None = None) -> Options:
         options = {name: value for name, value in options.items() if name not in _OF_A_TABLE}
     _check_names(options)
     kind = options.get("kind", "records").lower()
-    if kind in PLANNED_KINDS:
-        raise ValueError(f'option kind: "{kind}" is not supported yet; this version reads {" and ".join(KINDS)}')
     if kind not in KINDS:
         raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
     _check_uses(options, kind, query)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
         raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
-    topics = _list("topic", options.get("topic"))
+    topics = _topics(kind, options.get("topic"))
     partitions = _list("partition", options.get("partition"))
     trigger = options.get("maxbytespertrigger")
     least = options.get("minpartitions")
@@ -231,7 +233,9 @@ def _check_uses(options: Mapping[str, str], kind: str, query: str | None) -> Non
         if lower not in options:
             continue
         if kind not in OPTIONS[name].kinds:
-            raise ValueError(f'option {name} applies to kind "records" only, not to "{kind}"')
+            kinds = OPTIONS[name].kinds
+            there = 'kind "records" only' if kinds == ("records",) else f"the kinds {', '.join(kinds)} only"
+            raise ValueError(f'option {name} applies to {there}, not to "{kind}"')
         if query is not None and query not in OPTIONS[name].queries:
             here, there = ("streams", "batch reads") if query == STREAM else ("batch reads", "streams")
             raise ValueError(f"option {name} applies to {there} only, not to {here}")
@@ -250,6 +254,19 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     raise ValueError(
         'option path is missing: give a segment, a folder or a glob, as in .load("/data/kafka-logs"); Spark does not '
         "pass on the options of a catalog's table: use CREATE TEMPORARY VIEW name USING kwire OPTIONS (path '...')")
+
+
+def _topics(kind: str, value: str | None) -> tuple[str, ...] | None:
+    topics = _list("topic", value)
+    own = INTERNAL_KINDS.get(kind)
+    if own is None or topics is None:
+        return topics if own is None else (own,)
+    from kwire.storage.internal_topics import INTERNAL_TOPICS
+
+    for topic in topics:
+        if topic != own and topic in INTERNAL_TOPICS:
+            raise ValueError(f'option topic: kind "{kind}" reads {own} or a copy of it, not {topic}')
+    return topics
 
 
 def _list(name: str, value: str | None) -> tuple[str, ...] | None:

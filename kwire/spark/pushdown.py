@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,9 @@ from kwire.spark.partitions import Pushed
 from kwire.storage.bounds import Bounds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RECORDS = {name: name for name in ("topic", "partition", "offset", "timestamp")}
+# kinds "offsets" and "transactions", whose topic, partition and offset are not those of the record
+_INTERNAL = {"log_partition": "partition", "log_offset": "offset", "log_timestamp": "timestamp"}
 _ORDER = ("EqualTo", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual")
 
 
@@ -49,21 +52,28 @@ class PushFilters:
         """Narrow the read; return the filters that Spark must still apply."""
         if not self.reader.options.push_filters:
             return list(filters)
-        kept = []
+        kept, names = [], pushed_columns(self.reader.options.kind)
         for condition in filters:
-            pushed, exact = push(self.reader.pushed, condition)
+            pushed, exact = push(self.reader.pushed, condition, names)
             self.reader.pushed = pushed
             if not exact or self.reader.options.mode == "PERMISSIVE":
                 kept.append(condition)
         return kept
 
 
-def push(pushed: Pushed, condition: Any) -> tuple[Pushed, bool]:
+def pushed_columns(kind: str) -> Mapping[str, str]:
+    """Return the columns of a kind whose filters narrow the read, each with what it is in the log."""
+    if kind == "records":
+        return _RECORDS
+    return {"offset": "offset", "timestamp": "timestamp"} if kind == "metadata" else _INTERNAL
+
+
+def push(pushed: Pushed, condition: Any, columns: Mapping[str, str] = _RECORDS) -> tuple[Pushed, bool]:
     """Return pushed narrowed by one more filter, and whether Spark need not apply that filter any more."""
     attribute = getattr(condition, "attribute", None)
     if attribute is None or len(attribute) != 1:
         return pushed, False
-    column, name = attribute[0], type(condition).__name__
+    column, name = columns.get(attribute[0], ""), type(condition).__name__
     values: tuple[Any, ...] = condition.value if name == "In" else (getattr(condition, "value", None),)
     if name == "In":
         name = "EqualTo" if len(values) == 1 else "In"

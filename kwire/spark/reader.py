@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
+    from kwire.spark.internal_topics import InternalShaper
     from kwire.storage import SegmentFile
 
 Guard = Callable[[SegmentRange, Callable[[SegmentRange], Iterator[pa.RecordBatch]]], Iterator[pa.RecordBatch]]
@@ -62,7 +63,7 @@ def read_task(
     if not isinstance(task, ReadTask):  # Spark's own partition, for an empty list of tasks
         return
     settle()
-    shaper = _Shaper(arrow_schema(schema))
+    shaper = _shaper(options, schema)
 
     def read(part: SegmentRange) -> Iterator[pa.RecordBatch]:
         return _read_range(part, options, shaper)
@@ -71,7 +72,16 @@ def read_task(
         batch for part in task.ranges for batch in (read(part) if guarded is None else guarded(part, read)))
 
 
-def _read_range(part: SegmentRange, options: Options, shaper: _Shaper) -> Iterator[pa.RecordBatch]:
+def _shaper(options: Options, schema: StructType) -> _Shaper | InternalShaper:
+    """What makes the rows of a kind."""
+    if options.kind == "records":
+        return _Shaper(arrow_schema(schema))
+    from kwire.spark.internal_topics import InternalShaper
+
+    return InternalShaper(options, schema)
+
+
+def _read_range(part: SegmentRange, options: Options, shaper: _Shaper | InternalShaper) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one range."""
     file, bounds = part.file, part.bounds
     segment = opened(file, options)

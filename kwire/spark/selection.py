@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from kwire.spark.options import Options
+from kwire.spark.options import INTERNAL_KINDS, Options
 from kwire.storage import SegmentFile, discover
 from kwire.storage.filesystem import open_folder, plain, shown
 from kwire.storage.path_patterns import alternatives
@@ -91,7 +91,10 @@ def _check_values(name: str, chosen: Sequence[Any] | None, there: Collection[Any
         wrong = ", ".join(f'"{printable(str(value))}"' for value in missing[:_SHOWN])
         near = get_close_matches(str(missing[0]), [str(value) for value in values], n=1) if name == "topic" else []
         hint = "".join(f'; did you mean "{printable(value)}"?' for value in near)
-        raise ValueError(f"option {name}: no {name} {wrong} in {_shown_paths(options)}{hint}; "
+        which = f"option {name}"
+        if name == "topic" and missing[0] == INTERNAL_KINDS.get(options.kind):
+            which, hint = f'kind "{options.kind}"', "; the option topic names a copy of it"
+        raise ValueError(f"{which}: no {name} {wrong} in {_shown_paths(options)}{hint}; "
                          f"there {_are(values, name)} {_ALLOWED}")
 
 

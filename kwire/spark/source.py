@@ -10,7 +10,7 @@ import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from kwire.spark.options import BATCH, STREAM, Options, parse
+from kwire.spark.options import BATCH, INTERNAL_KINDS, LOG_KINDS, STREAM, Options, parse
 from kwire.spark.schema import check_columns, check_source_schema, check_types, source_schema
 from kwire.spark.worker import in_one_line, settle
 
@@ -32,8 +32,8 @@ class KwireDataSource(DataSource):
     def schema(self) -> StructType:
         """Return the columns of Spark's own Kafka source, with headers and _corrupt_record if the options ask for them.
 
-        For kind "capture": kwire.spark.capture.COLUMNS; for kind "segments": kwire.spark.segments.COLUMNS. With the
-        option columns only those.
+        For the kinds of internal topics: kwire.spark.internal_topics.COLUMNS; for "capture" and "segments" likewise.
+        With the option columns only those.
         """
         options = self._parsed()
         permissive = options.mode == "PERMISSIVE"
@@ -45,6 +45,10 @@ class KwireDataSource(DataSource):
             from kwire.spark.segments import segments_schema
 
             return segments_schema()
+        if options.kind in INTERNAL_KINDS:
+            from kwire.spark.internal_topics import internal_schema
+
+            return internal_schema(options.kind, permissive, options.columns)
         return source_schema(options.include_headers, permissive, options.columns)
 
     @in_one_line
@@ -64,7 +68,7 @@ class KwireDataSource(DataSource):
             return DescribeReader(options, schema)
         from kwire.spark.reader import SegmentReader
 
-        check_source_schema(schema)
+        _check_log_schema(options, schema)
         return SegmentReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -76,13 +80,13 @@ class KwireDataSource(DataSource):
 
         try:
             options = self._parsed(STREAM)
-            if options.kind != "records":
-                raise ValueError(f'option kind: streams support "records" only, not "{options.kind}"')
+            if options.kind not in LOG_KINDS:
+                raise ValueError(f'option kind: streams support {", ".join(LOG_KINDS)} only, not "{options.kind}"')
             if options.max_bytes_per_trigger is not None and find_spec("pyspark.sql.streaming.datasource") is None:
                 raise ValueError(f"option maxBytesPerTrigger: Spark {pyspark.__version__} gives a Python source no "
                                  "limit; Spark 4.2 and newer do")
             check_columns(schema, options.columns)
-            check_source_schema(schema)
+            _check_log_schema(options, schema)
         except ValueError as error:
             return _RefusedStream(error)
         return SegmentStreamReader(options, schema)
@@ -95,6 +99,16 @@ class KwireDataSource(DataSource):
 
             check_pushdown()
         return options
+
+
+def _check_log_schema(options: Options, schema: StructType) -> None:
+    """Raise ValueError for a user's schema that a kind of record rows does not have."""
+    if options.kind == "records":
+        check_source_schema(schema)
+        return
+    from kwire.spark.internal_topics import COLUMNS
+
+    check_types(schema, COLUMNS[options.kind])
 
 
 class _RefusedStream(DataSourceStreamReader):

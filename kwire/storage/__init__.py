@@ -18,9 +18,21 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.indexes import OffsetIndex as OffsetIndex
     from kwire.storage.indexes import TimeIndex as TimeIndex
     from kwire.storage.indexes import TransactionIndex as TransactionIndex
+    from kwire.storage.internal_tables import internal_batches as internal_batches
+    from kwire.storage.internal_topics import CommittedOffset as CommittedOffset
+    from kwire.storage.internal_topics import InternalRecord as InternalRecord
+    from kwire.storage.internal_topics import TransactionRow as TransactionRow
+    from kwire.storage.internal_topics import committed_offset as committed_offset
+    from kwire.storage.internal_topics import decode_internal_record as decode_internal_record
+    from kwire.storage.internal_topics import internal_kind as internal_kind
+    from kwire.storage.internal_topics import read_internal_topic as read_internal_topic
+    from kwire.storage.internal_topics import transaction_row as transaction_row
     from kwire.storage.scanner import Window as Window
     from kwire.storage.scanner import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
+    from kwire.storage.side_files import SideFile as SideFile
+    from kwire.storage.side_files import read_side_file as read_side_file
+    from kwire.storage.side_files import side_file_kind as side_file_kind
     from kwire.storage.splits import ByteRange as ByteRange
     from kwire.storage.stats import SegmentStats as SegmentStats
     from kwire.storage.transactions import Transactions as Transactions
@@ -33,8 +45,14 @@ _NAMES = {
     "kwire.storage.directory": ("LogDirectory", "Partition"),
     "kwire.storage.discovery": ("SegmentFile", "discover"),
     "kwire.storage.indexes": ("AbortedTransaction", "OffsetIndex", "TimeIndex", "TransactionIndex"),
+    "kwire.storage.internal_tables": ("internal_batches",),
+    "kwire.storage.internal_topics": (
+        "CommittedOffset", "InternalRecord", "TransactionRow", "committed_offset", "decode_internal_record",
+        "internal_kind", "read_internal_topic", "transaction_row",
+    ),
     "kwire.storage.scanner": ("Window", "resync"),
     "kwire.storage.segment": ("LogSegment",),
+    "kwire.storage.side_files": ("SideFile", "read_side_file", "side_file_kind"),
     "kwire.storage.splits": ("ByteRange",),
     "kwire.storage.stats": ("SegmentStats",),
     "kwire.storage.transactions": ("Transactions",),

@@ -11,7 +11,7 @@ from kwire_c.printable import storable
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
 
-_FIELDS = ("offset", "timestamp", "timestamp_type", "key", "value", "headers")
+FIELDS = ("offset", "timestamp", "timestamp_type", "key", "value", "headers")
 _GROUP_BYTES = 64 << 20
 
 
@@ -37,16 +37,10 @@ def write_parquet(
         raise ValueError(f"rows must be at least 1, not {rows}")
     try:
         import pyarrow as pa
-        from pyarrow import compute, parquet
+        from pyarrow import parquet
     except ImportError as error:
         raise ImportError(f"{output}: writing Parquet needs pyarrow: pip install 'kwire[arrow]'") from error
-    names = pa.array(["none", "create", "log_append"])
-    schema = pa.schema([
-        ("topic", pa.dictionary(pa.int32(), pa.string())), ("partition", pa.int32()), ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("ms", "UTC")), ("timestamp_type", pa.dictionary(pa.int8(), pa.string())),
-        ("key", pa.binary()), ("value", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    ])  # fmt: skip
+    schema = record_schema()
     written = groups = waiting = waiting_bytes = 0
     held: list[Any] = []
 
@@ -58,17 +52,6 @@ def write_parquet(
             held.clear()
             waiting = waiting_bytes = 0
 
-    def with_labels(segment: LogSegment, batch: Any) -> Any:
-        count = len(batch)
-        kinds = pa.DictionaryArray.from_arrays(
-            compute.add(batch["timestamp_type"], pa.scalar(1, pa.int8())), names)
-        topic = pa.DictionaryArray.from_arrays(
-            pa.repeat(pa.scalar(None if segment.topic is None else 0, pa.int32()), count),
-            [storable(segment.topic or "")])
-        partition = pa.repeat(pa.scalar(segment.partition, pa.int32()), count)
-        rest = [batch[name].cast(schema.field(name).type) for name in ("key", "value", "headers")]
-        return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
-
     inputs = [path for segment in segments for path in segment.files]
     if wanted.get("committed"):  # markers of its transactions may be in other segments
         logs = {id(segment.log): segment.log for segment in segments}
@@ -77,12 +60,12 @@ def write_parquet(
         counted = _Counted(file)
         with parquet.ParquetWriter(counted, schema, compression=compression) as writer:
             for segment in segments:
-                pieces = segment.column_batches(_FIELDS, rows=min(rows, 32_768), progress=progress, **wanted)
+                pieces = segment.column_batches(FIELDS, rows=min(rows, 32_768), progress=progress, **wanted)
                 for columns in pieces:
                     for batch in pa.RecordBatchReader.from_stream(columns):
                         start = 0
                         while start < len(batch):
-                            piece = with_labels(segment, batch.slice(start, rows - waiting))
+                            piece = with_labels(segment, batch.slice(start, rows - waiting), schema)
                             start += len(piece)
                             held.append(piece)
                             waiting += len(piece)
@@ -91,6 +74,33 @@ def write_parquet(
                                 flush(writer)
             flush(writer)
     return {"rows": written, "row_groups": groups, "size": counted.size}
+
+
+def record_schema() -> Any:
+    """The pyarrow.Schema of records with the topic and partition of their segment."""
+    import pyarrow as pa
+
+    return pa.schema([
+        ("topic", pa.dictionary(pa.int32(), pa.string())), ("partition", pa.int32()), ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("ms", "UTC")), ("timestamp_type", pa.dictionary(pa.int8(), pa.string())),
+        ("key", pa.binary()), ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ])  # fmt: skip
+
+
+def with_labels(segment: LogSegment, batch: Any, schema: Any) -> Any:
+    """A pyarrow.RecordBatch of FIELDS as one of record_schema()."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    count = len(batch)
+    names = pa.array(["none", "create", "log_append"])
+    kinds = pa.DictionaryArray.from_arrays(compute.add(batch["timestamp_type"], pa.scalar(1, pa.int8())), names)
+    topic = pa.DictionaryArray.from_arrays(
+        pa.repeat(pa.scalar(None if segment.topic is None else 0, pa.int32()), count), [storable(segment.topic or "")])
+    partition = pa.repeat(pa.scalar(segment.partition, pa.int32()), count)
+    rest = [batch[name].cast(schema.field(name).type) for name in ("key", "value", "headers")]
+    return pa.record_batch([topic, partition, batch["offset"], batch["timestamp"], kinds, *rest], schema=schema)
 
 
 class _Counted:

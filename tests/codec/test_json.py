@@ -9,6 +9,7 @@ import pytest
 
 import kwire
 from kwire import messages, schema
+from kwire.codec.json import json_text
 
 pytestmark = pytest.mark.quick
 Fetch, Directories, Quota = "FetchRequest", "BrokerHeartbeatRequest", "QuotaRecord"
@@ -105,3 +106,24 @@ def test_messages_that_have_no_json() -> None:
     for wrong in ("FetchRequest", messages.FetchRequest, 5):
         with pytest.raises(TypeError):
             kwire.to_json(wrong, 12)
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (1e7, "1.0E7"), (1.048576e7, "1.048576E7"), (9999999.0, "9999999.0"), (0.001, "0.001"), (1e-4, "1.0E-4"),
+    (1.234e-5, "1.234E-5"), (-2e10, "-2.0E10"), (1e300, "1.0E300"), (5e-324, "4.9E-324"), (0.0, "0.0"), (-0.0, "-0.0"),
+    (123456789012345680.0, "1.2345678901234568E17"), (float("nan"), '"NaN"'), (float("-inf"), '"-Infinity"'),
+    ("\x1b\\u001b\n\"é\x7f", '"\\u001B\\\\u001b\\n\\"é\x7f"'), ({"a": [True, None, 5]}, '{"a":[true,null,5]}'),
+    ({"é": 1e7, "b": ["\x01", {"c": 0.5}]}, '{"é":1.0E7,"b":["\\u0001",{"c":0.5}]}'),
+])
+def test_text_as_kafka_s_tools_print_it(value: Any, text: str) -> None:
+    """As Jackson's JsonNode.toString, with doubles as Java's Double.toString."""
+    assert json_text(value) == text
+
+
+def test_tagged_fields_are_where_the_schema_has_them() -> None:
+    value = messages.TransactionLogValue(producer_id=1, previous_producer_id=2, client_transaction_version=3)
+    value.unknown_tags[99] = b"x"
+    names = list(kwire.to_json(value, 1))
+    assert names[:3] == ["producerId", "previousProducerId", "producerEpoch"]
+    assert names[-2:] == ["clientTransactionVersion", "_unknownTags"]
+    assert list(kwire.to_json(messages.TransactionLogValue(), 0))[1] == "producerEpoch"

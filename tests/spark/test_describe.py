@@ -100,7 +100,7 @@ def test_many_segments_are_few_tasks_and_other_options_are_refused(tmp_path: Pat
     tasks = source.reader(source.schema()).partitions()
     assert len(tasks) == 3 and repr(tasks[0]) == "DescribeTask(500 segments)"
     assert [row["base_offset"] for row in described(tmp_path)] == list(range(0, 3600, 3))
-    with pytest.raises(ValueError, match='option readCommitted applies to kind "records" only, not to "segments"'):
+    with pytest.raises(ValueError, match=r'option readCommitted applies to .* only, not to "segments"'):
         described(tmp_path, readCommitted="true")
     with pytest.raises(FileNotFoundError, match="no such file"):
         described(tmp_path / "none")

@@ -63,8 +63,7 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "topic": " ,"}, 'option topic is a comma list, and empty: " ,"'),
         ({"path": "x", "columns": ""}, "option columns is a comma list, and empty"),
         ({"path": "x", "kind": "captur"}, "kind"),
-        ({"path": "x", "kind": "offsets"}, "not supported yet"),
-        ({"path": "x", "kind": "capture", "topic": "t"}, 'topic applies to kind "records" only'),
+        ({"path": "x", "kind": "capture", "topic": "t"}, 'topic applies to the kinds records, .* segments only'),
         ({"path": "x", "mode": "LENIENT"}, 'mode must be one of FAILFAST, PERMISSIVE, DROPMALFORMED, not "LENIENT"'),
         ({"path": "x", "partition": "one"}, 'partition: "one" is not an integer'),
         ({"path": "x", "partition": "-1"}, "partition must be at least 0, not -1"),
@@ -76,7 +75,7 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "partitionBytes": "0"}, "partitionBytes"),
         ({"path": "x", "openCostBytes": "-1"}, "openCostBytes must be at least 0"),
         ({"path": "x", "minPartitions": "0"}, "minPartitions must be at least 1"),
-        ({"path": "x", "kind": "segments", "minPartitions": "2"}, 'minPartitions applies to kind "records" only'),
+        ({"path": "x", "kind": "segments", "minPartitions": "2"}, 'minPartitions .* not to "segments"'),
         ({"path": "x", "storageOptions": "[]"}, "storageOptions"),
     ],
 )
@@ -100,7 +99,7 @@ def test_every_option_is_refused_where_it_does_not_apply(name: str) -> None:
             with pytest.raises(ValueError, match=f"option {name} applies to {there} only"):
                 parse(given, query)
     if name != "kind" and "capture" not in known.kinds:
-        with pytest.raises(ValueError, match=f'option {name} applies to kind "records" only, not to "capture"'):
+        with pytest.raises(ValueError, match=f'option {name} applies to .* only, not to "capture"'):
             parse({**given, "kind": "capture"})
     elif name != "kind":
         parse({**given, "kind": "capture"})

@@ -1,0 +1,86 @@
+"""Rows to standard output as an Arrow IPC stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from kwire.storage import LogSegment, SideFile
+
+
+def write_decoded(records: Iterable[tuple[LogSegment, Any]]) -> None:
+    """Write (segment, InternalRecord) as the table "records" of kwire.storage.internal_batches()."""
+    from kwire.storage.internal_tables import arrow_batches, record_row, table_schema
+
+    schema = table_schema("records")
+    _write(schema, arrow_batches(schema, (record_row(segment, record) for segment, record in records)))
+
+
+def write_records(segments: Sequence[LogSegment], most: int, **wanted: Any) -> int:
+    """Write at most so many records as they are, with the columns of to-parquet; return how many more there might be.
+
+    wanted: as LogSegment.column_batches takes it.
+    """
+    from kwire.storage.parquet import FIELDS, record_schema, with_labels
+
+    pa = _pyarrow()
+    schema, left = record_schema(), most
+
+    def batches() -> Iterator[Any]:
+        nonlocal left
+        for segment in segments:
+            for columns in segment.column_batches(FIELDS, **wanted) if left else ():
+                for batch in pa.RecordBatchReader.from_stream(columns):
+                    part = with_labels(segment, batch.slice(0, left), schema)
+                    left -= len(part)
+                    yield part
+                if not left:
+                    return
+
+    _write(schema, batches())
+    return left
+
+
+def write_side_files(files: Sequence[SideFile], entries: Callable[[SideFile], Iterator[tuple[Any, ...]]]) -> None:
+    """Write files of one kind as one table: path, and the columns of the kind. entries: those of a file to write."""
+    from kwire.storage.filesystem import shown
+
+    pa = _pyarrow()
+    rows = [(shown(file.path), *row) for file in files for row in entries(file)]
+    names = ("path", *files[0].columns)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    types = [_type(pa, name) for name in names]
+    arrays = [
+        pa.array([str(value) if kind == pa.string() else value for value in column], kind)
+        for column, kind in zip(columns, types, strict=True)
+    ]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(zip(names, types, strict=True))))
+    _write(batch.schema, iter([batch]))
+
+
+def _type(pa: Any, column: str) -> Any:
+    if column in ("path", "topic", "topic_id", "name", "value"):
+        return pa.string()
+    return pa.timestamp("ms", "UTC") if column == "timestamp" else pa.int64()
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError("--arrow needs pyarrow: pip install 'kwire[arrow]'") from error
+    return pa
+
+
+def _write(schema: Any, batches: Iterator[Any]) -> None:
+    pa = _pyarrow()
+    if sys.stdout.isatty():
+        raise click.UsageError("--arrow writes binary data: redirect standard output to a file or a pipe")
+    sys.stdout.flush()
+    with pa.ipc.new_stream(sys.stdout.buffer, schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch)

@@ -1,0 +1,192 @@
+"""The files beside segments as rows: indexes, producer snapshots, checkpoints, meta.properties, quorum-state."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kwire.errors import DecodeError, KwireError
+from kwire.storage import indexes
+from kwire.storage.checkpoints import (
+    MOST_TEXT,
+    LeaderEpoch,
+    ProducerState,
+    producer_entries,
+    read_leader_epochs,
+    read_partition_metadata,
+    small_file,
+)
+from kwire.storage.filesystem import is_url, located, open_file, plain
+
+_RENAMED = re.compile(r"\.(?:deleted|swap|cleaned)$")  # what a broker appends to the names of files on their way out
+_BASE = re.compile(r"\d{1,20}(?=\.)")
+_SNIFFED = 4096  # bytes at the beginning of a file that tell what it is
+_INTEGER = re.compile(r"-?\d{1,19}")
+
+
+class SideFile(NamedTuple):
+    """What is in a file beside segments. kind: "offset index", "producer snapshot", "leader epochs" and so on.
+
+    columns: the names of what is in each row; offsets are absolute, timestamps in milliseconds. damage: what is wrong
+    with the file, None if nothing; then rows has what could be read. padding: entries of zeros that Kafka preallocated
+    in an index, which are no rows.
+    """
+
+    path: str
+    kind: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+    damage: str | None = None
+    padding: int = 0
+
+
+def side_file_kind(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> str | None:
+    """What a file beside segments is: by its name, else by its first bytes. None for segments, folders, other files."""
+    text = plain(path)
+    if not is_url(text) and os.path.isdir(text):
+        return None
+    name = _RENAMED.sub("", text.rpartition("/")[2])
+    for ending, kind in _BY_NAME.items():
+        if name == ending or (ending.startswith((".", "-")) and name.endswith(ending) and name != ending):
+            return kind
+    if name.endswith((".log", ".gz", ".checkpoint")) or is_url(text) or not os.path.isfile(text):
+        return None
+    return _by_content(open_file(text, options).read(0, _SNIFFED))
+
+
+def read_side_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> SideFile:
+    """The rows of a file beside segments.
+
+    Raises DecodeError (.file) for a file that is none or is damaged as a whole, LimitError for one that is too large,
+    FileNotFoundError. Where single entries are wrong, .damage says so.
+    """
+    text = plain(path)
+    kind = side_file_kind(path, options)
+    if kind is None:
+        raise located(DecodeError("expected an index, a producer snapshot or a checkpoint file"), text)
+    try:
+        return _READERS[kind](text, kind, options)
+    except KwireError as error:
+        raise located(error, text) from error.__cause__
+
+
+def _offset_index(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    index = indexes.OffsetIndex(_bytes(path, options), _base_offset(path))
+    return SideFile(path, kind, ("offset", "position"), index.entries, index.damage, index.padding)
+
+
+def _time_index(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    index = indexes.TimeIndex(_bytes(path, options), _base_offset(path))
+    return SideFile(path, kind, ("timestamp", "offset"), index.entries, index.damage, index.padding)
+
+
+def _transaction_index(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    index = indexes.TransactionIndex(_bytes(path, options))
+    return SideFile(path, kind, indexes.AbortedTransaction._fields, index.entries, index.damage)
+
+
+def _producer_snapshot(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    states = [ProducerState(*entry) for entry in producer_entries(small_file(path, options), path)]
+    return SideFile(path, kind, ProducerState._fields, states)
+
+
+def _leader_epochs(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    return SideFile(path, kind, LeaderEpoch._fields, read_leader_epochs(path, options))
+
+
+def _offset_checkpoint(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    """OffsetCheckpointFile: the version, the number of lines, then "topic partition offset"."""
+    lines = _text(path, options).splitlines()
+    rows = []
+    for number, line in enumerate(lines[2:], 3):
+        parts = line.split(" ")
+        if len(parts) != 3 or not _INTEGER.fullmatch(parts[1]) or not _INTEGER.fullmatch(parts[2]):
+            raise DecodeError(f"malformed {kind}: expected \"topic partition offset\" in line {number}, "
+                              f"found {line[:80]!r}")
+        rows.append((parts[0], int(parts[1]), int(parts[2])))
+    if lines and (lines[0] != "0" or len(lines) < 2 or lines[1] != str(len(rows))):
+        head = " ".join(lines[:2])
+        raise DecodeError(f"malformed {kind}: expected version 0 and {len(rows)} entries, found {head[:80]!r}")
+    return SideFile(path, kind, ("topic", "partition", "offset"), rows)
+
+
+def _partition_metadata(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    version, topic_id = read_partition_metadata(path, options)
+    text = urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")  # as Kafka's Uuid
+    return SideFile(path, kind, ("version", "topic_id"), [(version, text)])
+
+
+def _properties(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    """meta.properties, in Java's simplest form: "name=value" lines, comments begin with "#"."""
+    rows = []
+    for number, line in enumerate(_text(path, options).splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith(("#", "!")):
+            name, equals, value = line.partition("=")
+            if not equals:
+                raise DecodeError(f"malformed {kind}: expected \"name=value\" in line {number}, found {line[:80]!r}")
+            rows.append((name.strip(), value.strip()))
+    return SideFile(path, kind, ("name", "value"), rows)
+
+
+def _quorum_state(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
+    try:
+        state = json.loads(_text(path, options))
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"malformed {kind}: {error}") from None
+    if not isinstance(state, dict):
+        raise DecodeError(f"malformed {kind}: expected a JSON object")
+    return SideFile(path, kind, ("name", "value"), list(state.items()))
+
+
+_BY_NAME = {
+    ".index": "offset index",
+    ".timeindex": "time index",
+    ".txnindex": "transaction index",
+    ".snapshot": "producer snapshot",
+    "leader-epoch-checkpoint": "leader epochs",
+    "-checkpoint": "offset checkpoint",
+    "partition.metadata": "partition metadata",
+    "meta.properties": "meta.properties",
+    "quorum-state": "quorum state",
+}
+_READERS: dict[str, Callable[[str, str, dict[str, Any] | None], SideFile]] = {
+    "offset index": _offset_index, "time index": _time_index, "transaction index": _transaction_index,
+    "producer snapshot": _producer_snapshot, "leader epochs": _leader_epochs, "offset checkpoint": _offset_checkpoint,
+    "partition metadata": _partition_metadata, "meta.properties": _properties, "quorum state": _quorum_state,
+}  # fmt: skip
+
+
+def _by_content(head: bytes) -> str | None:
+    if re.match(rb"0\r?\n\d+\r?\n(?:\d+ \d+\r?\n|$)", head):
+        return "leader epochs"
+    if re.match(rb"0\r?\n\d+\r?\n[\w.-]+ \d+ -?\d+\r?\n", head):
+        return "offset checkpoint"
+    if re.match(rb"version: \d+\r?\ntopic_id: ", head):
+        return "partition metadata"
+    if re.match(rb"(?:#[^\n]*\n)*(?:cluster|node|broker|directory)\.id=", head):
+        return "meta.properties"
+    if re.match(rb'\{"[^}]*"leaderEpoch":', head):
+        return "quorum state"
+    return None
+
+
+def _base_offset(path: str) -> int:
+    """The base offset in the name of an index, 0 if there is none."""
+    found = _BASE.match(path.rpartition("/")[2])
+    return int(found[0]) if found and int(found[0]) < 1 << 63 else 0
+
+
+def _bytes(path: str, options: dict[str, Any] | None) -> bytes:
+    return small_file(path, options, most=indexes.MOST_BYTES)
+
+
+def _text(path: str, options: dict[str, Any] | None) -> str:
+    data = small_file(path, options, most=MOST_TEXT)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError("not UTF-8 text", offset=error.start) from None
