@@ -296,6 +296,14 @@ class Tool:
         return "\n".join([f"{lead} requires:", *rows]) + "\n"
 
 
+def wrong_endpoint(controllers: bool) -> tuple[schema.ErrorCode, str, str]:
+    """Code, exception and text of Kafka's clients for a broker where controllers are needed, or the other way round."""
+    if controllers:
+        reason = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        return schema.ErrorCode.MISMATCHED_ENDPOINT_TYPE, "MismatchedEndpointTypeException", reason
+    return schema.ErrorCode.UNSUPPORTED_VERSION, "UnsupportedVersionException", "The node does not support METADATA"
+
+
 def results_text(
     op: str, dry_run: bool, updates: Mapping[str, FeatureUpdate], results: Mapping[str, FeatureUpdateError | None]
 ) -> str:

@@ -13,7 +13,7 @@ from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersion
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import NodeApiVersions, api_name, intersection
 from kwire.net.connection import Connection, Options
-from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, WrongEndpointError
 from kwire.net.feature_updates import (
     FeatureMetadata,
     FeatureUpdate,
@@ -213,7 +213,7 @@ class Cluster:
             connection = Connection(where, **self._keywords)
             try:
                 await self._learn(connection)
-            except AuthenticationError:
+            except (AuthenticationError, WrongEndpointError):
                 raise
             except BrokerConnectionError as error:
                 errors.append(error)
@@ -230,6 +230,8 @@ class Cluster:
         """The name of the API that lists the brokers (or controllers), its response, and the list."""
         if self.controllers:
             answer = await connection.send(messages.DescribeClusterRequest(endpoint_type=_CONTROLLERS))
+            if answer.error_code == schema.ErrorCode.MISMATCHED_ENDPOINT_TYPE:
+                raise WrongEndpointError("a broker, not a controller", address=str(connection.address))
             if answer.error_code:
                 code = schema.ErrorCode(answer.error_code)
                 reason = f"refuses DescribeCluster: {code.name}: {answer.error_message or code.message}"
@@ -241,8 +243,7 @@ class Cluster:
         except UnsupportedVersionError:
             if "Vote" not in connection.versions:  # which controllers have, and no broker
                 raise
-            reason = "a controller of the KRaft quorum, not a broker (controllers=True, --bootstrap-controller)"
-            raise BrokerConnectionError(reason, address=str(connection.address)) from None
+            raise WrongEndpointError("a controller, not a broker", address=str(connection.address)) from None
         return "Metadata", answer, [Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers]
 
     async def _learn(self, connection: Connection) -> None:

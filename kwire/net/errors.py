@@ -5,7 +5,7 @@ from __future__ import annotations
 from kwire.errors import KwireError, LimitError
 from kwire_c.printable import printable
 
-__all__ = ["AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"]
+__all__ = ["AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError", "WrongEndpointError"]
 
 
 class BrokerConnectionError(KwireError, ConnectionError):
@@ -22,6 +22,10 @@ class BrokerTimeoutError(BrokerConnectionError, TimeoutError):
 
 class AuthenticationError(BrokerConnectionError):
     """The broker refused the credentials or the mechanism, or could not prove that it knows the password (SCRAM)."""
+
+
+class WrongEndpointError(BrokerConnectionError):
+    """A broker where a controller of the KRaft quorum is needed, or a controller where a broker is."""
 
 
 class FrameSizeError(BrokerConnectionError, LimitError):
