@@ -177,15 +177,22 @@ def _request(
     connection: Connection, updates: Mapping[str, FeatureUpdate], levels: Mapping[str, int], dry_run: bool,
     timeout: float,
 ) -> Any:  # fmt: skip
-    """The request in the form that the broker's versions need. Version 0 has AllowDowngrade, later ones UpgradeType.
+    """The request in the form that the broker's versions need: 0 has AllowDowngrade, later ones UpgradeType.
 
-    A dry run and an unsafe downgrade need version 1: Connection.send refuses them where the broker has only 0.
+    Raises UnsupportedVersionError for what version 0 cannot say, if the broker has no later one.
     """
     row = messages.UpdateFeaturesRequest.FeatureUpdateKey
-    old = not dry_run and connection.newest("UpdateFeatures") == 0
+    newest = connection.newest("UpdateFeatures")
+    unsafe = next((feature for feature, update in updates.items() if update.downgrade == "UNSAFE"), None)
+    if newest == 0 and (dry_run or unsafe is not None):
+        what = "a dry run" if dry_run else f"an unsafe downgrade ({brief(unsafe)})"
+        raise UnsupportedVersionError(
+            f"{connection.address}: {what} needs UpdateFeatures version 1 or newer, the broker supports version 0",
+            api="UpdateFeatures", needed=(1, schema.api("UpdateFeatures").max_version), offered=(0, 0),
+        )  # fmt: skip
     rows = [
-        row(feature=feature, max_version_level=levels[feature], allow_downgrade=True)
-        if old and update.downgrade == "SAFE"
+        row(feature=feature, max_version_level=levels[feature], allow_downgrade=update.downgrade == "SAFE")
+        if newest == 0
         else row(feature=feature, max_version_level=levels[feature], upgrade_type=update.upgrade_type)
         for feature, update in updates.items()
     ]
