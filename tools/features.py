@@ -34,7 +34,7 @@ _NOBODY = "--bootstrap-server localhost:1"  # no request is sent
 _HELPS = ["describe", "upgrade", "downgrade", "disable", "version-mapping", "feature-dependencies"]
 _PARSED = [
     "", "--help", "-h", "-hx", *(f"{command} --help" for command in _HELPS),
-    "bogus", "descirbe", "describ", "d", "up", "v", "describe", "-x", "--xyzzy", "--descirbe", "--bootstrap-sever x",
+    "bogus", "desxribe", "descr", "d", "up", "v", "describe", "-x", "--xyzzy", "--xommand-config x", "--bootstrap-s x",
     f"{_NOBODY} bogus", f"{_NOBODY} --bogus describe", f"{_NOBODY} describe --bogus", f"{_NOBODY} describe extra more",
     f"{_NOBODY} describe --node-id x", f"{_NOBODY} describe --node-id -1", f"{_NOBODY} describe --node-id",
     f"{_NOBODY} describe --node-id 99999999999", "--bootstrap-server", _NOBODY, "--bootstrap localhost:1 upgrade",

@@ -60,7 +60,10 @@ class HelpRequested(Exception):
 
 @dataclass
 class Option:
-    """An option. kind: "store", "append" (a list), "flag" (true when given) or "help"; type: converts the text."""
+    """An option. kind: "store", "append" (a list), "flag" (true when given) or "help"; type: converts the text.
+
+    hidden: neither in the usage nor in help.
+    """
 
     flags: tuple[str, ...]
     help: str
@@ -68,6 +71,7 @@ class Option:
     required: bool = False
     type: Callable[[str], Any] = str
     group: Group | None = None
+    hidden: bool = False
 
     @property
     def name(self) -> str:
@@ -277,7 +281,7 @@ class Parser:
     def _own_usage(self) -> list[str]:
         parts = [
             option.bare() if option.required else f"[{option.bare()}]"
-            for option in self.options if option.group is None
+            for option in self.options if option.group is None and not option.hidden
         ]  # fmt: skip
         parts += [part for group in self.groups for part in _alternatives(group)]
         if self.commands:
@@ -292,7 +296,8 @@ class Parser:
         if self.commands:
             text += "\npositional arguments:\n" + _entry(f"{{{','.join(self.commands)}}}", "")
             text += "".join(_entry(f"  {name}", parser.help) for name, parser in self.commands.items())
-        return text + "\noptional arguments:\n" + "".join(_entry(row.title(), row.help) for row in self.options)
+        shown = (_entry(option.title(), option.help) for option in self.options if not option.hidden)
+        return text + "\noptional arguments:\n" + "".join(shown)
 
 
 def _alternatives(group: Group) -> list[str]:

@@ -43,16 +43,17 @@ class _ToolCommand(click.Command):
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def features(as_release: str | None, as_json: bool, timeout: float | None, arguments: tuple[str, ...]) -> int:
     """Show and change the feature levels of a cluster, with the options and texts of kafka-features."""
-    tool = Tool(as_release or schema.releases()[-1])
+    tool = Tool(as_release or schema.releases()[-1], strict=as_release is not None)
     parser = tool.parser("kwire features" if as_release is None else "kafka-features")
     try:
         values = parser.parse(arguments)
         command = values["command"]
         if command == "version-mapping" and tool.since("4.3"):
-            return _mapping(tool, values["release_version"], as_json)
+            return _mapping(tool, values, as_json)
         if command == "feature-dependencies" and tool.since("4.3"):
             return _dependencies(tool, values["feature"], as_json)
-        bootstrap = values["bootstrap_server"] or values.get("bootstrap_controller")
+        controllers = values["bootstrap_server"] is None
+        bootstrap = values.get("bootstrap_controller") if controllers else values["bootstrap_server"]
         if bootstrap is None:
             raise ArgumentError("You must specify either --bootstrap-controller or --bootstrap-server.", parser)
     except HelpRequested as wanted:
@@ -67,12 +68,10 @@ def features(as_release: str | None, as_json: bool, timeout: float | None, argum
         addresses(bootstrap)
         options = keywords(_config(tool, values["command_config"]), timeout, None)
         if command == "version-mapping":
-            return _mapping(tool, values["release_version"], as_json)
+            return _mapping(tool, values, as_json)
         if command == "feature-dependencies":
             return _dependencies(tool, values["feature"], as_json)
-        cluster = Cluster(
-            bootstrap, lazy=True, controllers=values["bootstrap_server"] is None, **options | {"deny": tool.denied}
-        )
+        cluster = Cluster(bootstrap, lazy=True, controllers=controllers, **options | {"deny": tool.denied})
         if command == "describe":
             return _describe(tool, cluster, values.get("node_id"), as_json)
         return _change(tool, cluster, command, values, as_json)
@@ -101,7 +100,8 @@ def _config(tool: Tool, path: str | None) -> str | None:
     return path
 
 
-def _mapping(tool: Tool, text: str | None, as_json: bool) -> int:
+def _mapping(tool: Tool, values: dict[str, Any], as_json: bool) -> int:
+    text = values["release_version"] if values["release_version"] is not None else values.get("metadata")
     if not as_json:
         sys.stdout.write(tool.mapping_text(text))
         return 0

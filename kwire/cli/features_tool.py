@@ -28,10 +28,13 @@ class Failure(Exception):
 
 
 class Tool:
-    """kafka-features of a release (3.3 or newer). Raises UnsupportedVersionError for others."""
+    """kafka-features of a release (3.3 or newer). Raises UnsupportedVersionError for others.
 
-    def __init__(self, release: str) -> None:
-        self.release = schema.release_name(release)
+    strict=False: it also reads what KIP-778 has and no tool: metadata.version=NAME, and --metadata in version-mapping.
+    """
+
+    def __init__(self, release: str, *, strict: bool = True) -> None:
+        self.release, self.strict = schema.release_name(release), strict
         self.bounds = schema.metadata_bounds(self.release)
         self.levels = {row.level: row for row in schema.metadata_versions(self.release)}
 
@@ -109,6 +112,8 @@ class Tool:
         mapping.add("--release-version", help=(
             f"The release version to use for the corresponding feature mapping. The minimum is {self.bounds.minimum}; "
             f"the default is {self.bounds.default}"))  # fmt: skip
+        if not self.strict:
+            mapping.add("--metadata", hidden=True, help="")
         dependencies = parser.command("feature-dependencies", (
             "Look up dependencies for a given feature version. If the feature is not known or the version not yet "
             "defined, an error is thrown. Multiple features can be specified."))  # fmt: skip
@@ -152,7 +157,7 @@ class Tool:
                     lines.append(_DEPRECATED)
                 updates[METADATA_VERSION] = self._update(self._metadata_version(metadata).level, kind)
             for text in features or ():
-                name, level = (text, 0) if op == DISABLE else _name_and_level(text)
+                name, level = (text, 0) if op == DISABLE else self._name_and_level(text)
                 update = self._update(level, kind)
                 if name in updates:
                     raise Failure(f"Feature {name} was specified more than once.")
@@ -239,7 +244,7 @@ class Tool:
 
     def dependencies(self, text: str) -> tuple[str, int, dict[str, int]]:
         """The feature and level in "name=level", and feature -> level that it needs. Raises Failure."""
-        name, level = _name_and_level(text)
+        name, level = self._name_and_level(text)
         if name == METADATA_VERSION:
             if level not in self.levels:
                 raise Failure(f"Unknown metadata.version {level}")
@@ -251,6 +256,19 @@ class Tool:
             if row.level == level:
                 return name, level, row.dependencies
         raise Failure(f"No feature:{name} with feature level {level}")
+
+    def _name_and_level(self, text: str) -> tuple[str, int]:
+        """The feature and level in "name=level". Raises Failure."""
+        name, equals, level = (part.strip(_BLANKS) for part in text.partition("="))
+        if not equals:
+            raise Failure(f"Can't parse feature=level string {text}: equals sign not found.")
+        if not self.strict and name == METADATA_VERSION:
+            for row in self.levels.values():
+                if row.name == level:
+                    return name, row.level
+        if not _SHORT.fullmatch(level) or not -(1 << 15) <= int(level) < 1 << 15:
+            raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
+        return name, int(level)
 
     def level_text(self, feature: str, level: int) -> str:
         """A level, of metadata.version by name."""
@@ -318,17 +336,6 @@ def results_text(
         else:
             lines.append(f"{'Can' if dry_run else 'Could'} not {op} {shown}{to}. {error.reason}\n")
     return "".join(lines)
-
-
-def _name_and_level(text: str) -> tuple[str, int]:
-    """The feature and level in "name=level". Raises Failure."""
-    name, equals, level = text.partition("=")
-    if not equals:
-        raise Failure(f"Can't parse feature=level string {text}: equals sign not found.")
-    level = level.strip(_BLANKS)
-    if not _SHORT.fullmatch(level) or not -(1 << 15) <= int(level) < 1 << 15:
-        raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
-    return name.strip(_BLANKS), int(level)
 
 
 def _integer(text: str) -> int:

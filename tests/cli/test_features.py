@@ -59,6 +59,22 @@ def test_own_help_and_options() -> None:
     assert kwire_features("version-mapping", "--as", "4.4")[1].startswith("metadata.version=33 (4.4-IV2)\n")
 
 
+def test_what_only_the_kip_has() -> None:
+    """KIP-778: a level by its name, and --metadata; with --as the tool's own rules hold."""
+    node = Node({}, {})
+    named = ("upgrade", "--feature", "metadata.version=3.9-IV0")
+    with serving(node):
+        at = ("--bootstrap-server", node.address)
+        assert kwire_features(*at, *named) == (0, "metadata.version was upgraded to 21.\n", "")
+        code, out, err = kwire_features("--as", "4.3", *at, *named)
+        assert (code, out) == (1, "") and err.endswith("unable to parse 3.9-IV0 as a short.\n")
+        assert kwire_features(*at, "upgrade", "--feature", "a=3.9-IV0")[2].endswith("parse 3.9-IV0 as a short.\n")
+    mapped = kwire_features("version-mapping", "--metadata", "3.9-IV0")
+    assert mapped == kwire_features("version-mapping", "--release-version", "3.9-IV0") and mapped[0] == 0
+    assert "--metadata" not in kwire_features("version-mapping", "--help")[1]
+    assert kwire_features("--as", "4.3", "version-mapping", "--metadata", "3.9-IV0")[0] == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
