@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 METADATA_VERSION = "metadata.version"
 _UPGRADE_TYPES = {"NONE": 1, "SAFE": 2, "UNSAFE": 3}  # KIP-778's DowngradeType -> FeatureUpdate.UpgradeType as shipped
 _HIGHEST_LEVEL = (1 << 15) - 1
+_LONGEST_TIMEOUT = 2_147_483  # seconds, that milliseconds in an int32 can say
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between two attempts to find the controller
 
 
@@ -98,9 +99,10 @@ async def describe_features(cluster: Cluster, node: int | None = None) -> Featur
     if cluster.controllers:
         return await _described(await _controller(cluster))
     failed: BrokerConnectionError | None = None
-    for broker in cluster.brokers:
+    connections = [cluster.connection(broker.id) for broker in cluster.brokers]
+    for connection in sorted(connections, key=lambda connection: not connection.is_open):
         try:
-            return await _described(cluster.connection(broker.id))
+            return await _described(connection)
         except AuthenticationError:
             raise
         except BrokerConnectionError as error:
@@ -197,7 +199,7 @@ def _request(
         for feature, update in updates.items()
     ]
     return messages.UpdateFeaturesRequest(
-        timeout_ms=min(int(timeout * 1000), (1 << 31) - 1), feature_updates=rows, validate_only=dry_run
+        timeout_ms=int(min(timeout, _LONGEST_TIMEOUT) * 1000), feature_updates=rows, validate_only=dry_run
     )
 
 

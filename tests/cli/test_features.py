@@ -139,7 +139,8 @@ def test_updates() -> None:
         code, out, err = kwire_features(*at, "downgrade", "--feature", "b=1", "--feature", "a=2", "--unsafe")
         assert (code, err) == (1, "2 out of 2 operation(s) failed.\n")  # version 2: all or none
         assert out == "Could not downgrade a to 2. no \\x1b[2Jway\nCould not downgrade b to 1. no \\x1b[2Jway\n"
-        code, out, err = kwire_features("--as", "3.3", *at, "downgrade", "--feature", "b=1", "--feature", "a=2")
+        old = ("--as", "3.3", "--timeout", "inf", *at)
+        code, out, err = kwire_features(*old, "downgrade", "--feature", "b=1", "--feature", "a=2")
         assert (code, err) == (1, "1 out of 2 operation(s) failed.\n")  # version 1: each for itself
         assert out == "a was downgraded to 2.\nCould not downgrade b to 1. no \\x1b[2Jway\n"
         value = json.loads(kwire_features("--json", *at, "upgrade", "--feature", "b=1", "--dry-run")[1])
@@ -148,6 +149,24 @@ def test_updates() -> None:
     assert [(r.version, r.message.validate_only) for r in node.asked("UpdateFeatures")] == [
         (2, False), (2, True), (2, False), (1, False), (2, True),
     ]  # fmt: skip
+
+
+def test_a_release_sets_all_features() -> None:
+    """An upgrade leaves out those at level 0, a downgrade does not."""
+    node = Node({}, {})
+    with serving(node):
+        at = ("--as", "4.3", "--bootstrap-server", node.address)
+        code, out, _ = kwire_features(*at, "upgrade", "--release-version", "4.0")
+        assert code == 0 and out.splitlines() == [
+            "group.version was upgraded to 1.",
+            "kraft.version was upgraded to 1.",
+            "metadata.version was upgraded to 25.",
+            "transaction.version was upgraded to 2.",
+        ]
+        code, out, _ = kwire_features(*at, "downgrade", "--release-version", "4.0", "--unsafe")
+        assert code == 0 and "share.version was downgraded to 0.\n" in out and len(out.splitlines()) == 7
+    up, down = (request.message.feature_updates for request in node.asked("UpdateFeatures"))
+    assert {row.upgrade_type for row in up} == {1} and {row.upgrade_type for row in down} == {3}
 
 
 def test_a_dry_run_that_the_broker_would_not_understand_is_not_sent() -> None:

@@ -104,7 +104,12 @@ def test_another_broker_describes_when_the_first_is_gone() -> None:
 
     async def work() -> None:
         async with first, second, Cluster(second.address, lazy=True) as cluster:
+            assert (first.connections, second.connections) == (0, 1)  # lazy
             await first.__aexit__()
+            second.drop()
+            while cluster.connection(2).is_open:
+                await asyncio.sleep(0.01)
+            assert cluster.brokers[0].port == first.port  # which is tried first, now that none is open
             assert (await cluster.describe_features()).finalized == {"group.version": 1}
             with pytest.raises(BrokerConnectionError, match="refused"):
                 await cluster.describe_features(1)
@@ -182,6 +187,20 @@ def test_a_response_that_lacks_a_feature() -> None:
 
     run(work())
     assert other is not None
+
+
+@pytest.mark.parametrize("name", ["x" * 40_000, "\udcff"])
+def test_a_name_that_cannot_be_sent(name: str) -> None:
+    node = Node({}, {})
+
+    async def work() -> None:
+        async with node, Cluster(node.address) as cluster:
+            with pytest.raises(KwireError):
+                await cluster.update_features({name: FeatureUpdate(1)})
+            assert await cluster.update_features(UP) == {"group.version": None}  # on the same connection
+
+    run(work())
+    assert node.connections == 1
 
 
 def test_what_is_wrong_before_a_request() -> None:
