@@ -10,9 +10,9 @@ import click
 from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, HelpRequested
 from kwire.cli.broker_options import keywords, run
-from kwire.cli.features_tool import DISABLE, DOWNGRADE, UPGRADE, Failure, Tool, results_text, wrong_endpoint
+from kwire.cli.features_tool import DISABLE, DOWNGRADE, UPGRADE, Failure, Tool, java_exception, results_text
 from kwire.cli.terminal import print_json
-from kwire.net import Cluster, WrongEndpointError
+from kwire.net import Cluster, RequestRefusedError
 from kwire.net.address import addresses
 from kwire.net.feature_updates import METADATA_VERSION, FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire_c.printable import printable
@@ -24,7 +24,7 @@ options of kwire, anywhere in the line:
   --json                 One JSON object.
   --timeout SECONDS      How long to wait for brokers.  [default: 30]
 """
-_JAVA = "org.apache.kafka.common.errors"
+_NO_NODE = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: {}"
 
 
 class _ToolCommand(click.Command):
@@ -127,15 +127,13 @@ def _describe(tool: Tool, cluster: Cluster, node: int | None, as_json: bool) -> 
     async def ask() -> FeatureMetadata:
         async with cluster:
             if node is not None and all(broker.id != node for broker in cluster.brokers):
-                reason = "Timed out waiting for a node assignment. Call: describeFeatures"
-                raise Failure(f"{_JAVA}.TimeoutException: {reason}")
+                raise Failure(_NO_NODE.format("describeFeatures"))
             return await cluster.describe_features(node)
 
     try:
         metadata = run(ask())
-    except WrongEndpointError:
-        _, name, reason = wrong_endpoint(cluster.controllers)
-        raise Failure(f"{_JAVA}.{name}: {reason}") from None
+    except RequestRefusedError as error:
+        raise Failure(java_exception(error.code, error.text)) from None
     if as_json:
         print_json(_metadata_json(tool, metadata))
     else:
@@ -171,9 +169,8 @@ def _change(tool: Tool, cluster: Cluster, op: str, values: dict[str, Any], as_js
 
     try:
         results = run(ask())
-    except WrongEndpointError:
-        code, _, reason = wrong_endpoint(cluster.controllers)
-        results = {name: FeatureUpdateError(name, code, reason) for name in updates}
+    except RequestRefusedError as error:
+        results = {name: FeatureUpdateError(name, error.code, error.text) for name in updates}
     if as_json:
         print_json({"dry_run": dry_run, "results": _results_json(updates, results)})
     else:

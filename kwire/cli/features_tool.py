@@ -314,12 +314,10 @@ class Tool:
         return "\n".join([f"{lead} requires:", *rows]) + "\n"
 
 
-def wrong_endpoint(controllers: bool) -> tuple[schema.ErrorCode, str, str]:
-    """Code, exception and text of Kafka's clients for a broker where controllers are needed, or the other way round."""
-    if controllers:
-        reason = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-        return schema.ErrorCode.MISMATCHED_ENDPOINT_TYPE, "MismatchedEndpointTypeException", reason
-    return schema.ErrorCode.UNSUPPORTED_VERSION, "UnsupportedVersionException", "The node does not support METADATA"
+def java_exception(code: schema.ErrorCode, text: str) -> str:
+    """An error as the text of a Java exception: "org.apache.kafka.common.errors.UnsupportedVersionException: ..."."""
+    name = code.name.removesuffix("_FAILED").title().replace("_", "")
+    return f"org.apache.kafka.common.errors.{name}Exception: {text}"
 
 
 def results_text(

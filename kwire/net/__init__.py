@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.net.errors import BrokerConnectionError as BrokerConnectionError
     from kwire.net.errors import BrokerTimeoutError as BrokerTimeoutError
     from kwire.net.errors import FrameSizeError as FrameSizeError
-    from kwire.net.errors import WrongEndpointError as WrongEndpointError
+    from kwire.net.errors import RequestRefusedError as RequestRefusedError
     from kwire.net.feature_updates import FeatureMetadata as FeatureMetadata
     from kwire.net.feature_updates import FeatureUpdate as FeatureUpdate
     from kwire.net.feature_updates import FeatureUpdateError as FeatureUpdateError
@@ -31,7 +31,7 @@ _NAMES = {
     "kwire.net.config": ("keywords_of", "read_config"),
     "kwire.net.connection": ("Connection", "connect"),
     "kwire.net.errors": (
-        "AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError", "WrongEndpointError",
+        "AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError", "RequestRefusedError",
     ),
     "kwire.net.feature_updates": ("FeatureMetadata", "FeatureUpdate", "FeatureUpdateError"),
     "kwire.net.features": ("FEATURES", "Feature"),

@@ -13,7 +13,7 @@ from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersion
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import NodeApiVersions, api_name, intersection
 from kwire.net.connection import Connection, Options
-from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, WrongEndpointError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, RequestRefusedError
 from kwire.net.feature_updates import (
     FeatureMetadata,
     FeatureUpdate,
@@ -213,9 +213,11 @@ class Cluster:
             connection = Connection(where, **self._keywords)
             try:
                 await self._learn(connection)
-            except (AuthenticationError, WrongEndpointError):
+            except AuthenticationError:
                 raise
             except BrokerConnectionError as error:
+                if isinstance(error, RequestRefusedError) and not error.code.retriable:
+                    raise
                 errors.append(error)
                 continue
             finally:
@@ -230,12 +232,13 @@ class Cluster:
         """The name of the API that lists the brokers (or controllers), its response, and the list."""
         if self.controllers:
             answer = await connection.send(messages.DescribeClusterRequest(endpoint_type=_CONTROLLERS))
-            if answer.error_code == schema.ErrorCode.MISMATCHED_ENDPOINT_TYPE:
-                raise WrongEndpointError("a broker, not a controller", address=str(connection.address))
             if answer.error_code:
                 code = schema.ErrorCode(answer.error_code)
-                reason = f"refuses DescribeCluster: {code.name}: {answer.error_message or code.message}"
-                raise BrokerConnectionError(reason, address=str(connection.address))
+                text = answer.error_message or code.message
+                reason = f"refuses DescribeCluster: {code.name}: {text}"
+                if code == schema.ErrorCode.MISMATCHED_ENDPOINT_TYPE:
+                    reason = "a broker, not a controller"
+                raise RequestRefusedError(reason, code, text, address=str(connection.address))
             listed = [Broker(row.broker_id, row.host, row.port, row.rack) for row in answer.brokers]
             return "DescribeCluster", answer, listed
         try:
@@ -243,7 +246,10 @@ class Cluster:
         except UnsupportedVersionError:
             if "Vote" not in connection.versions:  # which controllers have, and no broker
                 raise
-            raise WrongEndpointError("a controller, not a broker", address=str(connection.address)) from None
+            raise RequestRefusedError(
+                "a controller, not a broker", schema.ErrorCode.UNSUPPORTED_VERSION,
+                "The node does not support METADATA", address=str(connection.address),
+            ) from None  # fmt: skip
         return "Metadata", answer, [Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers]
 
     async def _learn(self, connection: Connection) -> None:

@@ -181,14 +181,20 @@ def test_a_dry_run_that_the_broker_would_not_understand_is_not_sent() -> None:
 def test_a_broker_is_no_controller_and_the_other_way_round() -> None:
     controller = Node({}, {}, controller=True)
     broker = Broker(of_release("4.3"))
-    broker.answer = lambda request: messages.DescribeClusterResponse(error_code=114, cluster_id="")
+    reason = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    refusal = messages.DescribeClusterResponse(error_code=114, error_message=reason, cluster_id="")
+    broker.answer = lambda _: refusal
     with serving(controller, broker):
         got = kwire_features("--bootstrap-server", controller.address, "describe")
         prefix = "org.apache.kafka.common.errors."
         assert got == (1, "", f"{prefix}UnsupportedVersionException: The node does not support METADATA\n")
         got = kwire_features("--bootstrap-controller", broker.address, "upgrade", "--feature", "x=1")
-        reason = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
         assert got == (1, f"Could not upgrade x to 1. {reason}\n", "1 out of 1 operation(s) failed.\n")
+        got = kwire_features("--bootstrap-controller", broker.address, "describe")
+        assert got == (1, "", f"{prefix}MismatchedEndpointTypeException: {reason}\n")
+        refusal.error_code, refusal.error_message = 31, None
+        got = kwire_features("--bootstrap-controller", broker.address, "describe")
+        assert got == (1, "", f"{prefix}ClusterAuthorizationException: Cluster authorization failed.\n")
         got = kwire_features("--bootstrap-controller", controller.address, "upgrade", "--feature", "x=1")
         assert got == (0, "x was upgraded to 1.\n", "")
 

@@ -63,6 +63,10 @@ def replay(release: str, name: str, state: broker.Running, exempt: tuple[int, ..
 
 def test_the_recorded_session_of_4_3(tmp_path: Path) -> None:
     with started("4.3.0", tmp_path / "broker", level="3.5-IV2") as state:
+        controller = ("--bootstrap-controller", f"{broker.HOST}:{state.controller_ports[0]}")
+        reason = "Direct-to-controller communication is not supported with the current MetadataVersion."
+        unsupported = f"org.apache.kafka.common.errors.UnsupportedVersionException: {reason}\n"
+        assert kwire_features(*controller, "describe") == (1, "", unsupported)  # before 3.7-IV0
         replay("4.3", "cluster/features-4.3.0.jsonl", state)
         wanted = recorder.levels_in(files()["cluster/metadata-log-4.3.0/00000000000000000000.log"])
         assert until_same(lambda: levels_of(state), wanted) == wanted

@@ -15,7 +15,7 @@ from kwire.net import (
     FeatureMetadata,
     FeatureUpdate,
     FeatureUpdateError,
-    WrongEndpointError,
+    RequestRefusedError,
 )
 from tests.net.fake import Broker, cluster_answer, of_release, run
 from tests.net.features import Node
@@ -279,14 +279,14 @@ def test_brokers_are_no_controllers_and_the_other_way_round() -> None:
 
     async def work() -> None:
         async with broker, controller:
-            with pytest.raises(WrongEndpointError, match="a broker, not a controller"):
+            with pytest.raises(RequestRefusedError, match="a broker, not a controller"):
                 async with Cluster(f"{broker.address},{controller.address}", controllers=True):
                     pass
-            with pytest.raises(WrongEndpointError, match="a controller, not a broker"):
+            with pytest.raises(RequestRefusedError, match="a controller, not a broker"):
                 async with Cluster(controller.address):
                     pass
             broker.answer = lambda _: messages.DescribeClusterResponse(error_code=31, cluster_id="")
-            with pytest.raises(BrokerConnectionError, match="DescribeCluster: CLUSTER_AUTHORIZATION_FAILED: Cluster a"):
+            with pytest.raises(RequestRefusedError, match="DescribeCluster: CLUSTER_AUTHORIZATION_FAILED: Cluster a"):
                 async with Cluster(broker.address, controllers=True):
                     pass
             broker.ranges["DescribeCluster"] = (0, 0)  # before 3.7
