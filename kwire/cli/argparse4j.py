@@ -23,8 +23,9 @@ _SWAP, _SUBSTITUTE, _ADD, _DELETE = 0, 2, 1, 4
 
 
 class ArgumentError(Exception):
-    """A command line that the parser refuses. parser: the one of the command; mistaken: the unknown option or command.
+    """A command line that the parser refuses.
 
+    parser: the one of the command. mistaken: the unknown option (without dashes) or command. near: what may be meant.
     str() is the message of the tools that print it themselves, usage_text() what argparse4j prints.
     """
 
@@ -39,15 +40,11 @@ class ArgumentError(Exception):
         return self.parser.usage() + error + self._did_you_mean()
 
     def _did_you_mean(self) -> str:
-        if not self._mistaken or not self._near:
+        ranked = sorted((_distance(self._mistaken, name.lstrip("-")), name) for name in self._near)
+        if not ranked or ranked[0][0] >= _FARTHEST:
             return ""
-        body = self._mistaken.lstrip("-")
-        ranked = sorted((_distance(body, name.lstrip("-")), name) for name in self._near)
-        nearest = ranked[0][0]
-        if nearest >= _FARTHEST:
-            return ""
-        names = [name for name in self._near if (nearest, name) in ranked]
-        return "\nDid you mean:\n" + "".join(f"\t{name}\n" for name in names)
+        nearest = (name for distance, name in ranked if distance == ranked[0][0])
+        return "\nDid you mean:\n" + "".join(f"\t{name}\n" for name in nearest)
 
 
 class HelpRequested(Exception):
@@ -116,7 +113,9 @@ class _State:
     def flag_follows(self) -> bool:
         """Whether the next argument is an option or "--"."""
         text = self.arguments[self.place]
-        return not self.separated and text.startswith("-") and text != "-" and not _NEGATIVE.fullmatch(text)
+        if text != "--" and not text.strip("-"):
+            return False
+        return not self.separated and text.startswith("-") and not _NEGATIVE.fullmatch(text)
 
 
 class Parser:
@@ -235,8 +234,9 @@ class Parser:
             raise ArgumentError(f"ambiguous option: {flag} could match {', '.join(begun)}", self)
         if text[1:2] != "-" and text[:2] in flags:  # letters of several options in one: only -h is one letter long
             return flags[text[:2]]
-        near = [name for name in flags if len(name.lstrip("-")) > 1] if len(text.lstrip("-")) > 1 else []
-        raise ArgumentError(f"unrecognized arguments: '{text}'", self, text, near)
+        body = text.lstrip("-")
+        near = [name for name in flags if len(name.lstrip("-")) > 1] if len(body) > 1 else []
+        raise ArgumentError(f"unrecognized arguments: '{text}'", self, body, near)
 
     def _converted(self, option: Option, text: str) -> Any:
         try:
@@ -352,7 +352,7 @@ def _may_end(text: str, place: int) -> bool:
     if last.isspace():
         return True
     if last == "-":
-        return after != "-" and not (after.isdigit() and (not ahead or ahead.isspace()))
+        return after.isalnum() and not (after.isdigit() and (not ahead or ahead.isspace()))
     if last in ".,:;!?)]}":
         return after.isalnum() and not (last in ".," and ahead.isdigit() and after.isdigit())
     return after in "([{" and last.isalnum()
