@@ -19,6 +19,7 @@ _HELP_COLUMN = 25
 _LONGEST_TITLE = 21  # a longer one stands on a line of its own
 _NEGATIVE = re.compile(r"-\d+")
 _FARTHEST = 7  # "Did you mean" offers nothing that differs as much
+_CLOSING, _OPENING, _BRACKETS = "!\"%),.:;?]}", "$'([{", "([{"  # where lines may end
 _SWAP, _SUBSTITUTE, _ADD, _DELETE = 0, 2, 1, 4
 
 
@@ -351,11 +352,15 @@ def _may_end(text: str, place: int) -> bool:
         return last == "\n"
     if last.isspace():
         return True
+    first = not ahead or ahead.isspace()
+    if last in _OPENING or (last == '"' and first):
+        return False
     if last == "-":
-        return after.isalnum() and not (after.isdigit() and (not ahead or ahead.isspace()))
-    if last in ".,:;!?)]}":
-        return after.isalnum() and not (last in ".," and ahead.isdigit() and after.isdigit())
-    return after in "([{" and last.isalnum()
+        return after not in "-$'" and not (first and after.isdigit())
+    if last in _CLOSING:
+        in_a_number = last in ".," and ahead.isdigit() and after.isdigit()
+        return after not in _CLOSING and after not in "$'" and not in_a_number
+    return after in _BRACKETS
 
 
 def _justified(line: str, missing: int) -> str:
