@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -197,6 +198,43 @@ def test_a_broker_is_no_controller_and_the_other_way_round() -> None:
         assert got == (1, "", f"{prefix}ClusterAuthorizationException: Cluster authorization failed.\n")
         got = kwire_features("--bootstrap-controller", controller.address, "upgrade", "--feature", "x=1")
         assert got == (0, "x was upgraded to 1.\n", "")
+
+
+def test_damaged_responses_are_one_clear_error() -> None:
+    """Whatever a broker answers: an exit code of the tool, and no exception but kwire's own."""
+    random = Random(15)
+    node = Node({"metadata.version": (7, 30)}, {"metadata.version": 25})
+    controller = Node({"metadata.version": (7, 30)}, {"metadata.version": 25}, controller=True)
+    damaged = ""
+
+    def damage(server: Node) -> None:
+        whole, negotiate = server.answer, server.negotiate
+
+        def bad(request: Any, answer: Any) -> Any:
+            if request.name != damaged or not len(server.requests) % 2:  # the first ApiVersions is the connection's
+                return answer
+            frame = bytearray(kwire.encode_response(answer, request.version, correlation_id=request.correlation_id))
+            for _ in range(random.randint(1, 4)):
+                place = random.randrange(4, len(frame))
+                frame[place] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
+            return bytes(frame[: random.randint(4, len(frame))] if random.random() < 0.3 else frame)
+
+        server.answer = lambda request: bad(request, whole(request))
+        server.negotiate = lambda request: bad(request, negotiate(request))  # type: ignore[method-assign]
+
+    damage(node)
+    damage(controller)
+    seen = set()
+    with serving(node, controller):
+        for number in range(120):
+            damaged = ("ApiVersions", "UpdateFeatures", "Metadata", "DescribeCluster")[number % 4]
+            flag, server = ("--bootstrap-controller", controller) if number % 8 > 3 else ("--bootstrap-server", node)
+            command = ["describe"] if number % 3 else ["upgrade", "--feature", "a=1"]
+            code, out, err = kwire_features("--timeout", "0.3", flag, server.address, *command)
+            assert code in (0, 1) and (code == 0 or err.count("\n") == 1), (number, code, out, err)
+            assert "\x1b" not in out + err
+            seen.add((damaged, code))
+    assert len(seen) > 5
 
 
 def test_json_of_the_look_ups() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -21,6 +22,14 @@ from tools.kafka import broker, maven
 
 pytestmark = [pytest.mark.java, pytest.mark.checkout, pytest.mark.timeout(600)]
 
+COMMANDS = ["describe", "upgrade", "downgrade", "disable", "version-mapping", "feature-dependencies"]
+WORDS = [
+    "--bootstrap-server", "--bootstrap-controller", "--command-config", "localhost:1", "--feature", "--release-version",
+    "--metadata", "--dry-run", "--unsafe", "--node-id", "-h", "--help", "--", "group.version=1", "x=0", "x=", "a b",
+    "metadata.version=7", "metadata.version=99", "4.0", "3.9-IV0", "3.3", "nope", "-1", "1", "--bootstrap-", "--feat",
+    "--rel", "--un", "--d", "--bootstrap-server=localhost:1", "--feature=a=1", "--dry-run=1", "-x", "-hx", "-", "", "d",
+    "up", "dis", "v", "f", "--node-id=2", "--node-id=x", "---", "--=", "-=", "é=1", "--feature=", "desxribe", "(a).b",
+]  # fmt: skip
 APPLIED = 20  # seconds until a broker has applied what the controller has written
 
 @contextmanager
@@ -132,6 +141,26 @@ def test_zookeeper(tmp_path: Path) -> None:
         )  # fmt: skip
         code, out, err = kwire_features(*at, "upgrade", "--feature", "x=1", "--dry-run")
         assert (code, out) == (1, "") and "a dry run needs UpdateFeatures version 1 or newer" in err
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("release", ["3.3.2", "3.6.2", "3.9.2", "4.0.1", "4.2.0", "4.3.1"])
+def test_random_command_lines(release: str) -> None:
+    """Whatever the line, as long as it ends before a request: the tool's text."""
+    random, lines, printed = Random(release), [], []
+    while len(lines) < 2_000:
+        line = ["--bootstrap-server", "localhost:1"] if random.random() < 0.6 else []
+        line += [random.choice(COMMANDS)] if random.random() < 0.7 else []
+        line += random.choices(WORDS + COMMANDS, k=random.randrange(5))
+        got = kwire_features("--as", release, "--timeout", "1", *line)
+        # not: a request, and what kwire words better; "" alone would be no argument at all
+        if line != [""] and not any(text in got[2] for text in ("localhost", "No such file", "invalid broker address")):
+            lines.append(line)
+            printed.append(got)
+    for line, got, row in zip(lines, printed, recorder.run(release, lines), strict=True):
+        wanted = row["stderr"] if row["uncaught"] is None else row["uncaught"].partition(": ")[2] + "\n"
+        if "does not exists" not in wanted:
+            assert got == (row["exit"], row["stdout"], wanted), line
 
 
 @pytest.mark.soak

@@ -103,7 +103,7 @@ class Broker(Server):
                 if answer is None:
                     continue
                 version = request.version
-                if request.name == "ApiVersions" and answer.error_code == 35:
+                if request.name == "ApiVersions" and getattr(answer, "error_code", 0) == 35:
                     version = 0
                 if not isinstance(answer, bytes):
                     answer = kwire.encode_response(answer, version, correlation_id=request.correlation_id)
