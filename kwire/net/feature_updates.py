@@ -142,9 +142,11 @@ async def update_features(
         try:
             connection = await _controller(cluster)
             await connection.open()
-            answer = await connection.send(_request(connection, updates, levels, dry_run, cluster.timeout))
+            request = _request(connection, updates, levels, dry_run, cluster.timeout)
+            version = connection.version_for(request)
+            answer = await connection.send(request, version)
             if answer.error_code != schema.ErrorCode.NOT_CONTROLLER:
-                return _results(updates, answer)
+                return _results(updates, answer, version)
             where = str(connection.address)
             failed = BrokerConnectionError("refuses UpdateFeatures: NOT_CONTROLLER", address=where)
         except (AuthenticationError, BrokerTimeoutError):
@@ -203,12 +205,12 @@ def _request(
     )
 
 
-def _results(updates: Mapping[str, FeatureUpdate], answer: Any) -> dict[str, FeatureUpdateError | None]:
+def _results(updates: Mapping[str, FeatureUpdate], answer: Any, version: int) -> dict[str, FeatureUpdateError | None]:
     """The outcome of each feature, as KafkaAdminClient.updateFeatures reads a response."""
     if answer.error_code:
         code = schema.ErrorCode(answer.error_code)
         return {feature: FeatureUpdateError(feature, code, answer.error_message) for feature in updates}
-    if not answer.results:  # version 2 says no more than that all is well
+    if version >= 2:  # which says no more than that all is well
         return dict.fromkeys(updates)
     rows = {row.feature: row for row in answer.results}
     results: dict[str, FeatureUpdateError | None] = {}
