@@ -48,9 +48,10 @@ class Cluster:
     """The brokers of the cluster that a bootstrap list leads to, for `async with`; each has its own Connection.
 
     partial: a broker that cannot be reached is listed in .unreachable; without it, open() fails. lazy: open() connects
-    to one bootstrap server only, and to each broker at the first request to it. controllers: the bootstrap list names
-    controllers of a KRaft quorum (KIP-919, from 3.7 on): .brokers are the controllers, .controller is the active one.
-    The other keywords are those of connect(). Metadata with more than 10,000 brokers is refused with a LimitError.
+    to one bootstrap server only, and to each broker at the first request to it; until then .versions and can() leave it
+    out. controllers: the bootstrap list names controllers of a KRaft quorum (KIP-919, from 3.7 on): .brokers are the
+    controllers, .controller is the active one. The other keywords are those of connect(). Metadata with more than
+    10,000 brokers is refused with a LimitError.
     """
 
     def __init__(
@@ -114,8 +115,9 @@ class Cluster:
 
     @property
     def api_versions(self) -> dict[int, NodeApiVersions]:
-        """Node id -> the API versions of that broker, for those that were reached."""
-        return {node: self._connections[node].api_versions for node in self._reached()}
+        """Node id -> the API versions of that broker, for those that were reached (lazy: that are connected)."""
+        reached = {node: self._connections[node] for node in self._reached()}
+        return {node: one.api_versions for node, one in reached.items() if one.is_open or not self._lazy}
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:
