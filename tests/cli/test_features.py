@@ -211,7 +211,7 @@ def test_damaged_responses_are_one_clear_error() -> None:
         whole, negotiate = server.answer, server.negotiate
 
         def bad(request: Any, answer: Any) -> Any:
-            if request.name != damaged or not len(server.requests) % 2:  # the first ApiVersions is the connection's
+            if request.name != damaged or random.random() < 0.3:
                 return answer
             frame = bytearray(kwire.encode_response(answer, request.version, correlation_id=request.correlation_id))
             for _ in range(random.randint(1, 4)):
@@ -226,15 +226,15 @@ def test_damaged_responses_are_one_clear_error() -> None:
     damage(controller)
     seen = set()
     with serving(node, controller):
-        for number in range(120):
+        for number in range(60):
             damaged = ("ApiVersions", "UpdateFeatures", "Metadata", "DescribeCluster")[number % 4]
             flag, server = ("--bootstrap-controller", controller) if number % 8 > 3 else ("--bootstrap-server", node)
             command = ["describe"] if number % 3 else ["upgrade", "--feature", "a=1"]
-            code, out, err = kwire_features("--timeout", "0.3", flag, server.address, *command)
+            code, out, err = kwire_features("--timeout", "0.2", flag, server.address, *command)
             assert code in (0, 1) and (code == 0 or err.count("\n") == 1), (number, code, out, err)
             assert "\x1b" not in out + err
             seen.add((damaged, code))
-    assert len(seen) > 5
+    assert {name for name, code in seen if code} >= {"ApiVersions", "Metadata", "DescribeCluster"}
 
 
 def test_json_of_the_look_ups() -> None:
