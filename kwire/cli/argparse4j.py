@@ -16,7 +16,7 @@ from kwire_c.printable import printable
 
 _WIDTH = 75
 _HELP_COLUMN = 25
-_LONGEST_TITLE = 21  # a longer one stands on a line of its own
+_LONGEST_TITLE = 21  # a longer one gets a line of its own
 _NEGATIVE = re.compile(r"-\d+")
 _FARTHEST = 7  # "Did you mean" offers nothing that differs as much
 _CLOSING, _OPENING, _BRACKETS = "!\"%),.:;?]}", "$'([{", "([{"  # where lines may end

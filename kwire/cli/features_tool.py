@@ -17,7 +17,6 @@ from kwire.schema.feature_levels import MetadataVersion
 from kwire_c.printable import printable
 
 UPGRADE, DOWNGRADE, DISABLE = "upgrade", "downgrade", "disable"
-_FIRST = "3.3"
 _SHORT = re.compile(r"[+-]?\d{1,100}")
 _BLANKS = "".join(map(chr, range(33)))  # what Java's trim removes
 _DEPRECATED = " `metadata` flag is deprecated and may be removed in a future release."
@@ -57,7 +56,7 @@ class Tool:
     def parser(self, prog: str = "kafka-features") -> Parser:
         """The parser of its command line."""
         parser = Parser(prog, "This tool manages feature flags in Kafka.")
-        servers = ("A comma-separated list of host:port pairs to use for establishing the connection to the {}.")
+        servers = "A comma-separated list of host:port pairs to use for establishing the connection to the {}."
         if self.since("3.7"):
             group = parser.group(required=not self.since("4.3"))
             parser.add("--bootstrap-server", group=group, help=servers.format("Kafka cluster"))

@@ -89,11 +89,11 @@ def test_the_recorded_session_of_3_3(tmp_path: Path) -> None:
         assert until_same(lambda: levels_of(state), wanted) == wanted
 
 
-def check_three_nodes(state: broker.Running, told: list[dict[str, Any]], levels: list[list[Any]]) -> None:
+def check_three_nodes(state: broker.Running, recorded: list[dict[str, Any]], levels: list[list[Any]]) -> None:
     """That kwire prints what the tool did, and leaves the same levels in the log."""
     lines = recorder.three_nodes(state)
-    assert len(told) == len(lines) > 30
-    for line, row in zip(lines, told, strict=True):
+    assert len(recorded) == len(lines) > 30
+    for line, row in zip(lines, recorded, strict=True):
         wanted = (row["exit"], without_epoch(row["stdout"]), row["stderr"])
 
         def ask(line: list[str] = line) -> tuple[int, str, str]:
@@ -107,9 +107,9 @@ def check_three_nodes(state: broker.Running, told: list[dict[str, Any]], levels:
 
 
 def test_three_nodes(tmp_path: Path) -> None:
-    *told, last = rows("cluster/three-nodes-4.3.0.jsonl")
+    *recorded, last = rows("cluster/three-nodes-4.3.0.jsonl")
     with started("4.3.0", tmp_path / "kwire", nodes=3, level=recorder.THREE_NODES_LEVEL) as state:
-        check_three_nodes(state, told, last["levels"])
+        check_three_nodes(state, recorded, last["levels"])
 
 
 @pytest.mark.soak
@@ -117,9 +117,9 @@ def test_three_nodes_beside_the_tool(tmp_path: Path) -> None:
     """The tool works on the second cluster in the meantime."""
     level = recorder.THREE_NODES_LEVEL
     with started("4.3.0", tmp_path / "tool", nodes=3, level=level) as other, ThreadPoolExecutor(1) as pool:
-        told = pool.submit(recorder.run, "4.3.0", recorder.three_nodes(other))
+        recorded = pool.submit(recorder.run, "4.3.0", recorder.three_nodes(other))
         with started("4.3.0", tmp_path / "kwire", nodes=3, level=level) as state:
-            rows_of_the_tool = told.result()
+            rows_of_the_tool = recorded.result()
             check_three_nodes(state, rows_of_the_tool, levels_of(other))
 
 
