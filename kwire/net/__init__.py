@@ -16,6 +16,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.net.errors import BrokerConnectionError as BrokerConnectionError
     from kwire.net.errors import BrokerTimeoutError as BrokerTimeoutError
     from kwire.net.errors import FrameSizeError as FrameSizeError
+    from kwire.net.errors import RequestRefusedError as RequestRefusedError
+    from kwire.net.feature_updates import FeatureMetadata as FeatureMetadata
+    from kwire.net.feature_updates import FeatureUpdate as FeatureUpdate
+    from kwire.net.feature_updates import FeatureUpdateError as FeatureUpdateError
     from kwire.net.features import FEATURES as FEATURES
     from kwire.net.features import Feature as Feature
     from kwire.net.sync import SyncConnection as SyncConnection
@@ -26,7 +30,10 @@ _NAMES = {
     "kwire.net.cluster": ("Broker", "Cluster"),
     "kwire.net.config": ("keywords_of", "read_config"),
     "kwire.net.connection": ("Connection", "connect"),
-    "kwire.net.errors": ("AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"),
+    "kwire.net.errors": (
+        "AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError", "RequestRefusedError",
+    ),
+    "kwire.net.feature_updates": ("FeatureMetadata", "FeatureUpdate", "FeatureUpdateError"),
     "kwire.net.features": ("FEATURES", "Feature"),
     "kwire.net.sync": ("SyncConnection", "connect_sync"),
 }

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Unpack
 
-from kwire import messages
+from kwire import messages, schema
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
 from kwire.net.connection import Connection, Options
-from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, RequestRefusedError
+from kwire.net.feature_updates import (
+    FeatureMetadata,
+    FeatureUpdate,
+    FeatureUpdateError,
+    describe_features,
+    update_features,
+)
 from kwire.net.features import Feature, feature
 from kwire.net.sasl import credentials
 from kwire.net.tls import tls_context
 
 MOST_BROKERS = 10_000
 _AT_ONCE = 32  # connections that are opened at a time
+_CONTROLLERS = 2  # DescribeCluster's endpoint type
 
 
 class Broker(NamedTuple):
@@ -38,20 +47,27 @@ class Broker(NamedTuple):
 class Cluster:
     """The brokers of the cluster that a bootstrap list leads to, for `async with`; each has its own Connection.
 
-    partial: a broker that cannot be reached is listed in .unreachable; without it, open() fails. The other keywords
-    are those of connect(). Metadata that lists more than 10,000 brokers is refused with a LimitError.
+    partial: a broker that cannot be reached is listed in .unreachable; without it, open() fails. lazy: open() connects
+    to one bootstrap server only, and to each broker at the first request to it; until then .versions and can() leave it
+    out. controllers: the bootstrap list names controllers of a KRaft quorum (KIP-919, from 3.7 on): .brokers are the
+    controllers, .controller is the active one. The other keywords are those of connect(). Metadata with more than
+    10,000 brokers is refused with a LimitError.
     """
 
-    def __init__(self, bootstrap: str, *, partial: bool = False, **keywords: Unpack[Options]) -> None:
+    def __init__(
+        self, bootstrap: str, *, partial: bool = False, lazy: bool = False, controllers: bool = False,
+        **keywords: Unpack[Options],
+    ) -> None:  # fmt: skip
         self.bootstrap = addresses(bootstrap)
-        self.partial, self._keywords = partial, keywords.copy()
+        self.controllers = controllers
+        self.partial, self._lazy, self._keywords = partial, lazy, keywords.copy()
         self._keywords["tls"] = tls_context(keywords.get("tls", False)) or False  # shared: it takes long to make one
         self._keywords["sasl"] = credentials(keywords.get("sasl"))
         self.brokers: list[Broker] = []
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
-        self._timeout = keywords.get("timeout", 30.0)
+        self.timeout: float = keywords.get("timeout", 30.0)
         self._turn = 0
         self._stale = False
         self._connection_to(self.bootstrap[0])  # invalid keywords fail now
@@ -74,7 +90,7 @@ class Cluster:
 
     async def open(self) -> None:
         """Find the brokers and connect to each. Raises BrokerConnectionError, within the timeout."""
-        limit = asyncio.timeout(self._timeout)
+        limit = asyncio.timeout(self.timeout)
         try:
             async with limit:
                 await self._find()
@@ -83,7 +99,7 @@ class Cluster:
             if not limit.expired():
                 raise
             where = ",".join(map(str, self.bootstrap))
-            raise BrokerTimeoutError(f"no answer within {self._timeout:g} s", address=where) from None
+            raise BrokerTimeoutError(f"no answer within {self.timeout:g} s", address=where) from None
 
     async def close(self) -> None:
         """Close every connection."""
@@ -99,8 +115,9 @@ class Cluster:
 
     @property
     def api_versions(self) -> dict[int, NodeApiVersions]:
-        """Node id -> the API versions of that broker, for those that were reached."""
-        return {node: self._connections[node].api_versions for node in self._reached()}
+        """Node id -> the API versions of that broker, for those that were reached (lazy: that are connected)."""
+        reached = {node: self._connections[node] for node in self._reached()}
+        return {node: one.api_versions for node, one in reached.items() if one.is_open or not self._lazy}
 
     @property
     def versions(self) -> dict[str, tuple[int, int]]:
@@ -174,6 +191,26 @@ class Cluster:
             self._stale = True  # the brokers or the controller may have changed
             raise
 
+    async def describe_features(self, node: int | None = None) -> FeatureMetadata:
+        """The finalized and supported levels of all features, asked for now (KIP-584).
+
+        node: the id of the broker (or controller) to ask; by default any broker, or the active controller. Raises
+        BrokerConnectionError; UnsupportedVersionError for a node before 2.7, which has no features.
+        """
+        return await describe_features(self, node)
+
+    async def update_features(
+        self, updates: Mapping[str, FeatureUpdate], *, dry_run: bool = False
+    ) -> dict[str, FeatureUpdateError | None]:
+        """Change levels of features (KIP-584, KIP-778): feature -> None, or the error that the controller gave.
+
+        From 4.0 on (UpdateFeatures v2) either all updates are made or none. dry_run: the controller only checks them.
+        Raises UnsupportedVersionError, before anything is sent, for a level name that is not known, and where the
+        controller cannot do what is asked: a dry run and UNSAFE need UpdateFeatures v1 (3.3). Raises ValueError without
+        updates, BrokerConnectionError if no controller takes the request within the timeout.
+        """
+        return await update_features(self, updates, dry_run)
+
     async def refresh(self) -> None:
         """Ask for the brokers again, connect to new ones, and ask all for their API versions and finalized levels.
 
@@ -225,6 +262,8 @@ class Cluster:
             except AuthenticationError:
                 raise
             except BrokerConnectionError as error:
+                if isinstance(error, RequestRefusedError) and not error.code.retriable:
+                    raise
                 errors.append(error)
                 continue
             finally:
@@ -235,19 +274,43 @@ class Cluster:
             raise errors[0]
         raise BrokerConnectionError("no bootstrap server can be used: " + "; ".join(map(str, errors))) from None
 
-    async def _learn(self, connection: Connection) -> None:
+    async def _ask(self, connection: Connection) -> tuple[str, Any, list[Broker]]:
+        """The name of the API that lists the brokers (or controllers), its response, and the list."""
+        if self.controllers:
+            answer = await connection.send(messages.DescribeClusterRequest(endpoint_type=_CONTROLLERS))
+            if answer.error_code:
+                code = schema.ErrorCode(answer.error_code)
+                text = answer.error_message or code.message
+                reason = f"refuses DescribeCluster: {code.name}: {text}"
+                if code == schema.ErrorCode.MISMATCHED_ENDPOINT_TYPE:
+                    reason = "a broker, not a controller"
+                raise RequestRefusedError(reason, code, text, address=str(connection.address))
+            listed = [Broker(row.broker_id, row.host, row.port, row.rack) for row in answer.brokers]
+            return "DescribeCluster", answer, listed
         try:
             answer = await connection.send(messages.MetadataRequest(topics=[]))
+        except UnsupportedVersionError:
+            if "Vote" not in connection.versions:  # which controllers have, and no broker
+                raise
+            raise RequestRefusedError(
+                "a controller, not a broker", schema.ErrorCode.UNSUPPORTED_VERSION,
+                "The node does not support METADATA", address=str(connection.address),
+            ) from None  # fmt: skip
+        return "Metadata", answer, [Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers]
+
+    async def _learn(self, connection: Connection) -> None:
+        try:
+            api, answer, brokers = await self._ask(connection)
         except DecodeError as error:
-            reason = f"invalid Metadata response: {error}"
+            api = "DescribeCluster" if self.controllers else "Metadata"
+            reason = f"invalid {api} response: {error}"
             raise BrokerConnectionError(reason, address=str(connection.address)) from None
-        if not answer.brokers:
-            raise BrokerConnectionError("Metadata response without brokers", address=str(connection.address))
-        if len(answer.brokers) > MOST_BROKERS:
-            reason = f"{connection.address}: Metadata response with too many brokers"
-            raise LimitError(reason, limit=MOST_BROKERS, needed=len(answer.brokers))
-        self.brokers = sorted((Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers),
-                              key=lambda broker: (*broker[:3], broker.rack or ""))
+        if not brokers:
+            raise BrokerConnectionError(f"{api} response without brokers", address=str(connection.address))
+        if len(brokers) > MOST_BROKERS:
+            reason = f"{connection.address}: {api} response with too many brokers"
+            raise LimitError(reason, limit=MOST_BROKERS, needed=len(brokers))
+        self.brokers = sorted(brokers, key=lambda broker: (*broker[:3], broker.rack or ""))
         self.controller = answer.controller_id if answer.controller_id >= 0 else None
         self._stale = False
         listed = {broker.id: broker.address for broker in self.brokers}
@@ -260,6 +323,9 @@ class Cluster:
         await asyncio.gather(*(old.close() for old in removed if old is not connection))
 
     async def _reach(self) -> None:
+        if self._lazy:
+            return
+
         async def reach(node: int, connection: Connection) -> None:
             try:
                 await connection.open()

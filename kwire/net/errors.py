@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kwire.errors import KwireError, LimitError
 from kwire_c.printable import printable
 
-__all__ = ["AuthenticationError", "BrokerConnectionError", "BrokerTimeoutError", "FrameSizeError"]
+if TYPE_CHECKING:
+    from kwire.schema import ErrorCode
+
+__all__ = [
+    "AuthenticationError",
+    "BrokerConnectionError",
+    "BrokerTimeoutError",
+    "FrameSizeError",
+    "RequestRefusedError",
+]
 
 
 class BrokerConnectionError(KwireError, ConnectionError):
@@ -22,6 +33,14 @@ class BrokerTimeoutError(BrokerConnectionError, TimeoutError):
 
 class AuthenticationError(BrokerConnectionError):
     """The broker refused the credentials or the mechanism, or could not prove that it knows the password (SCRAM)."""
+
+
+class RequestRefusedError(BrokerConnectionError):
+    """The broker does not say which brokers (or controllers) there are. code: the ErrorCode; text: the broker's."""
+
+    def __init__(self, reason: str, code: ErrorCode, text: str, *, address: str = "") -> None:
+        super().__init__(reason, address=address)
+        self.code, self.text = code, printable(text)
 
 
 class FrameSizeError(BrokerConnectionError, LimitError):

@@ -89,6 +89,25 @@ def test_sends_to_a_node_the_controller_or_any() -> None:
     run(work())
 
 
+def test_lazy() -> None:
+    """No broker is connected before it is needed, but for the one that names the others."""
+
+    async def work() -> None:
+        async with Started("4.4", "2.8", "3.9") as brokers, Cluster(brokers[0].address, lazy=True) as cluster:
+            assert [broker.connections for broker in brokers] == [1, 0, 0]
+            assert set(cluster.api_versions) == {1} and cluster.versions["Fetch"] == (4, 18)
+            await cluster.send(METADATA, to=2)
+            await cluster.refresh()
+            assert [broker.connections for broker in brokers] == [1, 1, 0]
+            assert cluster.versions["Fetch"] == (4, 12)
+            brokers[2].drop()
+            await brokers[2].__aexit__()
+            with pytest.raises(BrokerConnectionError, match="refused"):
+                await cluster.send(METADATA, to=3)
+
+    run(work())
+
+
 def test_old_brokers_do_not_tell_who_their_controller_is() -> None:
     async def work() -> None:
         async with Started("0.10.0") as brokers:

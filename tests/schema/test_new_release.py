@@ -167,6 +167,7 @@ def test_the_checklist_names_what_differs_and_no_more() -> None:
         "tools/kafka/releases.py": "no kafka-tools 99.0.0",
         "tests/data/vectors": "4 new (message, version): python -m tools.vectors --release 99.0.0",
         "tests/data/versions.tar.xz": "--clients 99.0.0",
+        "tests/data/features.tar.xz": "python -m tools.features 99.0.0",
         "CHANGELOG.md": "a line: Kafka 99.0",
     }.items():
         assert words in found.pop(file), file

@@ -35,6 +35,11 @@ def items(before: SchemaSet, after: SchemaSet, given: Input) -> list[Item]:
             f"what its clients say of brokers: python -m tools.api_versions --nothing {given.patch}, and "
             f"--clients {given.patch} --brokers {given.patch}; its patch release in ALL of tests/net/test_brokers.py",
         ))  # fmt: skip
+        found.append(Item(
+            "tests/data/features.tar.xz",
+            f"what its kafka-features prints: python -m tools.features {given.patch}; where tests/cli/test_features.py "
+            "then differs, kwire/cli/features_tool.py",
+        ))  # fmt: skip
         found.append(Item("CHANGELOG.md", f"a line: Kafka {release}"))
     return found
 
