@@ -18,6 +18,12 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.indexes import OffsetIndex as OffsetIndex
     from kwire.storage.indexes import TimeIndex as TimeIndex
     from kwire.storage.indexes import TransactionIndex as TransactionIndex
+    from kwire.storage.metadata import Change as Change
+    from kwire.storage.metadata import ClusterImage as ClusterImage
+    from kwire.storage.metadata import Downgrade as Downgrade
+    from kwire.storage.metadata import DowngradeError as DowngradeError
+    from kwire.storage.metadata import Loss as Loss
+    from kwire.storage.metadata import MetadataLogError as MetadataLogError
     from kwire.storage.scanner import Window as Window
     from kwire.storage.scanner import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
@@ -33,6 +39,9 @@ _NAMES = {
     "kwire.storage.directory": ("LogDirectory", "Partition"),
     "kwire.storage.discovery": ("SegmentFile", "discover"),
     "kwire.storage.indexes": ("AbortedTransaction", "OffsetIndex", "TimeIndex", "TransactionIndex"),
+    "kwire.storage.metadata": (
+        "Change", "ClusterImage", "Downgrade", "DowngradeError", "Loss", "MetadataLogError",
+    ),
     "kwire.storage.scanner": ("Window", "resync"),
     "kwire.storage.segment": ("LogSegment",),
     "kwire.storage.splits": ("ByteRange",),
