@@ -1,0 +1,304 @@
+"""`kwire snapshot`: shows and compares images of a cluster's metadata, and downgrades one into a new snapshot."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.terminal import LONG, print_json, when
+from kwire_c.printable import printable
+
+if TYPE_CHECKING:
+    from kwire.storage.metadata import Change, ClusterImage, Downgrade, Loss, Topic
+
+_MOST_NAMES = 20  # of topics, users and other things in a line
+
+
+@click.group()
+def snapshot() -> None:
+    """The metadata of a cluster: its __cluster_metadata log and snapshots, read without a broker.
+
+    PATH is a __cluster_metadata-0 folder, the log directory that it is in, or a .checkpoint file.
+    """
+
+
+def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --release, for logs of the releases before 3.6."""
+    return click.option(
+        "--release", help="The Kafka release that wrote the log (needed for some records of releases before 3.6)."
+    )(command)
+
+
+def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
+    from kwire.storage.metadata import ClusterImage
+
+    return ClusterImage.read(path, offset, release)
+
+
+# show
+
+
+@snapshot.command()
+@click.argument("path")
+@click.option("--offset", type=LONG, help="The last offset to read (inclusive). Default: the end of the log.")
+@_reading
+@click.option("--json", "as_value", is_flag=True, help="One JSON object: everything but secrets.")
+def show(path: str, offset: int | None, release: str | None, as_value: bool) -> None:
+    """Show the image: the newest snapshot at or below the offset, and the log after it."""
+    image = _read(path, offset, release)
+    if as_value:
+        print_json(image.to_json(), indent=2)
+        return
+    for name, value in _summary(image):
+        print(f"{name:18} {printable(value)}".rstrip())
+
+
+def _summary(image: ClusterImage) -> list[tuple[str, str]]:
+    rows = [
+        ("offset", f"{image.offset} (epoch {image.epoch}, {when(image.timestamp)} UTC)"),
+        ("metadata.version", _level(image)),
+        ("kraft.version", str(image.kraft_version)),
+    ]
+    others = {name: level for name, level in image.features.items() if name != "metadata.version"}
+    rows.append(("features", " ".join(f"{name}={level}" for name, level in sorted(others.items())) or "-"))
+    rows += [(f"voter {voter.voter_id}", f"{_endpoints(voter.endpoints)} directory {_uuid(voter.voter_directory_id)}")
+             for voter in image.voters]
+    rows += [(f"controller {number}", _endpoints(controller.end_points))
+             for number, controller in sorted(image.controllers.items())]
+    for number, broker in sorted(image.brokers.items()):
+        state = "fenced" if broker.fenced else "active"
+        state += ", in controlled shutdown" if broker.in_controlled_shutdown else ""
+        parts = [_endpoints(broker.end_points), f"epoch {broker.broker_epoch}"]
+        parts += [f"rack {broker.rack}"] if broker.rack is not None else []
+        parts += [f"{len(broker.log_dirs)} log directories"] if broker.log_dirs else []
+        parts += [f"{len(broker.cordoned_log_dirs)} of them cordoned"] if broker.cordoned_log_dirs else []
+        rows.append((f"broker {number}", f"{state}: {', '.join(parts)}"))
+    partitions = [record for topic in image.topics_by_id.values() for record in topic.partitions.values()]
+    without = sum(record.leader < 0 for record in partitions)
+    short = sum(len(record.isr) < len(record.replicas) for record in partitions)
+    rows += [
+        ("topics", _named(image.topics)),
+        ("partitions", f"{len(partitions):,} ({without:,} without a leader, {short:,} with replicas out of sync)"),
+        ("configs", f"{sum(map(len, image.tables.configs.values())):,} of {len(image.tables.configs):,} resources"),
+        ("quotas", f"{sum(map(len, image.tables.quotas.values())):,} of {len(image.tables.quotas):,} entities"),
+        ("acls", f"{len(image.acls):,}"),
+        ("scram users", _named(dict.fromkeys(user for user, _ in image.scram))),
+        ("delegation tokens", f"{len(image.delegation_tokens):,}"),
+        ("next producer id", "-" if image.next_producer_id is None else str(image.next_producer_id)),
+    ]
+    return rows
+
+
+def _level(image: ClusterImage) -> str:
+    from kwire.storage.metadata.image_json import level_name
+
+    level = image.metadata_version
+    return "- (none in the log)" if level is None else f"{level} ({level_name(image) or 'unknown'})"
+
+
+def _endpoints(endpoints: Any) -> str:
+    return " ".join(f"{point.name}://{point.host}:{point.port}" for point in endpoints)
+
+
+def _named(names: Any) -> str:
+    listed = [*names]
+    some = ", ".join(sorted(listed)[:_MOST_NAMES])
+    return f"{len(listed):,}" + (f": {some}" if listed else "") + (", ..." if len(listed) > _MOST_NAMES else "")
+
+
+def _uuid(value: Any) -> str:
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+# diff
+
+
+@snapshot.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH [PATH]")
+@click.option("--from", "start", type=LONG, help="The last offset of the first image. Default: the end of its log.")
+@click.option("--to", "end", type=LONG, help="The last offset of the second image. Default: the end of its log.")
+@_reading
+@click.option("--json", "as_lines", is_flag=True, help="One JSON object a change.")
+def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: str | None, as_lines: bool) -> None:
+    """Show what changed from one image to another: of two logs or snapshots, or of one log between two offsets."""
+    if len(paths) > 2:
+        raise click.UsageError("expected one or two PATHs")
+    if len(paths) == 1 and start is None:
+        raise click.UsageError("one PATH is compared with itself: expected --from OFFSET, or a second PATH")
+    before, after = _read(paths[0], start, release), _read(paths[-1], end, release)
+    topics = {**before.topics_by_id, **after.topics_by_id}
+    changes = before.diff(after)
+    for change in changes:
+        if as_lines:
+            print_json(_change_json(change, topics))
+        else:
+            print(printable(_change_text(change, topics)))
+    print(f"{len(changes):,} changes from offset {before.offset} to {after.offset}", file=sys.stderr)
+
+
+def _change_json(change: Change, topics: Any) -> dict[str, Any]:
+    from kwire.storage.metadata.image_json import record_json
+
+    return {
+        "kind": change.kind, "record": change.record,
+        "name": label(change.before if change.after is None else change.after, topics),
+        "before": None if change.before is None else record_json(change.before),
+        "after": None if change.after is None else record_json(change.after),
+        "secret_changed": bool(_hidden(change)),
+    }  # fmt: skip
+
+
+def _change_text(change: Change, topics: Any) -> str:
+    from kwire.storage.metadata.image_json import field_json
+
+    name = label(change.before if change.after is None else change.after, topics)
+    if change.kind != "changed":
+        return f"{change.kind:8} {name}"
+    parts = []
+    for field in change.fields:
+        if field == "unknown_tags":
+            parts.append("unknown tags")
+        elif field in _hidden(change):
+            parts.append(f"{field} (secret)")
+        else:
+            json_name, old = field_json(change.before, field)
+            parts.append(f"{json_name} {_value(old)} -> {_value(field_json(change.after, field)[1])}")
+    return f"changed  {name}: {', '.join(parts)}"
+
+
+def _hidden(change: Change) -> list[str]:
+    """The fields that changed and whose values are not shown."""
+    from kwire.storage.metadata.image_json import REDACTED, field_json
+
+    return [field for field in change.fields if field != "unknown_tags"
+            and field_json(change.after, field)[1] == REDACTED]
+
+
+def _value(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def label(record: Any, topics: Any) -> str:
+    """A record by the name of what it is the record of. topics: topic id -> Topic."""
+    from kwire.storage.metadata.image_json import MECHANISMS, RESOURCE_TYPES
+
+    name = type(record).__name__
+    topic: Topic | None = topics.get(getattr(record, "topic_id", None))
+    match name:
+        case "FeatureLevelRecord" | "TopicRecord":
+            what = record.name
+        case "RegisterBrokerRecord":
+            what = f"broker {record.broker_id}"
+        case "RegisterControllerRecord":
+            what = f"controller {record.controller_id}"
+        case "PartitionRecord":
+            what = f"{topic.name if topic else record.topic_id}-{record.partition_id}"
+        case "ConfigRecord":
+            kind = RESOURCE_TYPES.get(record.resource_type, str(record.resource_type))
+            what = f"{kind} {record.resource_name or '(default)'} {record.name}"
+        case "ClientQuotaRecord":
+            parts = (f"{part.entity_type}={'(default)' if part.entity_name is None else part.entity_name}"
+                     for part in record.entity)
+            what = f"{' '.join(parts)} {record.key}"
+        case "AccessControlEntryRecord":
+            what = f"{record.principal} on {record.resource_name} ({record.id})"
+        case "UserScramCredentialRecord":
+            what = f"{record.name} {MECHANISMS.get(record.mechanism, record.mechanism)}"
+        case "DelegationTokenRecord":
+            what = record.token_id
+        case _:
+            what = ""
+    return f"{name} {what}".rstrip()
+
+
+# downgrade
+
+
+@snapshot.command()
+@click.argument("source", metavar="IN")
+@click.argument("output", metavar="OUT", required=False)
+@click.option("--metadata", "level", required=True, metavar="V",
+              help="The metadata.version to go down to: a level, or a name such as 4.2-IV1.")
+@click.option("--unsafe", is_flag=True, help="Also if it loses metadata, or lowers other features.")
+@click.option("--dry-run", is_flag=True, help="Write nothing: list what would be lost.")
+@click.option("--offset", type=LONG, help="The last offset to read (inclusive). Default: the end of the log.")
+@_reading
+@click.option("--json", "as_value", is_flag=True, help="One JSON object with the losses.")
+@click.option("--force", is_flag=True, help="Overwrite an existing OUT (never a file of IN).")
+@click.pass_context
+def downgrade(ctx: click.Context, source: str, output: str | None, level: str, unsafe: bool, dry_run: bool,
+              offset: int | None, release: str | None, as_value: bool, force: bool) -> None:
+    """Write a snapshot of IN at a lower metadata.version to OUT, a new file or a folder.
+
+    A downgrade that is lossy or lowers other features is refused without --unsafe; the dry run lists what it would
+    lose. docs/metadata.md says how to put the snapshot in place: IN is never changed.
+    """
+    from kwire.storage.metadata import DowngradeError
+
+    if output is None and not dry_run:
+        raise click.UsageError("Missing argument 'OUT'.")
+    image = _read(source, offset, release)
+    wanted: int | str = int(level) if level.isascii() and level.isdigit() and len(level) < 6 else level
+    refused = None
+    try:
+        result = image.downgrade(wanted, unsafe)
+    except DowngradeError as error:
+        if not dry_run or not (error.losses or error.lowered):
+            raise
+        refused = error
+        result = image.downgrade(wanted, unsafe=True)
+    written = None
+    if not dry_run:
+        written = result.image.write_snapshot(os.fspath(output or ""), force=force)
+    if as_value:
+        print_json(_downgrade_json(image, result, written, refused is None), indent=2)
+    else:
+        _print_downgrade(image, result, written)
+    if refused is not None:
+        print(f"kwire: {refused}", file=sys.stderr)
+        ctx.exit(1)
+
+
+def _downgrade_json(image: ClusterImage, result: Downgrade, written: str | None, allowed: bool) -> dict[str, Any]:
+    from kwire.storage.metadata.image_json import level_name
+
+    return {
+        "offset": image.offset,
+        "from": {"level": image.metadata_version, "name": level_name(image)},
+        "to": {"level": result.image.metadata_version, "name": level_name(result.image)},
+        "allowed": allowed,
+        "records": sum(1 for _ in result.image.records()),
+        "lowered": {name: {"from": old, "to": new} for name, (old, new) in result.lowered.items()},
+        "losses": [_loss_json(loss, image) for loss in result.losses],
+        "written": written,
+    }
+
+
+def _loss_json(loss: Loss, image: ClusterImage) -> dict[str, Any]:
+    from kwire.storage.metadata.image_json import field_json
+
+    name, value = (None, None) if loss.field is None else field_json(loss.record, loss.field)
+    return {"record": type(loss.record).__name__, "name": label(loss.record, image.topics_by_id),
+            "field": name, "value": value}
+
+
+def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None) -> None:
+    verb = "lost" if written else "would be lost"
+    for name, (old, new) in result.lowered.items():
+        print(printable(f"{name}: {old} {'lowered' if written else 'would be lowered'} to {new}"))
+    for loss in result.losses:
+        shown = _loss_json(loss, image)
+        what = "the whole record" if loss.field is None else f"{shown['field']} {_value(shown['value'])}"
+        print(printable(f"{shown['name']}: {what} {verb}"))
+    records = sum(1 for _ in result.image.records())
+    target = f"written to {printable(written)}" if written else "nothing written (dry run)"
+    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(result.losses):,} "
+          f"losses; {target}", file=sys.stderr)
