@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kwire.errors import UnsupportedVersionError
 from kwire.storage.metadata.errors import MetadataLogError
-from kwire.storage.metadata.tables import MIGRATING, UNASSIGNED, Tables, Topic
+from kwire.storage.metadata.tables import MIGRATING, Tables, Topic
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
@@ -163,7 +163,7 @@ class Replay:
         if not record.directories:
             record.directories = (MIGRATING,) * replicas
         elif len(record.directories) != replicas:
-            raise self._odd_directories(record, topic, replicas)
+            raise self._odd_directories(record, topic, replicas, len(record.directories))
         self._check_recovery(record, topic, record.leader_recovery_state, (0, 1))
         topic.partitions[record.partition_id] = record
         self._note_elr(record)
@@ -175,16 +175,15 @@ class Replay:
             raise MetadataLogError(
                 f"PartitionChangeRecord of {topic.name}-{record.partition_id}, which does not exist")
         self._check_recovery(record, topic, record.leader_recovery_state, (-1, 0, 1))
-        directories = record.directories or None
+        directories = partition.directories if record.directories is None else record.directories
         if record.replicas is not None:
-            if directories is None:
-                placed = dict(zip(partition.replicas, partition.directories, strict=True))
-                directories = tuple(placed.get(replica, UNASSIGNED) for replica in record.replicas)
             partition.replicas = record.replicas
-        if directories is not None:
-            if len(directories) != len(partition.replicas):
-                raise self._odd_directories(record, topic, len(partition.replicas))
-            partition.directories = directories
+        replicas = len(partition.replicas)
+        if all(directory == MIGRATING for directory in directories):  # also those that are not given
+            directories = (MIGRATING,) * replicas
+        elif len(directories) != replicas:
+            raise self._odd_directories(record, topic, replicas, len(directories))
+        partition.directories = directories
         if record.isr is not None:
             partition.isr = record.isr
         if record.removing_replicas is not None:
@@ -205,10 +204,10 @@ class Replay:
             self._note_elr(partition)
 
     @staticmethod
-    def _odd_directories(record: Any, topic: Topic, replicas: int) -> MetadataLogError:
+    def _odd_directories(record: Any, topic: Topic, replicas: int, found: int) -> MetadataLogError:
         return MetadataLogError(
             f"{type(record).__name__} of {topic.name}-{record.partition_id}: expected as many directories as replicas "
-            f"({replicas}), found {len(record.directories)}")
+            f"({replicas}), found {found}")
 
     @staticmethod
     def _check_recovery(record: Any, topic: Topic, state: int, allowed: tuple[int, ...]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-MIGRATING, UNASSIGNED, LOST = UUID(int=0), UUID(int=1), UUID(int=2)  # Kafka's DirectoryId
+MIGRATING = UUID(int=0)  # of Kafka's DirectoryId: a replica whose directory is not known
 Entity = tuple[tuple[str, str | None], ...]  # of a quota: (type, name or None for the default) in order
 
 
