@@ -1,0 +1,99 @@
+"""Real brokers: their metadata logs as images, and a rewritten snapshot from which one boots."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kwire.messages import CreateTopicsRequest, IncrementalAlterConfigsRequest
+from kwire.net import connect_sync
+from kwire.schema import metadata_version
+from kwire.storage.metadata import ClusterImage, metadata_log
+from tools.kafka import broker
+from tools.kafka.maven import MissingTool
+
+pytestmark = pytest.mark.java
+
+# release, the level that it is formatted with, and the lowest one that is lossless from there
+LOSSLESS = [("4.3.0", "4.2-IV1", "4.0-IV1"), ("4.4.0", "4.2-IV1", "4.1-IV0"), ("3.9.1", "3.9-IV0", "3.7-IV2")]
+MARKS = [(), pytest.mark.soak, pytest.mark.soak]
+
+
+def _start(options: broker.Options) -> broker.Running:
+    try:
+        return broker.start(options)
+    except MissingTool as missing:
+        pytest.fail(str(missing), pytrace=False)
+
+
+def _fill(state: broker.Running) -> None:
+    """Topics with partitions, and a config of one."""
+    topics = CreateTopicsRequest.CreatableTopic
+    configs = IncrementalAlterConfigsRequest
+    with connect_sync(state.bootstrap) as connection:
+        made = connection.send(CreateTopicsRequest(
+            topics=[topics(name=name, num_partitions=count, replication_factor=1)
+                    for name, count in (("one", 1), ("many", 20))], timeout_ms=30_000))
+        assert [topic.error_code for topic in made.topics] == [0, 0], made
+        changed = connection.send(configs(resources=[configs.AlterConfigsResource(
+            resource_type=2, resource_name="one",
+            configs=[configs.AlterableConfig(name="retention.ms", config_operation=0, value="123456")])]))
+        assert changed.responses[0].error_code == 0, changed
+
+
+def _finalized(state: broker.Running) -> dict[str, int]:
+    """The levels that the broker says are finalized."""
+    from kwire.messages import ApiVersionsRequest
+
+    with connect_sync(state.bootstrap) as connection:
+        answer = connection.send(ApiVersionsRequest(client_software_name="kwire", client_software_version="1"))
+    return {feature.name: feature.max_version_level for feature in answer.finalized_features}
+
+
+def _put_in_place(log: Path, image: ClusterImage) -> Path:
+    """As docs/metadata.md says: the log and its later snapshots away, the rewritten snapshot in."""
+    away = log.parent.parent / "away"  # a broker does not start with other folders in its log directory
+    away.mkdir()
+    for file in log.iterdir():
+        if file.suffix in (".log", ".index", ".timeindex", ".snapshot", ".checkpoint"):
+            shutil.move(file, away)
+    return Path(image.write_snapshot(log))
+
+
+@pytest.mark.parametrize(("release", "level", "target"), [
+    pytest.param(*row, marks=mark) for row, mark in zip(LOSSLESS, MARKS, strict=True)
+])
+def test_a_broker_boots_from_a_rewritten_snapshot(release: str, level: str, target: str, tmp_path: Path) -> None:
+    options = broker.Options(release, tmp_path / "broker", heap="256m", c1=True,
+                             format_arguments=["--release-version", level])
+    with _start(options) as state:
+        _fill(state)
+        assert _finalized(state)["metadata.version"] == metadata_version(level).level
+    data = tmp_path / "broker" / "data1"
+    before = ClusterImage.read(data)
+    assert before.metadata_version == metadata_version(level).level
+    assert len(before.topics["many"].partitions) == 20 and before.configs[2, "one"] == {"retention.ms": "123456"}
+
+    forecast, losses = before.downgrade(target)
+    assert losses == []
+    assert [change.key for change in before.diff(forecast)] == ["metadata.version"]
+    snapshot = _put_in_place(data / metadata_log.FOLDER, forecast)
+    assert ClusterImage.read(snapshot) == ClusterImage.read(data) == forecast
+
+    options.restart = True
+    with _start(options) as state:
+        assert _finalized(state)["metadata.version"] == metadata_version(target).level
+    after = ClusterImage.read(data)
+    assert after.offset > forecast.offset
+    # the broker has registered again and leads its partitions again; the rest is as forecast
+    assert {change.record for change in forecast.diff(after)} <= {
+        "RegisterBrokerRecord", "RegisterControllerRecord", "PartitionRecord", "ProducerIdsRecord"}
+    assert after.features == forecast.features and after.configs == forecast.configs
+    assert after.topics.keys() == forecast.topics.keys()
+    for name, topic in after.topics.items():
+        for number, partition in topic.partitions.items():
+            other = forecast.topics[name].partitions[number]
+            assert (partition.replicas, partition.directories) == (other.replicas, other.directories)
+            assert partition.leader_epoch >= other.leader_epoch
