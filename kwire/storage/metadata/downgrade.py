@@ -109,6 +109,8 @@ def _rewritten(
                 record.feature_level = target.level
             elif record.name in lowered:
                 record.feature_level = lowered[record.name][1]
+            elif not record.feature_level:  # of an earlier downgrade
+                continue
             kept[record.name] = record
         else:
             replay(record)

@@ -11,6 +11,9 @@ from kwire.storage.metadata.tables import Tables
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
 
+# Kafka keeps these in maps and sets: a snapshot has them in another order than the log
+_UNORDERED = frozenset(["cordoned_log_dirs", "end_points", "entity", "features", "log_dirs", "voters"])
+
 
 class Change(NamedTuple):
     """One thing that was added (before is None), removed (after is None) or changed.
@@ -37,20 +40,21 @@ class Change(NamedTuple):
             return {}
         names = (*type(self.before).__match_args__, "unknown_tags")
         pairs = {name: (getattr(self.before, name), getattr(self.after, name)) for name in names}
-        return {name: (one, other) for name, (one, other) in pairs.items() if one != other}
+        return {name: (one, other) for name, (one, other) in pairs.items() if not _is_same(name, one, other)}
 
 
 def changes(before: ClusterImage, after: ClusterImage) -> Iterator[Change]:
     """The changes from one image to another: those in both in the order of the first, then what was added."""
     for kind in (KRAFT_VERSION, VOTERS):
         one, other = before.quorum.records.get(kind), after.quorum.records.get(kind)
-        if one != other:
-            yield Change(type(other if one is None else one).__name__, (), one, other)
+        change = Change(type(other if one is None else one).__name__, (), one, other)
+        if one != other and (change.fields or change.kind != "changed"):
+            yield change
     old, new = _by_key(before.tables), _by_key(after.tables)
     for key, record in old.items():
-        other = new.get(key)
-        if other is None or _differ(record, other):
-            yield Change(*key, record, other)
+        change = Change(*key, record, new.get(key))
+        if change.after is None or (_may_differ(record, change.after) and change.fields):
+            yield change
     for key, record in new.items():
         if key not in old:
             yield Change(*key, None, record)
@@ -64,5 +68,12 @@ def _by_key(tables: Tables) -> dict[tuple[str, Any], Any]:
     }
 
 
-def _differ(one: Any, other: Any) -> bool:
+def _may_differ(one: Any, other: Any) -> bool:
     return bool(one != other or one.unknown_tags != other.unknown_tags)
+
+
+def _is_same(field: str, one: Any, other: Any) -> bool:
+    if one == other:
+        return True
+    unordered = field in _UNORDERED and one is not None and other is not None
+    return unordered and sorted(one, key=repr) == sorted(other, key=repr)

@@ -114,14 +114,14 @@ class Writer:
         """(record, version, fields lost) to write; a Loss if the level has no such record; None: nothing, no loss.
 
         A record that loses fields is a copy. The ZooKeeper migration state "none" is no loss, and neither is the
-        FeatureLevelRecord of metadata.version below 3.3-IV0, which has no such records.
+        FeatureLevelRecord of metadata.version, or of a level 0, below 3.3-IV0, which has no such records.
         """
         name = type(record).__name__
         form = self._form(name)
         if form is None:
             if name == "ZkMigrationStateRecord":
                 return Loss(record, None, None) if record.zk_migration_state else None
-            no_loss = name == "FeatureLevelRecord" and record.name == METADATA_VERSION
+            no_loss = name == "FeatureLevelRecord" and (record.name == METADATA_VERSION or not record.feature_level)
             return None if no_loss else Loss(record, None, None)
         version, absent = form
         if name == "PartitionRecord" and not self._eligible:
