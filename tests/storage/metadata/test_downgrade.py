@@ -90,6 +90,8 @@ def check(image: ClusterImage, oracles: dict[str, ImageOracle], releases: list[s
     count = 0
     source = framed(image)
     below = image if image.metadata_version < 21 else image.downgrade(21, unsafe=True).image  # 3.9 can read it
+    below.tables.configs = {  # but for configs of groups
+        resource: settings for resource, settings in below.tables.configs.items() if resource[0] != 32}
     for release in releases:
         for level in WRITERS[release]:
             if level > image.metadata_version:
