@@ -291,6 +291,8 @@ def _loss_json(loss: Loss, image: ClusterImage) -> dict[str, Any]:
 
 
 def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None) -> None:
+    from kwire.storage.metadata.snapshots import snapshot_name
+
     verb = "lost" if written else "would be lost"
     for name, (old, new) in result.lowered.items():
         print(printable(f"{name}: {old} {'lowered' if written else 'would be lowered'} to {new}"))
@@ -299,6 +301,10 @@ def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None
         what = "the whole record" if loss.field is None else f"{shown['field']} {_value(shown['value'])}"
         print(printable(f"{shown['name']}: {what} {verb}"))
     records = sum(1 for _ in result.image.records())
-    target = f"written to {printable(written)}" if written else "nothing written (dry run)"
+    target = "nothing written (dry run)"
+    if written:
+        named = snapshot_name(image.offset, image.epoch)
+        target = f"written to {printable(written)}" + ("" if written.endswith(named) or image.offset < 0 else
+                                                       f", whose name in a log is {named}")
     print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(result.losses):,} "
           f"losses; {target}", file=sys.stderr)

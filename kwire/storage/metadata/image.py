@@ -47,11 +47,12 @@ class ClusterImage:
     ) -> ClusterImage:
         """The image of a metadata log: its newest snapshot at or below an offset, then the log up to the offset.
 
-        path: a __cluster_metadata-0 folder, the log directory that it is in, one .checkpoint file (the image is then
-        that of the snapshot) or one segment that begins at offset 0; a local path or an fsspec URL, with options as its
-        keywords. offset: the last one to read (inclusive), by default the last one of the log; the log on disk may hold
-        records that were never committed. release: of the software that wrote the log, needed for records that the
-        releases before 3.6 wrote in another layout.
+        path: a __cluster_metadata-0 folder, the log directory that it is in, one .log file that begins at offset 0, or
+        another file, which is a snapshot (the image is then what it holds; its name says the offset, which is -1 for
+        other names); a local path or an fsspec URL, with options as its keywords. offset: the last one to read
+        (inclusive), by default the last one of the log; the log on disk may hold records that were never committed.
+        release: of the software that wrote the log, needed for records that the releases before 3.6 wrote in another
+        layout.
 
         Raises FileNotFoundError where there is no metadata log; MetadataLogError for a log that is torn, has a gap or
         does not reach the offset, for a snapshot without its footer, and for a record that fits nothing before it;
@@ -184,7 +185,8 @@ class ClusterImage:
 
         path: a new file, or a folder, in which it gets Kafka's name: the offset after its last one, and the epoch. The
         file appears when it is whole and synced to disk; it never replaces a file that the image was read from, and
-        another one only with force. Raises FileExistsError, OSError, and what records() raises.
+        another one only with force. Raises FileExistsError, OSError, what records() raises, and MetadataLogError for a
+        folder if the offset is not known.
         """
         return write_snapshot(self, path, force)
 

@@ -19,7 +19,7 @@ from kwire.storage.metadata.tables import Tables
 from kwire.storage.segment import LogSegment
 
 FOLDER = "__cluster_metadata-0"
-_SNAPSHOT, _SEGMENT = ".checkpoint", ".log"
+_SEGMENT = ".log"
 
 
 @dataclass
@@ -55,7 +55,7 @@ def _files(path: str, offset: int | None, options: dict[str, Any] | None) -> tup
     if entry is None:
         raise FileNotFoundError(2, "No such file or directory", shown(path))
     if not entry.is_folder:
-        return (entry, []) if path.endswith(_SNAPSHOT) else (None, [entry])
+        return (None, [entry]) if path.removesuffix(".gz").endswith(_SEGMENT) else (entry, [])
     for place in (path, f"{path.rstrip('/')}/{FOLDER}"):
         found = folder.entry(place)
         files = folder.entries(place) if found is not None and found.is_folder else []

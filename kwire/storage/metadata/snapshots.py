@@ -12,6 +12,7 @@ from kwire.codec.record_serdes import encode_metadata_record
 from kwire.codec.records import build_batch
 from kwire.output import new_file
 from kwire.storage.filesystem import is_url, shown
+from kwire.storage.metadata.errors import MetadataLogError
 
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
@@ -38,6 +39,9 @@ def write_snapshot(image: ClusterImage, path: str | os.PathLike[str], force: boo
     if is_url(name):
         raise OSError(22, "a snapshot is written to a local path", shown(name))
     if os.path.isdir(name):
+        if image.offset < 0 < image.epoch:
+            raise MetadataLogError("the offset of the image is not known, because it was read from a file without the "
+                                   "name of a snapshot: expected a file to write to, found a folder", file=name)
         name = os.path.join(name, snapshot_name(image.offset, image.epoch))
     with new_file(name, inputs=image.files, force=force) as file:
         for batch in _batches(image):
