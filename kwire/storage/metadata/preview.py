@@ -41,12 +41,12 @@ class RecordReader:
         if record.value is None:
             raise DecodeError("expected a metadata record, found null")
         value = record.value
-        name = _name(value) if self._old or (len(value) > 1 and value[0] == 1) else None
-        if name in self._old:
+        if self._old and (name := _name(value)) in self._old:
             return self._read_old(str(name), value)
         try:
             return decode_metadata_record(value)[0]
         except DecodeError as error:
+            name = _name(value)
             if name not in _SINCE or self._release is not None:
                 raise
             reason = (f"{error.reason} (a record of a release before {_SINCE[name]}? "
@@ -62,8 +62,8 @@ class RecordReader:
 
 
 def _name(value: bytes) -> str | None:
-    """The name of the record's type; types in use take one byte."""
-    known = record_type("metadata", value[1]) if len(value) > 1 else None
+    """The name of the record's type; the types that there are take one byte."""
+    known = record_type("metadata", value[1]) if len(value) > 1 and value[0] == 1 else None
     return None if known is None else known.value
 
 

@@ -175,15 +175,16 @@ class Replay:
             raise MetadataLogError(
                 f"PartitionChangeRecord of {topic.name}-{record.partition_id}, which does not exist")
         self._check_recovery(record, topic, record.leader_recovery_state, (-1, 0, 1))
-        directories = partition.directories if record.directories is None else record.directories
-        if record.replicas is not None:
-            partition.replicas = record.replicas
-        replicas = len(partition.replicas)
-        if all(directory == MIGRATING for directory in directories):  # also those that are not given
-            directories = (MIGRATING,) * replicas
-        elif len(directories) != replicas:
-            raise self._odd_directories(record, topic, replicas, len(directories))
-        partition.directories = directories
+        if record.replicas is not None or record.directories is not None:
+            directories = partition.directories if record.directories is None else record.directories
+            if record.replicas is not None:
+                partition.replicas = record.replicas
+            replicas = len(partition.replicas)
+            if all(directory == MIGRATING for directory in directories):  # also those that are not given
+                directories = (MIGRATING,) * replicas
+            elif len(directories) != replicas:
+                raise self._odd_directories(record, topic, replicas, len(directories))
+            partition.directories = directories
         if record.isr is not None:
             partition.isr = record.isr
         if record.removing_replicas is not None:
