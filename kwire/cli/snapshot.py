@@ -143,7 +143,7 @@ def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: st
 
 
 def _change_json(change: Change, topics: Any) -> dict[str, Any]:
-    from kwire.storage.metadata.image_json import record_json
+    from kwire.storage.metadata.record_json import record_json
 
     return {
         "kind": change.kind, "record": change.record,
@@ -155,7 +155,7 @@ def _change_json(change: Change, topics: Any) -> dict[str, Any]:
 
 
 def _change_text(change: Change, topics: Any) -> str:
-    from kwire.storage.metadata.image_json import field_json
+    from kwire.storage.metadata.record_json import field_json
 
     name = label(change.before if change.after is None else change.after, topics)
     if change.kind != "changed":
@@ -174,7 +174,7 @@ def _change_text(change: Change, topics: Any) -> str:
 
 def _hidden(change: Change) -> list[str]:
     """The fields that changed and whose values are not shown."""
-    from kwire.storage.metadata.image_json import REDACTED, field_json
+    from kwire.storage.metadata.record_json import REDACTED, field_json
 
     return [field for field in change.fields if field != "unknown_tags"
             and field_json(change.after, field)[1] == REDACTED]
@@ -283,7 +283,7 @@ def _downgrade_json(image: ClusterImage, result: Downgrade, written: str | None,
 
 
 def _loss_json(loss: Loss, image: ClusterImage) -> dict[str, Any]:
-    from kwire.storage.metadata.image_json import field_json
+    from kwire.storage.metadata.record_json import field_json
 
     name, value = (None, None) if loss.field is None else field_json(loss.record, loss.field)
     return {"record": type(loss.record).__name__, "name": label(loss.record, image.topics_by_id),

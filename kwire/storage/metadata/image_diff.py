@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.metadata.quorum import KRAFT_VERSION, VOTERS
+from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import Tables
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ class Change(NamedTuple):
     key: Any
     before: Any
     after: Any
+
+    def __repr__(self) -> str:  # the records may hold secrets
+        return f"Change({self.record!r}, {self.key!r}, before={shown(self.before)}, after={shown(self.after)})"
 
     @property
     def kind(self) -> str:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kwire.codec.json import to_json
-from kwire.codec.secrets import SECRET_SETTING
 from kwire.errors import UnsupportedVersionError
-from kwire.schema import message
 from kwire.storage.metadata.levels import METADATA_VERSION, known_level
+from kwire.storage.metadata.record_json import record_json
 from kwire.storage.metadata.tables import Entity
-from kwire_c.plan import message_of
 
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
 
-REDACTED = "(redacted)"
-_SECRET_FIELDS = {"UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}
 RESOURCE_TYPES = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}  # ConfigResource.Type
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}  # Kafka's ScramMechanism
 
@@ -79,28 +73,6 @@ def level_name(image: ClusterImage) -> str | None:
 def entity_json(entity: Entity) -> dict[str, str | None]:
     """The entity of a quota: type -> name, null for the default."""
     return dict(entity)
-
-
-def record_json(record: Any) -> dict[str, Any]:
-    """A record as Kafka's JsonConverter has it in its newest version; secrets are "(redacted)"."""
-    name = type(record).__name__
-    value: dict[str, Any] = to_json(record, _newest(name))
-    for field in _SECRET_FIELDS.get(name, ()):
-        value[field] = REDACTED
-    if name == "ConfigRecord" and record.value is not None and SECRET_SETTING.search(record.name):
-        value["value"] = REDACTED
-    return value
-
-
-def field_json(record: Any, field: str) -> tuple[str, Any]:
-    """(Kafka's name of a field, its JSON value) by its name in Python."""
-    name = next(one.json_name for one in message_of(record).schema.fields if one.snake_name == field)
-    return name, record_json(record).get(name)
-
-
-@lru_cache(None)
-def _newest(name: str) -> int:
-    return message(name).valid_versions.high
 
 
 def _records(records: Iterable[Any]) -> list[dict[str, Any]]:

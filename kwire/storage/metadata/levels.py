@@ -18,6 +18,7 @@ from kwire.schema import (
     metadata_versions,
     releases,
 )
+from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import MIGRATING, Tables
 
 METADATA_VERSION = "metadata.version"
@@ -91,6 +92,9 @@ class Loss(NamedTuple):
     record: Any
     field: str | None
     value: Any
+
+    def __repr__(self) -> str:  # the records may hold secrets
+        return f"Loss(record={shown(self.record)}, field={self.field!r}, value={self.value!r})"
 
 
 class Writer:

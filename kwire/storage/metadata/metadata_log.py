@@ -173,6 +173,8 @@ class _Reader:
             raise self._error(error.reason, path, record.offset) from None
         except DecodeError as error:
             raise self._error(str(error), path, record.offset) from None
+        except LimitError as error:
+            raise located(error, path) from None
         except UnsupportedVersionError as error:
             reason = f"{shown(path)}, offset {record.offset}: {error.reason}"
             raise UnsupportedVersionError(reason, api=error.api, needed=error.needed, offered=error.offered) from None

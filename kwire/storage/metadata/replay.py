@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from kwire.errors import UnsupportedVersionError
+from kwire.errors import LimitError, UnsupportedVersionError
 from kwire.storage.metadata.errors import MetadataLogError
 from kwire.storage.metadata.tables import MIGRATING, Tables, Topic
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
 _METADATA_VERSION, _KRAFT_VERSION = "metadata.version", "kraft.version"
+MOST_WAITING = 5_000_000  # records of one metadata transaction: the migration of a large cluster was one
 _TOPIC = 2  # ConfigResource.Type
 _NO_LEADER_CHANGE = -2  # LeaderConstants
 _FENCING = {-1: False, 1: True}  # BrokerRegistrationFencingChange
@@ -74,6 +75,8 @@ class Replay:
             for waiting in records if name == "EndTransactionRecord" else ():
                 self._apply(waiting)
         elif self.waiting is not None:
+            if len(self.waiting) == MOST_WAITING:
+                raise LimitError("too many records in an open metadata transaction", limit=MOST_WAITING)
             self.waiting.append(record)
         else:
             self._apply(record)

@@ -14,7 +14,7 @@ import pytest
 import kwire
 from kwire import messages as m
 from kwire.storage import ClusterImage, LogSegment
-from kwire.storage.metadata import metadata_log
+from kwire.storage.metadata import DowngradeError, metadata_log
 from kwire.storage.metadata.replay import Replay
 from tests.storage.metadata.records import Cluster, framed, image_of, newest
 
@@ -75,6 +75,20 @@ def test_json_has_everything_but_secrets(golden: Path) -> None:
     ] + [m.ConfigRecord(resource_type=99, resource_name="1", name="a", value="shown")])  # fmt: skip
     assert "hunter2" not in json.dumps(configs.to_json())
     assert configs.to_json()["configs"]["99"] == {"1": {"a": "shown"}}
+
+
+def test_no_repr_has_a_secret(golden: Path) -> None:
+    image = ClusterImage.read(folder(golden), LAST)
+    texts = [repr(image), repr(image.downgrade(7, unsafe=True)), repr(ClusterImage().diff(image)),
+             repr(image.diff(ClusterImage()))]
+    with pytest.raises(DowngradeError) as caught:
+        image.downgrade(7)
+    texts += [repr(caught.value), str(caught.value), repr(caught.value.losses)]
+    assert "UserScramCredentialRecord({'name': 'bob', 'mechanism': 2, 'salt': '(redacted)'" in texts[1]
+    for record in image.scram.values():
+        for secret in (record.salt, record.stored_key, record.server_key):
+            for form in (repr(secret)[2:-1], base64.b64encode(secret).decode()):
+                assert not [text for text in texts if form in text]
 
 
 def test_json_of_an_empty_image() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +12,10 @@ import kwire
 from kwire import messages as m
 from kwire.errors import KwireError
 from kwire.schema import record_types
-from kwire.storage.metadata import MetadataLogError
+from kwire.storage.metadata import ClusterImage, MetadataLogError, replay
 from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.tables import Tables
-from tests.storage.metadata.records import RELEASE, Cluster, canonicals, framed, image_of, newest
+from tests.storage.metadata.records import RELEASE, Cluster, canonicals, framed, image_of, newest, write_log
 from tools.kafka.images import ImageOracle
 from tools.kafka.maven import MissingTool
 
@@ -44,9 +45,8 @@ def test_every_type_of_record_is_replayed_or_refused_by_name() -> None:
     refused = set()
     for row in record_types("metadata").values():
         tables = Tables()
-        replay = Replay(tables)
         try:
-            replay(getattr(m, row.value)())
+            Replay(tables)(getattr(m, row.value)())
         except kwire.UnsupportedVersionError as error:
             assert row.value in str(error)
             refused.add(row.value)
@@ -104,6 +104,16 @@ def test_what_transactions_hide() -> None:
     with pytest.raises(KwireError, match="not registered"):  # what an ended one holds is checked at its end
         image_of([begin, m.FenceBrokerRecord(id=1), end])
     assert image_of([begin, m.FenceBrokerRecord(id=1), abort]).brokers == {}
+
+
+@pytest.mark.quick
+def test_a_transaction_does_not_grow_without_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(replay, "MOST_WAITING", 3)
+    records = [m.BeginTransactionRecord(), *[m.NoOpRecord()] * 3, m.EndTransactionRecord()]
+    assert image_of(records)
+    folder = write_log(tmp_path, [m.BeginTransactionRecord(), *[m.NoOpRecord()] * 4])
+    with pytest.raises(kwire.LimitError, match=r"\.log: too many records in an open metadata transaction"):
+        ClusterImage.read(folder)
 
 
 @pytest.mark.quick
