@@ -257,6 +257,7 @@ def downgrade(ctx: click.Context, source: str, output: str | None, level: str, u
         result = image.downgrade(wanted, unsafe=True)
     written = None
     if not dry_run:
+        _check_folder(os.fspath(output or ""), image)
         written = result.image.write_snapshot(os.fspath(output or ""), force=force)
     if as_value:
         print_json(_downgrade_json(image, result, written, refused is None), indent=2)
@@ -265,6 +266,13 @@ def downgrade(ctx: click.Context, source: str, output: str | None, level: str, u
     if refused is not None:
         print(f"kwire: {refused}", file=sys.stderr)
         ctx.exit(1)
+
+
+def _check_folder(output: str, image: ClusterImage) -> None:
+    """Refuse to write beside the segments that were read: a node would start from it, with the log on top."""
+    folder = os.path.realpath(output if os.path.isdir(output) else os.path.dirname(output) or ".")
+    if any(file.endswith(".log") and os.path.realpath(os.path.dirname(file)) == folder for file in image.files):
+        raise click.UsageError("OUT is in the folder of the log that is read: expected another folder")
 
 
 def _downgrade_json(image: ClusterImage, result: Downgrade, written: str | None, allowed: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,6 +105,18 @@ def test_downgrade_is_refused_then_written(run: Run, folder: Path, tmp_path: Pat
     assert ClusterImage.read(tmp_path / "folder").metadata_version == 25
     target = named
     assert "is an input" in run("downgrade", target, target, "--metadata", 25, "--force", code=2)[1]
+
+
+def test_a_downgrade_is_never_in_place(run: Run, folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / metadata_log.FOLDER
+    shutil.copytree(folder, place)
+    before = {file.name: file.read_bytes() for file in place.iterdir()}
+    for source, target in ((tmp_path, place), (place, place / "new.checkpoint"), (place, f"{place}/../{place.name}")):
+        _, err = run("downgrade", source, target, "--metadata", 29, "--unsafe", "--force", code=2)
+        assert "OUT is in the folder of the log that is read" in err
+    assert {file.name: file.read_bytes() for file in place.iterdir()} == before
+    run("downgrade", place, tmp_path, "--metadata", 29, "--unsafe")
+    assert ClusterImage.read(tmp_path / f"{304:020d}-{1:010d}.checkpoint").metadata_version == 29
 
 
 def test_dry_run_as_json(run: Run, folder: Path) -> None:

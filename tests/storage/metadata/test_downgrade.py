@@ -213,6 +213,19 @@ def test_a_feature_that_needs_a_higher_level_is_lowered_only_if_unsafe() -> None
 
 
 @quick
+def test_eligible_replicas_without_their_feature_are_not_written() -> None:
+    """As Kafka's PartitionRegistration.toRecord: they have no effect, so nothing is lost."""
+    topic = UUID(int=4)
+    image = image_of([
+        m.FeatureLevelRecord(name="metadata.version", feature_level=29), m.TopicRecord(name="t", topic_id=topic),
+        m.PartitionRecord(partition_id=0, topic_id=topic, replicas=(1, 2), isr=(1,), leader=1, last_known_elr=(2,)),
+    ])  # fmt: skip
+    assert [*image.records()][-1][0].last_known_elr is None
+    result, losses = image.downgrade(22, unsafe=True)
+    assert losses == [] and result.topics["t"].partitions[0].last_known_elr is None
+
+
+@quick
 def test_dependencies_pull_others_along(monkeypatch: pytest.MonkeyPatch) -> None:
     needs = {"a": {1: {"metadata.version": 5}, 2: {"metadata.version": 9}}, "b": {1: {"a": 1}, 2: {"a": 2}},
              "c": {1: {"b": 2}}, "d": {}}

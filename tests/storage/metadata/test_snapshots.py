@@ -57,6 +57,7 @@ def test_a_log_is_written_as_kafka_writes_its_image(golden: Path, tmp_path: Path
         written = ClusterImage.read(image.write_snapshot(tmp_path))
         assert canonicals(framed(written)) == canonicals(framed(snapshot))
         assert written.offset == snapshot.offset and written.voters == snapshot.voters
+        assert written.timestamp == snapshot.timestamp > 0
 
 
 def test_unknown_tags_are_kept(tmp_path: Path) -> None:
