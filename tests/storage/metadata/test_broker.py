@@ -16,10 +16,11 @@ from tools.kafka.maven import MissingTool
 
 pytestmark = pytest.mark.java
 
-# release, the level that it is formatted with, the level to go down to, whether that is lossless
+# release, nodes, the level that it is formatted with, the level to go down to, whether that is lossless
 CASES = [
-    ("4.3.0", "4.2-IV1", "4.0-IV1", True), ("4.4.0", "4.2-IV1", "4.1-IV0", True), ("3.9.1", "3.9-IV0", "3.7-IV2", True),
-    ("4.3.0", "4.3-IV0", "3.9-IV0", False), ("4.4.0", "4.4-IV2", "3.3-IV3", False),
+    ("4.3.0", 1, "4.2-IV1", "4.0-IV1", True), ("4.3.0", 3, "4.2-IV1", "4.0-IV3", True),
+    ("4.4.0", 1, "4.2-IV1", "4.1-IV0", True), ("3.9.1", 1, "3.9-IV0", "3.7-IV2", True),
+    ("4.3.0", 1, "4.3-IV0", "3.9-IV0", False), ("4.4.0", 1, "4.4-IV2", "3.3-IV3", False),
 ]  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def _fill(state: broker.Running) -> None:
     """Topics with partitions, and a config of one."""
     topics = CreateTopicsRequest.CreatableTopic
     configs = IncrementalAlterConfigsRequest
-    with connect_sync(state.bootstrap) as connection:
+    with connect_sync(state.bootstrap.split(",")[0]) as connection:
         made = connection.send(CreateTopicsRequest(
             topics=[topics(name=name, num_partitions=count, replication_factor=1)
                     for name, count in (("one", 1), ("many", 20))], timeout_ms=30_000))
@@ -49,34 +50,35 @@ def _finalized(state: broker.Running) -> dict[str, int]:
     """The levels that the broker says are finalized."""
     from kwire.messages import ApiVersionsRequest
 
-    with connect_sync(state.bootstrap) as connection:
+    with connect_sync(state.bootstrap.split(",")[0]) as connection:
         answer = connection.send(ApiVersionsRequest(client_software_name="kwire", client_software_version="1"))
     return {feature.name: feature.max_version_level for feature in answer.finalized_features}
 
 
-def _put_in_place(log: Path, image: ClusterImage) -> Path:
-    """As docs/metadata.md says: the log and its later snapshots away, the rewritten snapshot in."""
-    away = log.parent.parent / "away"  # a broker does not start with other folders in its log directory
+def _put_in_place(data: Path, snapshot: str) -> None:
+    """As docs/metadata.md says: the log and its snapshots away, the rewritten snapshot in."""
+    away = data.parent / f"away-{data.name}"  # a broker does not start with other folders in its log directory
     away.mkdir()
+    log = data / metadata_log.FOLDER
     for file in log.iterdir():
         if file.suffix in (".log", ".index", ".timeindex", ".snapshot", ".checkpoint"):
             shutil.move(file, away)
-    return Path(image.write_snapshot(log))
+    shutil.copy(snapshot, log)
 
 
-@pytest.mark.parametrize(("release", "level", "target", "lossless"), [
+@pytest.mark.parametrize(("release", "nodes", "level", "target", "lossless"), [
     pytest.param(*row, marks=pytest.mark.soak if number else ()) for number, row in enumerate(CASES)
 ])
 def test_a_broker_boots_from_a_rewritten_snapshot(
-    release: str, level: str, target: str, lossless: bool, tmp_path: Path
+    release: str, nodes: int, level: str, target: str, lossless: bool, tmp_path: Path
 ) -> None:
-    options = broker.Options(release, tmp_path / "broker", heap="256m", c1=True,
+    options = broker.Options(release, tmp_path / "broker", nodes=nodes, heap="256m", c1=True, wait=240,
                              format_arguments=["--release-version", level])
     with _start(options) as state:
         _fill(state)
         assert _finalized(state)["metadata.version"] == metadata_version(level).level
-    data = tmp_path / "broker" / "data1"
-    before = ClusterImage.read(data)
+    folders = [tmp_path / "broker" / f"data{node}" for node in range(1, nodes + 1)]
+    before = max(map(ClusterImage.read, folders), key=lambda image: image.offset)
     assert before.metadata_version == metadata_version(level).level
     assert len(before.topics["many"].partitions) == 20 and before.configs[2, "one"] == {"retention.ms": "123456"}
 
@@ -84,13 +86,15 @@ def test_a_broker_boots_from_a_rewritten_snapshot(
     assert bool(losses) != lossless
     if lossless:
         assert [change.key for change in before.diff(forecast)] == ["metadata.version"]
-    snapshot = _put_in_place(data / metadata_log.FOLDER, forecast)
-    assert ClusterImage.read(snapshot) == ClusterImage.read(data) == forecast
+    snapshot = forecast.write_snapshot(tmp_path)
+    for data in folders:
+        _put_in_place(data, snapshot)
+        assert ClusterImage.read(snapshot) == ClusterImage.read(data) == forecast
 
     options.restart = True
     with _start(options) as state:
         assert _finalized(state)["metadata.version"] == metadata_version(target).level
-    after = ClusterImage.read(data)
+    after = max(map(ClusterImage.read, folders), key=lambda image: image.offset)
     assert after.offset > forecast.offset
     # the broker has registered again and leads its partitions again; the rest is as forecast
     assert {change.record for change in forecast.diff(after)} <= {
