@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 import kwire
 from kwire import messages as m
 from kwire.errors import KwireError
-from kwire.storage.metadata import ClusterImage, MetadataLogError, metadata_log
+from kwire.schema import record_types
+from kwire.storage.metadata import ClusterImage, MetadataLogError, metadata_log, preview
 from tests.storage.metadata.records import batch, image_of, write_log
+from tools.places import DATA
 
 pytestmark = pytest.mark.quick
 
@@ -236,6 +239,18 @@ def test_a_record_that_is_none_of_the_log_is_named(name: str, tmp_path: Path) ->
     with pytest.raises(KwireError, match=reason) as caught:
         ClusterImage.read(folder)
     assert f"{log}, offset 1: " in str(caught.value)
+
+
+def test_the_old_layouts_are_those_of_the_jars() -> None:
+    """layouts.json is made from the jars of all releases; 2.8 is refused as a whole."""
+    names = {row.value for row in record_types("metadata").values()}
+    layouts = json.loads((DATA / "schema" / "layouts.json").read_text())
+    since = {}
+    for key, rows in layouts.items():
+        periods = [period for period in rows if period != "2.8"]
+        if key.split()[0] in names and len(periods) > 1:
+            since[key.split()[0]] = periods[-1].split()[0]
+    assert since == preview._SINCE
 
 
 def old_feature(name: bytes, low: int, high: int) -> bytes:
