@@ -13,7 +13,7 @@ from kwire.cli.terminal import LONG, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage.metadata import Change, ClusterImage, Downgrade, Loss, Topic
+    from kwire.storage.metadata import Change, ClusterImage, Downgrade, Topic
 
 _MOST_NAMES = 20  # of topics, users and other things in a line
 
@@ -285,17 +285,16 @@ def _downgrade_json(image: ClusterImage, result: Downgrade, written: str | None,
         "allowed": allowed,
         "records": sum(1 for _ in result.image.records()),
         "lowered": {name: {"from": old, "to": new} for name, (old, new) in result.lowered.items()},
-        "losses": [_loss_json(loss, image) for loss in result.losses],
+        "losses": [_loss_json(record, loss.field, image) for loss in result.losses for record in loss.each()],
         "written": written,
     }
 
 
-def _loss_json(loss: Loss, image: ClusterImage) -> dict[str, Any]:
+def _loss_json(record: Any, field: str | None, image: ClusterImage) -> dict[str, Any]:
     from kwire.storage.metadata.record_json import field_json
 
-    name, value = (None, None) if loss.field is None else field_json(loss.record, loss.field)
-    return {"record": type(loss.record).__name__, "name": label(loss.record, image.topics_by_id),
-            "field": name, "value": value}
+    name, value = (None, None) if field is None else field_json(record, field)
+    return {"record": type(record).__name__, "name": label(record, image.topics_by_id), "field": name, "value": value}
 
 
 def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None) -> None:
@@ -304,15 +303,15 @@ def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None
     verb = "lost" if written else "would be lost"
     for name, (old, new) in result.lowered.items():
         print(printable(f"{name}: {old} {'lowered' if written else 'would be lowered'} to {new}"))
-    for loss in result.losses:
-        shown = _loss_json(loss, image)
-        what = "the whole record" if loss.field is None else f"{shown['field']} {_value(shown['value'])}"
-        print(printable(f"{shown['name']}: {what} {verb}"))
+    lost = [_loss_json(record, loss.field, image) for loss in result.losses for record in loss.each()]
+    for row in lost:
+        what = "the whole record" if row["field"] is None else f"{row['field']} {_value(row['value'])}"
+        print(printable(f"{row['name']}: {what} {verb}"))
     records = sum(1 for _ in result.image.records())
     target = "nothing written (dry run)"
     if written:
         named = snapshot_name(image.offset, image.epoch)
         target = f"written to {printable(written)}" + ("" if written.endswith(named) or image.offset < 0 else
                                                        f", whose name in a log is {named}")
-    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(result.losses):,} "
-          f"losses; {target}", file=sys.stderr)
+    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(lost):,} losses; "
+          f"{target}", file=sys.stderr)

@@ -78,7 +78,8 @@ def _refusal(
     reasons = []
     if changes:
         reasons.append(f"{', '.join(row.name for row in changes)} changed the records, so it might lose metadata")
-        reasons.append(f"of this image {len(losses)} records or fields" if losses else "of this image nothing")
+        count = sum(1 for loss in losses for _ in loss.each())
+        reasons.append(f"of this image {count:,} records or fields" if count else "of this image nothing")
     for name, (old, new) in lowered.items():
         reasons.append(f"{name} {old} does not work with it and would be lowered to {new}")
     return (f"downgrade of metadata.version from {level.level} ({level.name}) to {target.level} ({target.name}) is "
@@ -115,4 +116,19 @@ def _rewritten(
         else:
             replay(record)
     tables.features.update(kept)
-    return tables, losses
+    return tables, _by_type(losses)
+
+
+def _by_type(losses: list[Loss]) -> list[Loss]:
+    """The losses with one for all the records of a type that are lost, where the first of them was."""
+    whole: dict[str, list[Any]] = {}
+    for loss in losses:
+        if loss.field is None:
+            whole.setdefault(type(loss.record).__name__, []).append(loss.record)
+    result = []
+    for loss in losses:
+        if loss.field is not None:
+            result.append(loss)
+        elif records := whole.pop(type(loss.record).__name__, None):
+            result.append(Loss(records[0], None, tuple(records)))
+    return result

@@ -83,18 +83,23 @@ def changed_between(level: int, target: int) -> list[MetadataVersion]:
 
 
 class Loss(NamedTuple):
-    """Something that a downgrade loses.
+    """Something that a downgrade loses, one for each loss that Kafka's writer names.
 
-    record: the record as it is in the image; field: the name of the field that is lost, None for the whole record;
-    value: the field's value, None for the whole record.
+    record: the record as it is in the image; field: the name of the field that is lost, None where the target does not
+    have such records at all; value: the field's value, or all the records of that type, of which record is the first.
     """
 
     record: Any
     field: str | None
     value: Any
 
+    def each(self) -> Iterator[Any]:
+        """The records that lose the field, or are lost as a whole."""
+        yield from self.value if self.field is None else [self.record]
+
     def __repr__(self) -> str:  # the records may hold secrets
-        return f"Loss(record={shown(self.record)}, field={self.field!r}, value={self.value!r})"
+        value = f"({', '.join(map(shown, self.value))})" if self.field is None else repr(self.value)
+        return f"Loss(record={shown(self.record)}, field={self.field!r}, value={value})"
 
 
 class Writer:
@@ -124,9 +129,9 @@ class Writer:
         form = self._form(name)
         if form is None:
             if name == "ZkMigrationStateRecord":
-                return Loss(record, None, None) if record.zk_migration_state else None
+                return Loss(record, None, (record,)) if record.zk_migration_state else None
             no_loss = name == "FeatureLevelRecord" and (record.name == METADATA_VERSION or not record.feature_level)
-            return None if no_loss else Loss(record, None, None)
+            return None if no_loss else Loss(record, None, (record,))
         version, absent = form
         if name == "PartitionRecord" and not self._eligible:
             record = _without_eligible(record)
