@@ -25,8 +25,8 @@ class ClusterImage:
 
     offset: the last one that is in it (-1: none); a metadata transaction that is open there is not in it, and offset
     is then the last one before it. epoch, timestamp (ms): of that offset. quorum: what the control records say. tables:
-    the records, one for each thing that exists; the properties give them by name. Two images are == if they have the
-    same content, whatever their offsets.
+    the records, one for each thing that exists; the properties give them by name. files: that it was read from. Two
+    images are == if they have the same content, whatever their offsets.
     """
 
     offset: int = -1

@@ -114,11 +114,6 @@ class Writer:
         self._writes_features = level.level >= _first_with_features()
         self._forms: dict[str, tuple[int, tuple[tuple[str, Any], ...]] | None] = {}
 
-    def version(self, name: str) -> int | None:
-        """The version in which a record is written, None if the level does not have it."""
-        form = self._form(name)
-        return None if form is None else form[0]
-
     def __call__(self, record: Any) -> tuple[Any, int, list[Loss]] | Loss | None:
         """(record, version, fields lost) to write; a Loss if the level has no such record; None: nothing, no loss.
 
