@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,16 +45,48 @@ def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
 @snapshot.command()
 @click.argument("path")
 @click.option("--offset", type=LONG, help="The last offset to read (inclusive). Default: the end of the log.")
+@click.option("--topic", "topics", multiple=True, help="Show the partitions of this topic (may be repeated).")
 @_reading
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: everything but secrets.")
-def show(path: str, offset: int | None, release: str | None, as_value: bool) -> None:
+def show(path: str, offset: int | None, topics: tuple[str, ...], release: str | None, as_value: bool) -> None:
     """Show the image: the newest snapshot at or below the offset, and the log after it."""
     image = _read(path, offset, release)
+    there = image.topics
+    for name in topics:
+        if name not in there:
+            raise click.UsageError(f"unknown topic {name!r}: expected one of {_named(there).partition(': ')[2] or '-'}")
     if as_value:
-        print_json(image.to_json(), indent=2)
+        value = image.to_json()
+        print_json({name: value["topics"][name] for name in topics} if topics else value, indent=2)
         return
-    for name, value in _summary(image):
-        print(f"{name:18} {printable(value)}".rstrip())
+    for name, text in _topics(image, topics) if topics else _summary(image):
+        print(f"{printable(name):18} {printable(text)}".rstrip())
+
+
+def _topics(image: ClusterImage, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The rows of topics: id, configs, partitions."""
+    from kwire.storage.metadata.image_json import topic_configs
+
+    topics = image.topics
+    for name in names:
+        topic = topics[name]
+        configs = " ".join(f"{key}={value}" for key, value in topic_configs(image, name).items())
+        yield name, f"id {_uuid(topic.id)} {configs}"
+        for number, partition in sorted(topic.partitions.items()):
+            parts = [f"leader {partition.leader}", f"epoch {partition.leader_epoch}",
+                     f"replicas {_ids(partition.replicas)}", f"in sync {_ids(partition.isr)}"]
+            for field, what in (("adding_replicas", "adding"), ("removing_replicas", "removing"),
+                                ("eligible_leader_replicas", "eligible"), ("last_known_elr", "last known eligible")):
+                if getattr(partition, field):
+                    parts.append(f"{what} {_ids(getattr(partition, field))}")
+            parts += ["recovering from an unclean election"] * bool(partition.leader_recovery_state)
+            parts += [f"directories {' '.join(map(_uuid, partition.directories))}"] * any(
+                directory.int for directory in partition.directories)
+            yield f"{name}-{number}", ", ".join(parts)
+
+
+def _ids(replicas: Any) -> str:
+    return ",".join(map(str, replicas)) or "-"
 
 
 def _summary(image: ClusterImage) -> list[tuple[str, str]]:

@@ -48,6 +48,18 @@ def test_show(run: Run, folder: Path) -> None:
     assert value == json.loads(json.dumps(ClusterImage.read(folder, 254).to_json()))
 
 
+def test_show_topics(run: Run, folder: Path) -> None:
+    out, _ = run("show", folder, "--offset", 254, "--topic", "alpha-none", "--topic", "__transaction_state")
+    lines = out.splitlines()
+    assert lines[0] == "alpha-none         id WWnWkvlyQ0mlPM40craCfg retention.ms=86400000"
+    assert lines[1].startswith("alpha-none-0       leader 1, epoch 0, replicas 1, in sync 1, directories ")
+    assert len(lines) == 1 + 2 + 1 + 4
+    value = json.loads(run("show", folder, "--topic", "alpha-none", "--json")[0])
+    assert [*value] == ["alpha-none"] and value["alpha-none"]["partitions"][0]["eligibleLeaderReplicas"] is not None
+    assert "unknown topic 'nothing': expected one of __consumer_offsets, " in run(
+        "show", folder, "--topic", "nothing", code=2)[1]
+
+
 def test_nothing_that_is_printed_holds_a_secret(run: Run, folder: Path, tmp_path: Path) -> None:
     image = ClusterImage.read(folder, 254)
     shown = "".join(

@@ -13,16 +13,16 @@ from kwire.storage.metadata.tables import Entity
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
 
-RESOURCE_TYPES = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}  # ConfigResource.Type
+_TOPIC = 2
+RESOURCE_TYPES = {_TOPIC: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}  # ConfigResource
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}  # Kafka's ScramMechanism
 
 
 def as_json(image: ClusterImage) -> dict[str, Any]:
     """The image as JSON values. Records are as Kafka's JsonConverter has them, in the newest version."""
     configs: dict[str, dict[str, dict[str, Any]]] = {}
-    for (kind, name), settings in image.tables.configs.items():
-        values = {key: record_json(record)["value"] for key, record in settings.items()}
-        configs.setdefault(RESOURCE_TYPES.get(kind, str(kind)), {})[name] = values
+    for kind, name in image.tables.configs:
+        configs.setdefault(RESOURCE_TYPES.get(kind, str(kind)), {})[name] = _configs(image, kind, name)
     scram: dict[str, dict[str, Any]] = {}
     for (user, mechanism), record in image.scram.items():
         scram.setdefault(user, {})[MECHANISMS.get(mechanism, str(mechanism))] = _without(
@@ -58,6 +58,16 @@ def as_json(image: ClusterImage) -> dict[str, Any]:
             "zk_migration_state": image.tables.zk_migration.zk_migration_state
         }),
     }  # fmt: skip
+
+
+def topic_configs(image: ClusterImage, name: str) -> dict[str, Any]:
+    """The dynamic configs of a topic; secrets are "(redacted)"."""
+    return _configs(image, _TOPIC, name)
+
+
+def _configs(image: ClusterImage, kind: int, name: str) -> dict[str, Any]:
+    settings = image.tables.configs.get((kind, name), {})
+    return {key: record_json(record)["value"] for key, record in settings.items()}
 
 
 def level_name(image: ClusterImage) -> str | None:
