@@ -19,6 +19,7 @@ from kwire.storage.metadata.tables import Tables
 from kwire.storage.segment import LogSegment
 
 FOLDER = "__cluster_metadata-0"
+_EARLY_FOLDER = "@metadata-0"
 _SEGMENT = ".log"
 
 
@@ -66,6 +67,9 @@ def _files(path: str, offset: int | None, options: dict[str, Any] | None) -> tup
             newest = max(fitting, key=named.__getitem__, default=None)
             return newest, _needed(sorted(segments, key=lambda file: offset_in_name(file.path)),
                                    named[newest][0] if newest else 0)
+    if folder.entry(f"{path.rstrip('/')}/{_EARLY_FOLDER}") is not None:
+        raise UnsupportedVersionError(
+            f"{shown(path)}: {_EARLY_FOLDER} is the metadata log of the early preview in Kafka 2.8, not supported")
     raise FileNotFoundError(
         2, f"no metadata log: expected segments or snapshots of {FOLDER} in it or in its folder {FOLDER}", shown(path))
 

@@ -107,3 +107,16 @@ def test_a_broker_boots_from_a_rewritten_snapshot(
             assert partition.replicas == other.replicas
             assert partition.directories == other.directories or not lossless  # the broker says them again
             assert partition.leader_epoch >= other.leader_epoch
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("release", ["3.0.2", "3.2.3"])
+def test_the_log_of_a_preview_broker(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker.Options, "kraft", property(lambda self: True))
+    options = broker.Options(release, tmp_path / "broker", heap="256m", c1=True, static=True)
+    with _start(options) as state:
+        _fill(state)
+    image = ClusterImage.read(tmp_path / "broker" / "data1")
+    assert image == ClusterImage.read(tmp_path / "broker" / "data1", release=release)
+    assert image.features == {} and image.configs == {(2, "one"): {"retention.ms": "123456"}}
+    assert {name: len(topic.partitions) for name, topic in image.topics.items()} == {"one": 1, "many": 20}

@@ -272,6 +272,9 @@ def test_logs_of_the_preview(tmp_path: Path) -> None:
         ClusterImage.read(folder, release="3.3")
     with pytest.raises(kwire.UnsupportedVersionError, match=r"metadata logs of Kafka 2\.8 are not supported"):
         ClusterImage.read(folder, release="2.8")
+    (tmp_path / "early" / "@metadata-0").mkdir(parents=True)
+    with pytest.raises(kwire.UnsupportedVersionError, match=r"@metadata-0 is the metadata log .* Kafka 2\.8"):
+        ClusterImage.read(tmp_path / "early")
     with pytest.raises(kwire.UnsupportedVersionError):
         ClusterImage.read(folder, release="1.2.3.4")
     for record, since in ((m.UserScramCredentialRecord(name="u"), "3.4"), (m.DelegationTokenRecord(), "3.5")):
