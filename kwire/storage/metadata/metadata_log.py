@@ -96,12 +96,12 @@ class _Reader:
             if batch.base_offset != offset:
                 raise self._error(f"expected a batch at offset {offset} of the snapshot, found {batch.base_offset}",
                                   path)
-            for record in self._records(batch, path):
+            for record, kind in self._records(batch, path):
                 if ended:
                     raise self._error("the snapshot goes on after its footer", path, record.offset)
-                if (record.offset == 0) != (record.control_type == HEADER):
+                if (record.offset == 0) != (kind == HEADER):
                     raise self._error("expected the snapshot header, and it alone, at offset 0", path, record.offset)
-                ended = record.control_type == FOOTER
+                ended = kind == FOOTER
                 self._take(batch, record, path)
             offset, state.epoch = batch.last_offset + 1, batch.partition_leader_epoch
         if not ended:
@@ -129,7 +129,7 @@ class _Reader:
                 if batch.base_offset > following:
                     raise self._error(f"expected offset {following}, found {batch.base_offset}: records are missing",
                                       segment.path, batch.base_offset)
-                for record in self._records(batch, segment.path):
+                for record, _ in self._records(batch, segment.path):
                     if record.offset < following or (until is not None and record.offset > until):
                         continue
                     waited = self._replay.waiting is not None
@@ -158,11 +158,15 @@ class _Reader:
             raise self._error(f"torn: the {left} bytes after byte {position} are no whole batch (read up to an "
                               "offset before them to leave them out)", path)
 
-    @staticmethod
-    def _records(batch: Any, path: str) -> Iterator[Any]:
-        """The records of a batch. Errors of damaged ones name the file."""
+    def _records(self, batch: Any, path: str) -> Iterator[tuple[Any, str | int | None]]:
+        """(record, its type if it is a control record) of a batch. Errors of damaged ones name the file."""
         try:
-            yield from batch
+            for record in batch:
+                try:
+                    kind = record.control_type
+                except DecodeError as error:
+                    raise self._error(str(error), path, record.offset) from None
+                yield record, kind
         except (CorruptBatchError, DecodeError, LimitError) as error:
             raise located(error, path) from error.__cause__
 

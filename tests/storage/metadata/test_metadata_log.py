@@ -145,6 +145,9 @@ SNAPSHOTS = {
     "gap": (batch(header(), 0, control=True) + batch(FOOTER, 5, control=True), "expected a batch at offset 1"),
     "transaction": (batch(header(), 0, control=True) + batch([m.BeginTransactionRecord()], 1)
                     + batch(FOOTER, 2, control=True), "a metadata transaction is open at the end"),
+    "control key": (kwire.build_batch([(0, b"\0", b"\0\0")], control=True), "control record key"),
+    "control value": (batch(header(), 0, control=True) + kwire.build_batch(
+        [(0, b"\0\0\0\5", b"\0")], base_offset=1, control=True), "KRAFT_VERSION control record"),
     "torn": (batch(header(), 0, control=True) + batch(FOOTER, 1, control=True)[:-3], "torn: the"),
     "no kafka": (b"snapshot of something else, long enough for a batch header to be looked for in it" * 2, "batch"),
 }  # fmt: skip
