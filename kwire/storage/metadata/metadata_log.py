@@ -174,7 +174,7 @@ class _Reader:
         """Apply one record. Errors raised name the file and the offset."""
         try:
             if batch.is_control:
-                self.state.quorum.note(record.control_type, record.control)
+                self.state.quorum.note(record.control_type, record.control, record.value)
             else:
                 self._replay(self._reader.read(record))
         except MetadataLogError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,14 +17,19 @@ _BLANK = {HEADER: "SnapshotHeaderRecord", FOOTER: "SnapshotFooterRecord"}
 
 @dataclass
 class Quorum:
-    """The newest control record of each kind. records: type ("KRAFT_VOTERS") -> message, unknown tags included."""
+    """The newest control record of each kind.
+
+    records: type ("KRAFT_VOTERS") -> message; values: its bytes, which are written again as they are: a message of a
+    version that is newer than the schema is read as the newest known one.
+    """
 
     records: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, bytes] = field(default_factory=dict, repr=False)
 
-    def note(self, kind: str | int, message: Any) -> None:
+    def note(self, kind: str | int, message: Any, value: bytes) -> None:
         """Take a control record, if it is of a kind that a snapshot has."""
         if kind in _KEPT:
-            self.records[str(kind)] = message
+            self.records[str(kind)], self.values[str(kind)] = message, value
 
     @property
     def kraft_version(self) -> int:
@@ -41,21 +45,20 @@ class Quorum:
 
     def header(self, timestamp: int) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of the control records at the start of a snapshot; timestamp: of its last record, in ms."""
-        first = copy.copy(self._record(HEADER))
-        first.last_contained_log_timestamp = timestamp
-        yield _control(HEADER, first)
+        value = self._value(HEADER)  # version, timestamp and what newer versions add
+        yield _key(HEADER), value[:2] + timestamp.to_bytes(8, "big", signed=True) + value[10:]
         for kind in (KRAFT_VERSION, VOTERS):
-            if kind in self.records:
-                yield _control(kind, self.records[kind])
+            if kind in self.values:
+                yield _key(kind), self.values[kind]
 
     def footer(self) -> tuple[bytes, bytes]:
         """(key, value) of the control record at the end of a snapshot."""
-        return _control(FOOTER, self._record(FOOTER))
+        return _key(FOOTER), self._value(FOOTER)
 
-    def _record(self, kind: str) -> Any:
-        return self.records[kind] if kind in self.records else getattr(messages, _BLANK[kind])()
+    def _value(self, kind: str) -> bytes:
+        return self.values[kind] if kind in self.values else encode(getattr(messages, _BLANK[kind])(), 0)
 
 
-def _control(kind: str, message: Any) -> tuple[bytes, bytes]:
+def _key(kind: str) -> bytes:
     number = next(row.type for row in record_types("control").values() if row.name == kind)
-    return b"\0\0" + number.to_bytes(2, "big"), encode(message, message.version)
+    return b"\0\0" + number.to_bytes(2, "big")

@@ -94,6 +94,21 @@ def test_unknown_tags_are_kept(tmp_path: Path) -> None:
     assert [one.unknown_tags for one, _ in far.records()] == [{5: b"five"}, {7: b"seven"}, {99: b"more"}]
 
 
+def test_control_records_of_newer_versions_are_kept(tmp_path: Path) -> None:
+    """They are read as the newest known version, and written with all their bytes."""
+    source, later = tmp_path / snapshot_name(4, 2), (9).to_bytes(2, "big")
+    header = later + (5).to_bytes(8, "big") + b"\0new"
+    rows = [(0, b"\0\0\0\3", header), (0, b"\0\0\0\5", later + b"\0\1\0more")]
+    source.write_bytes(
+        kwire.build_batch(rows, control=True, partition_leader_epoch=2)
+        + kwire.build_batch([(0, b"\0\0\0\4", later + b"\0last")], base_offset=2, control=True,
+                            partition_leader_epoch=2))
+    image = ClusterImage.read(source)
+    assert (image.timestamp, image.kraft_version) == (5, 1)
+    image.write_snapshot(tmp_path / "written")
+    assert parts(tmp_path / "written") == parts(source)
+
+
 def test_batches_have_1024_records_and_at_most_8_mib(tmp_path: Path) -> None:
     image = image_of([m.ConfigRecord(resource_type=4, name=str(number), value="v") for number in range(2050)])
     file = Path(image.write_snapshot(tmp_path))
