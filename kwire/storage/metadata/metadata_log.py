@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, DecodeError, LimitError, UnsupportedVersionError
 from kwire.storage.discovery import offset_in_name
 from kwire.storage.filesystem import Entry, located, open_folder, plain, shown
@@ -21,6 +22,7 @@ from kwire.storage.segment import LogSegment
 FOLDER = "__cluster_metadata-0"
 _EARLY_FOLDER = "@metadata-0"
 _SEGMENT = ".log"
+MOST_COMPRESSED = MAX_BATCH_BYTES  # bytes of all records in compressed batches: Kafka compresses no metadata log
 
 
 @dataclass
@@ -87,6 +89,7 @@ class _Reader:
         self.state = LogState()
         self._reader, self._until, self._options = records, offset, options
         self._replay = Replay(self.state.tables)
+        self._compressed = 0
 
     def read_snapshot(self, path: str) -> None:
         """Read a whole snapshot. Raises MetadataLogError for one without header or footer, or that ends too late."""
@@ -130,8 +133,10 @@ class _Reader:
                     raise self._error(f"expected offset {following}, found {batch.base_offset}: records are missing",
                                       segment.path, batch.base_offset)
                 for record, _ in self._records(batch, segment.path):
-                    if record.offset < following or (until is not None and record.offset > until):
+                    if record.offset < following:
                         continue
+                    if until is not None and record.offset > until:
+                        break
                     waited = self._replay.waiting is not None
                     self._take(batch, record, segment.path)
                     if self._replay.waiting is not None and not waited:
@@ -166,6 +171,11 @@ class _Reader:
                     kind = record.control_type
                 except DecodeError as error:
                     raise self._error(str(error), path, record.offset) from None
+                if batch.codec != "none":
+                    self._compressed += len(record.value or b"")
+                    if self._compressed > MOST_COMPRESSED:
+                        raise LimitError("too many bytes in compressed batches of a metadata log",
+                                         limit=MOST_COMPRESSED, offset=batch.position)
                 yield record, kind
         except (CorruptBatchError, DecodeError, LimitError) as error:
             raise located(error, path) from error.__cause__

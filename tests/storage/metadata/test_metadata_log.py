@@ -298,3 +298,17 @@ def test_compressed_batches(codec: str, tmp_path: Path) -> None:
     rows = [(0, None, kwire.encode_metadata_record(config(name), 0)) for name in "abc"]
     (folder / f"{0:020d}.log").write_bytes(kwire.build_batch(rows, codec=codec))
     assert ClusterImage.read(tmp_path) == image_of([config(name) for name in "abc"])
+
+
+def test_compressed_batches_do_not_grow_without_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / metadata_log.FOLDER
+    folder.mkdir()
+    rows = [(0, None, kwire.encode_metadata_record(config(f"{number:060}"), 0)) for number in range(100)]
+    log = folder / f"{0:020d}.log"
+    monkeypatch.setattr(metadata_log, "MOST_COMPRESSED", 100 * len(rows[0][2]) - 1)
+    log.write_bytes(kwire.build_batch(rows))
+    assert ClusterImage.read(tmp_path).offset == 99  # as large as it likes without compression
+    log.write_bytes(kwire.build_batch(rows, codec="gzip"))
+    with pytest.raises(kwire.LimitError, match=r"\.log: too many bytes in compressed batches of a metadata log"):
+        ClusterImage.read(tmp_path)
+    assert ClusterImage.read(tmp_path, 97).offset == 97
