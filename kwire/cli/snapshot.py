@@ -256,7 +256,7 @@ def label(record: Any, topics: Any) -> str:
 
 @snapshot.command()
 @click.argument("source", metavar="IN")
-@click.argument("output", metavar="OUT", required=False)
+@click.argument("output", metavar="[OUT]", required=False)
 @click.option("--metadata", "level", required=True, metavar="V",
               help="The metadata.version to go down to: a level, or a name such as 4.2-IV1.")
 @click.option("--unsafe", is_flag=True, help="Also if it loses metadata, or lowers other features.")
