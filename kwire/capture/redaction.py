@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, TypeVar
 
 from kwire.codec.frames import Request, Response, decode_request, decode_response
+from kwire.codec.secrets import SECRET_SETTING
 from kwire.errors import KwireError
 
 Message = TypeVar("Message", Request, Response)
@@ -28,14 +28,12 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "AlterConfigsResponse": ("responses", "error_message"),
     "IncrementalAlterConfigsResponse": ("responses", "error_message"),
 }
-# message -> path of configs; the value is a secret (Kafka's type PASSWORD) if the name matches _SECRET_SETTING
+# message -> path of configs; the value is a secret (Kafka's type PASSWORD) if the name matches SECRET_SETTING
 _SETTINGS: dict[str, tuple[str, ...]] = {
     "AlterConfigsRequest": ("resources", "configs"),
     "IncrementalAlterConfigsRequest": ("resources", "configs"),
     "DescribeConfigsResponse": ("results", "configs"),
 }
-_SECRET_SETTING = re.compile(
-    r"passw|passphrase|secret|jaas|keystore\.key|credential|token|private.?key|api.?key|master\.key", re.I)
 _ENVELOPES = ("EnvelopeRequest", "EnvelopeResponse")
 _METADATA_LOG = "__cluster_metadata"  # holds SCRAM keys, delegation tokens and configs
 _METADATA_ID = (1).to_bytes(16, "big")
@@ -60,7 +58,7 @@ def without_secrets(frame: Message, request: Request | None = None) -> Message:
     for setting in _inside(frame.message, _SETTINGS[name]) if name in _SETTINGS else []:
         hidden = getattr(setting, "is_sensitive", False)
         for config in (setting, *getattr(setting, "synonyms", ())):
-            if config.value is not None and (hidden or _SECRET_SETTING.search(config.name)):
+            if config.value is not None and (hidden or SECRET_SETTING.search(config.name)):
                 config.value = ""
     if name == "FetchResponse":
         for topic in frame.message.responses:

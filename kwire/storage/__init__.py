@@ -27,6 +27,12 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.internal_topics import internal_kind as internal_kind
     from kwire.storage.internal_topics import read_internal_topic as read_internal_topic
     from kwire.storage.internal_topics import transaction_row as transaction_row
+    from kwire.storage.metadata import Change as Change
+    from kwire.storage.metadata import ClusterImage as ClusterImage
+    from kwire.storage.metadata import Downgrade as Downgrade
+    from kwire.storage.metadata import DowngradeError as DowngradeError
+    from kwire.storage.metadata import Loss as Loss
+    from kwire.storage.metadata import MetadataLogError as MetadataLogError
     from kwire.storage.scanner import Window as Window
     from kwire.storage.scanner import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
@@ -49,6 +55,9 @@ _NAMES = {
     "kwire.storage.internal_topics": (
         "CommittedOffset", "InternalRecord", "TransactionRow", "committed_offset", "decode_internal_record",
         "internal_kind", "read_internal_topic", "transaction_row",
+    ),
+    "kwire.storage.metadata": (
+        "Change", "ClusterImage", "Downgrade", "DowngradeError", "Loss", "MetadataLogError",
     ),
     "kwire.storage.scanner": ("Window", "resync"),
     "kwire.storage.segment": ("LogSegment",),

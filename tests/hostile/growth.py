@@ -19,15 +19,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import kwire
 from kwire.capture import audit, read_capture
 from kwire.compression import compress, decompress
-from kwire.storage import LogDirectory, LogSegment
+from kwire.storage import ClusterImage, LogDirectory, LogSegment
 from tests.capture import making as talks
 from tests.hostile import apart
 from tests.hostile.apart import expect
 from tests.storage import making
+from tests.storage.metadata.records import write_log
 
 MIB = 1 << 20
 TIMES = 2.5  # as long, for twice the input
@@ -444,7 +446,26 @@ def command(name: str, version: int, line: str, verb: str) -> Callable[[Path, in
     return prepare
 
 
+def metadata_image(folder: Path, n: int) -> Callable[[], Any]:
+    """A log that creates n partitions with last known replicas, clears those of all n times, and changes each."""
+    topic, m = UUID(int=9), kwire.messages
+    partitions = [m.PartitionRecord(partition_id=at, topic_id=topic, replicas=(1,), isr=(1,), last_known_elr=(1,))
+                  for at in range(n)]
+    changes = [m.PartitionChangeRecord(partition_id=at, topic_id=topic, leader=1) for at in range(n)]
+    write_log(folder, [m.TopicRecord(name="t", topic_id=topic)], partitions, [m.ClearElrRecord()] * n, changes)
+
+    def work() -> None:
+        image = ClusterImage.read(folder)
+        image.downgrade(1, unsafe=True)
+        image.to_json()
+        image.write_snapshot(folder / "snapshot", force=True)
+        expect(not image.diff(ClusterImage.read(folder / "snapshot")), "the snapshot is not the image")
+
+    return work
+
+
 CASES: dict[str, Case] = {
+    "metadata image": Case(metadata_image, 2000),
     "open transactions": Case(open_transactions, 3000),
     "aborted transactions": Case(aborted, 3000),
     "aborted transactions, indexed": Case(lambda folder, n: aborted(folder, n, True), 3000),

@@ -10,20 +10,25 @@ import java.io.Writer;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Answers one JSON object a line with one JSON object a line: {"do": command, ...} -> its answer, or {"error": "class: text"}. */
 public class Oracle {
     static final ObjectMapper MAPPER = new ObjectMapper();
-    private static Method batches;
+    private static final String[] OPTIONAL = {"Images", "Batches"};  // compiled for the releases whose classes they know
+    private static final List<Method> optional = new ArrayList<>();
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8), 1 << 16);
         Writer out = new OutputStreamWriter(System.out, StandardCharsets.UTF_8);
         System.setOut(new PrintStream(System.err));
-        try {
-            batches = Class.forName("Batches").getMethod("answer", String.class, JsonNode.class);
-        } catch (ClassNotFoundException e) {
-            batches = null;                    // only compiled for the release whose record classes it knows
+        for (String name : OPTIONAL) {
+            try {
+                optional.add(Class.forName(name).getMethod("answer", String.class, JsonNode.class));
+            } catch (ClassNotFoundException e) {
+                // its commands are not known then
+            }
         }
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             out.write(MAPPER.writeValueAsString(answer(MAPPER.readTree(line))));
@@ -47,8 +52,11 @@ public class Oracle {
                 case "encode": return Messages.encode(ask);
                 case "random": return Messages.random(ask);
                 default:
-                    if (batches == null) throw new IllegalArgumentException("no such command for this release: " + what);
-                    return (ObjectNode) batches.invoke(null, what, ask);
+                    for (Method method : optional) {
+                        ObjectNode found = (ObjectNode) method.invoke(null, what, ask);
+                        if (found != null) return found;
+                    }
+                    throw new IllegalArgumentException("no such command for this release: " + what);
             }
         } catch (InvocationTargetException e) {
             return MAPPER.createObjectNode().put("error", text(e.getCause()));
