@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import kwire
+from kwire.capture.files import captures
 from kwire.storage import (
     LogDirectory,
     LogSegment,
@@ -97,6 +98,25 @@ def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, read: list
         assert [one.base_offset for one in valid] == [3 * at for at in range(count)]
         costs.append(sum(read))
     assert costs[1] < 2.5 * costs[0]
+
+
+def bad(base: int, length: int, delta: int = 0) -> bytes:
+    """A batch of 61 bytes with a wrong checksum, which says that it has `length` bytes after its length."""
+    rest = pack(">IhiqqqhiI", 1, 0, delta, 0, 0, -1, -1, -1, 0)
+    return pack(">qiib", base, length, 0, 2) + rest
+
+
+@pytest.mark.parametrize("filler", [b"\xff", b"\0"])
+def test_bad_batches_that_say_they_hold_all_that_follows_are_not_read_for_each(
+    filler: bytes, tmp_path: Path, read: list[int]
+) -> None:
+    """A valid batch after each; all end at the same byte. Each was read, and its checksum computed, to there."""
+    one, count, path = 61 + len(batch(0, 1)), 10_000, tmp_path / "0.log"
+    pairs = (bad(10 * at + 2, (2 * count - at) * one - 12, 3) + batch(10 * at + 10, 1) for at in range(count))
+    path.write_bytes(b"".join(pairs) + filler * (count * one) + b"\1" * 100)
+    found = list(LogSegment(path).batches(errors="keep"))
+    assert not isinstance(found[1], kwire.BadBatch)
+    assert sum(read) < 2 * (64 * path.stat().st_size + (256 << 20))  # the search's budget, and what it reads ahead
 
 
 def test_all_searches_of_one_pass_have_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,11 +284,29 @@ def test_secrets_of_a_url_are_in_no_error_and_no_repr(stored: str) -> None:
     assert "memory://h/t-0/00000000000000000000.log" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "password", ["hunter2,SECRET", "hun{ter2,SECRET}", "hunter2/SECRET", "hunter2?SECRET", "*hunter2"])
+def test_a_password_is_not_taken_apart(password: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A comma in it is no list of paths, of which the first would be shown."""
+    url = f"memory://user:{password}@h/t-9/0.log"
+    with pytest.raises(FileNotFoundError) as caught:
+        discover([url, "a,b"])
+    with pytest.raises(FileNotFoundError) as capture:
+        captures(url)
+    _, out, error = run(capsys, "log", "to-parquet", "a", "-o", url)
+    for text in (everything_of(caught.value), everything_of(capture.value), out + error):
+        assert "hunter2" not in text and "SECRET" not in text and "hun" not in text, text
+
+
 def test_a_path_is_shown_without_its_secrets() -> None:
     for path, wanted in (
         ("s3://bucket/a@b/t-0/0.log", "s3://bucket/a@b/t-0/0.log"), ("/a/b?c=d@e", "/a/b?c=d@e"),
         ("https://u:p@h/0.log?a=b&c", "https://h/0.log"), ("s3://b/t-?/*.log", "s3://b/t-?/*.log"),
         ("zip://0.log::https://u:p@h/x.zip?sig=1", "zip://0.log::https://h/x.zip"),
+        ("s3://key:a/b+c@bucket/0.log", "s3://bucket/0.log"), ("http://u:a?b@h/0.log", "http://h/0.log"),
+        ("http://u:a#b@h/0.log", "http://h/0.log"), ("https://h/0.log?token", "https://h/0.log"),
+        ("HTTPS://h/0.log?token", "HTTPS://h/0.log"), ("hdfs://nn:8020/a@b", "hdfs://nn:8020/a@b"),
+        ("http://[2001:db8::1]/a@b", "http://[2001:db8::1]/a@b"), ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
     ):  # fmt: skip
         assert filesystem.shown(path) == wanted
 
