@@ -58,6 +58,7 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
+_WRONG_CHECKSUM = "checksum does not match"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
@@ -121,12 +122,15 @@ class _Buffer:
     """A part of a file in memory: `view`, from byte `begin` on.
 
     piece: bytes read at a time; it doubles with each read, up to `most`. end: what is after it is read only if loaded.
-    zeros_to: as end_of_zeros.
+    zeros_to: as end_of_zeros. checked: a batch of more than KEPT_BYTES is loaded only if its checksum holds, which is
+    computed piece by piece: a damaged length would cost up to 2 GiB of memory.
     """
 
-    def __init__(self, file: File, size: int, end: int, piece: int, most: int, zeros_to: ZerosTo) -> None:
+    def __init__(
+        self, file: File, size: int, end: int, piece: int, most: int, zeros_to: ZerosTo, checked: bool = True
+    ) -> None:
         self.file, self.size, self.end, self.piece, self._most = file, size, end, piece, max(piece, most)
-        self._zeros_to = zeros_to
+        self._zeros_to, self._checked = zeros_to, checked
         self.view, self.begin = _NOTHING, 0
 
     def load(self, at: int, room: int) -> None:
@@ -149,7 +153,15 @@ class _Buffer:
     def examine(self, at: int) -> Place:
         """What is at a position."""
         self.load(at, HEADER_UP_TO_MAGIC)
-        return examine(self.file, at, self.size, self.view, at - self.begin, self._zeros_to)
+        return self.judged(at, examine(self.file, at, self.size, self.view, at - self.begin, self._zeros_to))
+
+    def judged(self, at: int, place: Place) -> Place:
+        """What is at a position by its header, bad if it is a batch that is too large to load unchecked."""
+        if place.kind == "batch" and place.size > KEPT_BYTES and self._checked and not _holds_at(
+            self.file, at, place.size
+        ):
+            return place._replace(kind="bad", reason=_WRONG_CHECKSUM)
+        return place
 
 
 class Scanner:
@@ -161,8 +173,9 @@ class Scanner:
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
-    between windows. read_bytes: bytes of the file read at a time, but at least one batch; with first_bytes so many the
-    first time, and each time twice as many. Windows of one read share its buffer, which is freed with the last of them.
+    between windows. checked=False: also batches of more than KEPT_BYTES may have a wrong checksum. read_bytes: bytes of
+    the file read at a time, but at least one batch; with first_bytes so many the first time, and each time twice as
+    many. Windows of one read share its buffer, which is freed with the last of them.
     """
 
     def __init__(
@@ -179,6 +192,7 @@ class Scanner:
         first_bytes: int | None = None,
         guessed: bool = False,
         anchor: tuple[int, int, int] | None = None,
+        checked: bool = True,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
@@ -193,7 +207,8 @@ class Scanner:
         self._previous = UNKNOWN_OFFSET  # of the batch that ends at self._at, whether it is in order or not
         self._resync = _Resync(self._file, start, self._size)
         self._buffer = _Buffer(
-            self._file, self._size, self._end, first_bytes or read_bytes, read_bytes, self._resync.zeros_to)
+            self._file, self._size, self._end, first_bytes or read_bytes, read_bytes, self._resync.zeros_to,
+            checked)
 
     def __iter__(self) -> Iterator[Window]:
         self.begin()
@@ -237,7 +252,7 @@ class Scanner:
         while 0 <= position + done < self._size and done < 2 * CHAIN_BYTES:
             self._buffer.load(position, room)
             data = self._buffer.at(position)
-            place = examine(self._file, position + done, self._size, data, done)
+            place = self._buffer.judged(position + done, examine(self._file, position + done, self._size, data, done))
             room = done + place.size + HEADER_UP_TO_MAGIC
             if place.kind != "batch":
                 return False
@@ -295,7 +310,7 @@ class Scanner:
             previous = found
             done += hopped
             if at + done < min(sure, self._size):
-                place = examine(self._file, at + done, self._size, data, done)
+                place = self._buffer.judged(at + done, examine(self._file, at + done, self._size, data, done))
                 if place.kind != "batch" or done + place.size <= room:
                     return False
                 room = done + place.size
@@ -344,7 +359,7 @@ class Scanner:
             self._at, self._previous, self.last = at + done, last, last
             yield Window(at, at + done, data[:done])
         elif why == CHECKSUM:
-            yield from self._not_a_batch(at, place._replace(kind="bad", reason="checksum does not match"))
+            yield from self._not_a_batch(at, place._replace(kind="bad", reason=_WRONG_CHECKSUM))
         elif why is None:  # it has changed meanwhile
             raise located(CorruptBatchError("unreadable batch", position=at), self._file.path)
         else:
@@ -561,6 +576,7 @@ class _Resync:
         while at < stop:
             place = buffer.examine(at)
             if place.kind != "batch":
+                self.spend(place.size if place.reason == _WRONG_CHECKSUM else 0, chains)
                 break
             buffer.load(at, place.size + HEADER_UP_TO_MAGIC)
             data = buffer.at(at)
@@ -636,7 +652,7 @@ def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[Batc
     Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) at bytes that are not a
     batch.
     """
-    for window in Scanner(file, start, end, search=False):
+    for window in Scanner(file, start, end, search=False, checked=False):
         if window.bad is not None:
             raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), file.path)
         yield from window_headers(window)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -117,6 +118,51 @@ def test_bad_batches_that_say_they_hold_all_that_follows_are_not_read_for_each(
     found = list(LogSegment(path).batches(errors="keep"))
     assert not isinstance(found[1], kwire.BadBatch)
     assert sum(read) < 2 * (64 * path.stat().st_size + (256 << 20))  # the search's budget, and what it reads ahead
+
+
+WAYS: dict[str, Callable[[LogSegment], object]] = {
+    "batches": lambda segment: list(segment.batches(errors="keep", max_batch_bytes=1 << 20)),
+    "columns": lambda segment: list(segment.column_batches(errors="keep")),
+    "raising": lambda segment: list(segment.column_batches()),
+    "committed": lambda segment: list(segment.column_batches(errors="keep", committed=True)),
+    "a range": lambda segment: list(segment.column_batches(errors="keep", start=6 << 20, end=7 << 20, guessed=True)),
+    "offsets": lambda segment: list(segment.column_batches(errors="keep", start_offset=1, end_offset=3)),
+    "markers": lambda segment: segment.transactions(),
+    "seek": lambda segment: segment.seek(2),
+    "split": lambda segment: segment.split(1000),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_batch_with_a_damaged_length_is_not_loaded(
+    way: str, magic: int, tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that it has 2 GiB: so much memory it would take."""
+    monkeypatch.setattr(scanner, "KEPT_BYTES", 1 << 20)
+    wrong = bytearray(bad(1, 5 << 20))
+    wrong[16] = magic
+    path = write_segment(tmp_path / "t-0", 0, [batch(0, 1)], indexes=False)
+    path.write_bytes(path.read_bytes() + wrong + b"\xff" * (5 << 20) + batch(7, 1) + batch(8, 1))
+    with suppress(kwire.CorruptBatchError):
+        WAYS[way](LogSegment(path))
+    assert max(read) < 4 << 20
+
+
+def test_a_large_batch_with_a_wrong_checksum_is_read_if_checksums_are_not_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanner, "KEPT_BYTES", 1 << 10)
+    large = bytearray(kwire.build_batch([(1, None, bytes(5000))]))
+    large[-10] ^= 1
+    path = tmp_path / "0.log"
+    path.write_bytes(large)
+    segment = LogSegment(path)
+    assert offsets(one for found in segment.batches(verify_crc=False) for one in found) == [0]
+    assert len(segment.columns(verify_crc=False)) == 1
+    assert sum(len(columns) for columns in segment.column_batches(verify_crc=False)) == 1
+    with pytest.raises(kwire.CorruptBatchError, match="checksum does not match"):
+        segment.columns()
 
 
 def test_all_searches_of_one_pass_have_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
