@@ -82,7 +82,7 @@ def test_sanitised(name: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", sorted(set(forks.CASES) - {"columns", "pool"}))
 def test_forks_sanitised(name: str) -> None:
-    """Not those in whose threads the sanitiser's own allocator works without Python's lock: it is not made for forks."""
+    """Not those whose threads allocate without Python's lock: the lock of the sanitiser's allocator stays taken."""
     ran = sanitized.run(
         sanitized.extensions(), "-W", "ignore", "-m", "tests.hostile.forks", "--seconds", "0", "--only", name,
         timeout=3000)

@@ -416,6 +416,19 @@ def test_a_compressed_segment_is_read_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("tree", [
+    {"v": 2}, {"v": 2, "topics": {"a": {"0": []}}}, {"v": 2, "topics": {"a": {"0": [10**400]}}}, [1], 5, None, "v",
+    {"v": 2, "topics": {"a": {"0": [1, [2]]}}}, {"v": 2, "topics": {"a": {"0": [1, 0, -7]}}},
+    {"v": 2, "topics": {"a": {"0": [1.5]}}}, {"f": {"segment": "0.log", "position": "x", "offset": 1}},
+    {"f": {"segment": "0.log", "position": 1, "offset": float("inf")}}, {"f": 5}, {"\x1b[2J": 5},
+])  # fmt: skip
+def test_a_damaged_checkpoint_is_refused(tree: Any) -> None:
+    with pytest.raises(kwire.KwireError, match="does not hold offsets of kwire") as caught:
+        StreamOffsets.from_json(tree)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.quick
 def test_open_transactions_of_many_segments_are_looked_up_in_one_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
