@@ -12,7 +12,7 @@ from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
 from kwire.errors import DecodeError
 from kwire.shared_iterator import shared
-from kwire.storage.filesystem import plain
+from kwire.storage.filesystem import is_url, plain, shown
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
 
@@ -26,9 +26,16 @@ def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     names: dict[str, None] = {}
     for path in given:
-        for name in _captures_of(plain(path)):
+        for name in _captures_of(_local(path)):
             names[name] = None
     return list(names)
+
+
+def _local(path: str | os.PathLike[str]) -> str:
+    name = plain(path)
+    if is_url(name) and not os.path.exists(name):
+        raise FileNotFoundError(2, "captures are local files, not URLs", shown(name))
+    return name
 
 
 def _captures_of(path: str) -> list[str]:
@@ -72,7 +79,7 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
     is. Raises FileNotFoundError, DecodeError for a file that is not a capture, LimitError; without dpkt ImportError,
     which names the extra to install.
     """
-    name = plain(path)
+    name = _local(path)
     if is_frame_file(name):
         yield from read_frame_file(name)
         return

@@ -76,7 +76,9 @@ def _terminated() -> Iterator[None]:
 
 def _error_text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        from kwire.storage.filesystem import shown
+
+        return f"{shown(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
     return str(error)
 
 

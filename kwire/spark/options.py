@@ -168,11 +168,11 @@ def parse(given: Mapping[str, str], query: str | None = None) -> Options:
     _check_names(options)
     kind = options.get("kind", "records").lower()
     if kind not in KINDS:
-        raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{kind}"')
+        raise ValueError(f'option kind must be one of {", ".join(KINDS)}, not "{printable(kind)}"')
     _check_uses(options, kind, query)
     mode = options.get("mode", "FAILFAST").upper()
     if mode not in MODES:
-        raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{options["mode"]}"')
+        raise ValueError(f'option mode must be one of {", ".join(MODES)}, not "{printable(options["mode"])}"')
     topics = _topics(kind, options.get("topic"))
     partitions = _list("partition", options.get("partition"))
     trigger = options.get("maxbytespertrigger")
@@ -205,7 +205,7 @@ def parse(given: Mapping[str, str], query: str | None = None) -> Options:
 def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     """Return value if it is one of the known ones. Raises ValueError that names the argument."""
     if value not in known:
-        raise ValueError(f'{name} must be one of {", ".join(known)}, not "{value}"')
+        raise ValueError(f'{name} must be one of {", ".join(known)}, not "{printable(value)}"')
     return value
 
 
@@ -274,7 +274,7 @@ def _list(name: str, value: str | None) -> tuple[str, ...] | None:
         return None
     parts = tuple(part.strip() for part in value.split(",") if part.strip())
     if not parts:
-        raise ValueError(f'option {name} is a comma list, and empty: "{value}"')
+        raise ValueError(f'option {name} is a comma list, and empty: "{printable(value)}"')
     return parts
 
 
@@ -282,7 +282,7 @@ def _integer(name: str, value: object, least: int | None = None) -> int:
     try:
         number = int(str(value))
     except ValueError:
-        raise ValueError(f'option {name}: "{value}" is not an integer') from None
+        raise ValueError(f'option {name}: "{printable(str(value))}" is not an integer') from None
     if least is not None and number < least:
         raise ValueError(f"option {name} must be at least {least}, not {number}")
     return number
@@ -294,7 +294,7 @@ def _timestamp(name: str, value: str | None) -> int | None:
 
 def _boolean(name: str, value: str) -> bool:
     if value.lower() not in ("true", "false"):
-        raise ValueError(f'option {name} must be true or false, not "{value}"')
+        raise ValueError(f'option {name} must be true or false, not "{printable(value)}"')
     return value.lower() == "true"
 
 
@@ -323,7 +323,7 @@ def _offsets(name: str, value: str) -> Bound:
     if text.lower() == "latest":
         return LATEST
     wrong = ValueError(
-        f'option {name} must be "earliest", "latest" or JSON such as {{"orders": {{"0": 23}}}}, not {text}')
+        f'option {name} must be "earliest", "latest" or JSON such as {{"orders": {{"0": 23}}}}, not {printable(text)}')
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):

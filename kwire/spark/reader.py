@@ -17,7 +17,7 @@ from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import in_one_line, settle
-from kwire.storage.filesystem import shown
+from kwire.storage.filesystem import located, shown
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ def _read_range(part: SegmentRange, options: Options, shaper: _Shaper | Internal
         max_batch_bytes=options.max_batch_bytes,
     )
     try:
+        if part.end is not None and segment.size < part.end:
+            reason = f"the file was truncated to {segment.size} bytes after bytes {part.start}..{part.end} were planned"
+            raise located(CorruptBatchError(reason, position=part.start), segment.path)
         for columns in pieces:
             yield from shaper.rows(columns)
             if options.mode == "PERMISSIVE" and columns.bad:

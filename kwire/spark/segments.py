@@ -38,6 +38,7 @@ COLUMNS: dict[str, spark.DataType] = {
 }
 _SEGMENTS_OF_A_TASK = 500
 _DELETE_HORIZON = 0x40  # attribute: the base timestamp is not a record's
+_MOST_OFFSET = 2**63 - 1
 _MOST_MS = 2**63 // 1000 - 1  # that microseconds can hold
 
 
@@ -101,7 +102,7 @@ class DescribeReader(DataSourceReader):
             if end < 0:
                 end = -1 if header is None else end_offset(segment) or -1
         row["base_offset"] = base if base >= 0 else None
-        if end >= 0:
+        if 0 <= end <= _MOST_OFFSET:  # a damaged header may say more
             row["next_offset"] = end
             row["records"] = end - base if 0 <= base <= end else None
         return row

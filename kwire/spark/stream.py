@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,9 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             size = open_file(part.file.path, self.options.storage_options).size()
             if part.end is not None and size < part.end:
                 self._lost(f"{path} was truncated to {size} bytes: {planned}")
-                part = part._replace(file=part.file._replace(size=size))
+                if size <= part.start:
+                    return
+                part = part._replace(file=part.file._replace(size=size), end=size)
             yield from read(part)
         except FileNotFoundError:
             self._lost(f"{path} was deleted: {planned}")
@@ -186,7 +188,9 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The logs that the options choose, as they are now; files: as they were listed a moment ago."""
         found: dict[Key, dict[int | str, SegmentFile]] = {}
         folders: dict[Key, str] = {}
-        for file in self._listed() if files is None else files:
+        files = self._listed() if files is None else files
+        self._forget_all_but({file.path for file in files})
+        for file in files:
             if frozen and self.frozen is not None:
                 if file.path not in self.frozen:
                     continue
@@ -207,6 +211,12 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     "partition once. Name one of them, or begin two streams"))
         return {key: self._log(key, files) for key, files in sorted(found.items())}
 
+    def _forget_all_but(self, paths: Set[str]) -> None:
+        """Drop what is remembered of segments that were deleted: a query may run for months."""
+        for memo in (self.stable, self.unpacked):
+            for path in memo.keys() - paths:
+                del memo[path]
+
     def _logs_after(self, before: StreamOffsets, frozen: bool = True) -> dict[Key, LogFollower]:
         """The logs as they are now; those that were read and are gone are reported."""
         try:
@@ -220,21 +230,27 @@ class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _log(self, key: Key, found: Mapping[int | str, SegmentFile]) -> LogFollower:
         files = sorted(found.values(), key=lambda file: (file.base_offset, file.path))
+        opened_all: list[Partition] = []  # when the first segment is asked for; what is read for it serves the others
+
+        def first_open(number: int) -> OpenTransaction | None:
+            if not opened_all:
+                opened_all.append(Partition(files, self.options.storage_options))
+            return self._first_open(files, number, opened_all[0])
+
         return LogFollower(
             partition_name(key), files, open_segment=lambda file: opened(file, self.options), lost=self._lost,
             warn=self._warn, strict=self.options.mode == "FAILFAST",
-            first_open=(lambda number: self._first_open(files[number:])) if self.options.read_committed else None,
+            first_open=first_open if self.options.read_committed else None,
             unpacked=self.unpacked,
         )  # fmt: skip
 
-    def _first_open(self, files: list[SegmentFile]) -> OpenTransaction | None:
-        """The oldest transaction that is open in the first of these segments, by markers in all of them."""
-        first, last = files[0], files[-1]
+    def _first_open(self, files: Sequence[SegmentFile], number: int, log: Partition) -> OpenTransaction | None:
+        """The oldest transaction that is open in a segment, by the markers in it and in those after it."""
+        first, last = files[number], files[-1]
         state = first.size, last.path, last.size
         known = self.stable.get(first.path)
         if known is None or (known[0] != state and not (known[1] is None and known[0][0] == first.size)):
-            segment = Partition(files, self.options.storage_options).segments[0]
-            oldest = min(segment.transactions().open, key=lambda transaction: transaction[1], default=None)
+            oldest = min(log.segments[number].transactions().open, key=lambda transaction: transaction[1], default=None)
             known = self.stable[first.path] = state, None if oldest is None else OpenTransaction(*oldest)
         return known[1]
 

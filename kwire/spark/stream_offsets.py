@@ -9,8 +9,9 @@ from typing import Any
 from kwire.errors import KwireError
 from kwire.storage import SegmentFile
 from kwire.storage.discovery import offset_in_name, place_of
-from kwire.storage.filesystem import is_url
+from kwire.storage.filesystem import is_url, shown
 from kwire.storage.log_follower import LogOffset
+from kwire_c.printable import printable
 
 VERSION = 2
 
@@ -40,35 +41,44 @@ class StreamOffsets(dict[Key, LogOffset]):
     def from_json(cls, tree: Mapping[str, Any]) -> StreamOffsets:
         """The offsets of a checkpoint, of this version of kwire or an older one. Raises KwireError for other JSON."""
         offsets = cls()
-        if "v" not in tree:
-            offsets._read_folders(tree)
-            return offsets
-        if tree["v"] != VERSION:
-            raise KwireError(f"the checkpoint has offsets of version {tree['v']}, this version of kwire reads "
-                             f"{VERSION}: it was written by a newer one")
         try:
+            if "v" not in tree:
+                offsets._read_folders(tree)
+                return offsets
+            if tree["v"] != VERSION:
+                raise KwireError(f"the checkpoint has offsets of version {tree['v']}, this version of kwire reads "
+                                 f"{VERSION}: it was written by a newer one")
             for topic, partitions in tree["topics"].items():
                 for partition, fields in partitions.items():
-                    if not all(isinstance(field, int) for field in (fields[0], *fields[2:])):
-                        raise TypeError
-                    offsets[topic, partition] = LogOffset(*fields)
-        except (AttributeError, LookupError, TypeError) as error:
-            raise KwireError(f"the checkpoint does not hold offsets of kwire, but {str(tree)[:200]}") from error
+                    offsets[topic, partition] = _checked(LogOffset(*fields))
+        except KwireError:
+            raise
+        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            found = printable(str(tree)[:200])
+            raise KwireError(f"the checkpoint does not hold offsets of kwire, but {found}") from error
         offsets.complete = True
         return offsets
 
     def _read_folders(self, folders: Mapping[str, Any]) -> None:
         """Offsets of version 1: {folder: {"segment": file name, "position": byte, "offset": the next}}."""
-        try:
-            for folder, at in folders.items():
-                key = key_of(place_of(f"{folder}/{at['segment']}"), folder)
-                base = offset_in_name(at["segment"])
-                place = LogOffset(int(at["offset"]), at["segment"] if base < 0 else base, int(at["position"]))
-                if self.setdefault(key, place) != place:
-                    raise KwireError(f"the checkpoint names two folders for {partition_name(key)}, one of them "
-                                     f"{folder}: begin with a new checkpoint")
-        except (AttributeError, LookupError, TypeError) as error:
-            raise KwireError(f"the checkpoint does not hold offsets of kwire, but {str(folders)[:200]}") from error
+        for folder, at in folders.items():
+            key = key_of(place_of(f"{folder}/{at['segment']}"), folder)
+            base = offset_in_name(at["segment"])
+            place = LogOffset(int(at["offset"]), at["segment"] if base < 0 else base, int(at["position"]))
+            if self.setdefault(key, _checked(place)) != place:
+                raise KwireError(printable(f"the checkpoint names two folders for {partition_name(key)}, one of them "
+                                           f"{shown(folder)}: begin with a new checkpoint"))
+
+
+def _checked(place: LogOffset) -> LogOffset:
+    """The place. Raises TypeError or ValueError if its fields cannot be those of one."""
+    if not all(type(field) is int for field in (place.offset, *place[2:])):
+        raise TypeError
+    if place.segment is not None and not isinstance(place.segment, int | str):
+        raise TypeError
+    if min(place[2:]) < 0 or max(map(abs, (place.offset, *place[2:]))) >> 64:
+        raise ValueError
+    return place
 
 
 def key_of(place: tuple[str | None, int | None], folder: str) -> Key:

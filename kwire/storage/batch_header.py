@@ -30,6 +30,8 @@ from kwire_c.record_batch import (
 if TYPE_CHECKING:
     from kwire.storage.filesystem import File
 
+ZerosTo = Callable[["File", int, int], int]  # (file, position, its size): as end_of_zeros
+
 _ZEROS = bytes(1 << 16)
 
 _start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
@@ -125,7 +127,7 @@ def examine(
     size: int,
     view: memoryview | None = None,
     at: int = 0,
-    zeros_to: Callable[[File, int, int], int] = end_of_zeros,
+    zeros_to: ZerosTo = end_of_zeros,
 ) -> Place:
     """What is at position of a file of `size` bytes, by its header.
 

@@ -24,6 +24,7 @@ _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker renamed before deletion
 _MAGIC = re.compile(r"[*?[]")  # in a glob
 _SEGMENTS = (".log", ".log.gz")
+_MOST_OFFSET = (1 << 63) - 1
 _BESIDE = (
     ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", ".deleted", ".cleaned", ".swap", ".lock",
     ".metadata", ".properties", ".kafka_cleanshutdown", "-checkpoint", "quorum-state",
@@ -192,9 +193,17 @@ def _partition_of(folder: str) -> tuple[str, int] | None:
 
 
 def offset_in_name(path: str) -> int:
-    """The base offset in a segment's file name (20 digits in Kafka), -1 if there is none."""
+    """The base offset in a segment's file name (20 digits in Kafka), -1 if there is none of at most 63 bits."""
     stem, _, kind = path.rpartition("/")[2].removesuffix(".gz").partition(".")
-    return int(stem) if kind == "log" and stem.isascii() and stem.isdigit() else -1
+    return parsed_offset(stem) if kind == "log" else -1
+
+
+def parsed_offset(stem: str) -> int:
+    """The offset that a file is named after, -1 if its name is no number of at most 63 bits."""
+    digits = stem.lstrip("0")
+    is_number = stem.isascii() and stem.isdigit() and len(digits) <= len(str(_MOST_OFFSET))
+    offset = int(digits or "0") if is_number else -1
+    return offset if offset <= _MOST_OFFSET else -1
 
 
 def beside(path: str, kind: str) -> str:

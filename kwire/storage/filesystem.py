@@ -24,7 +24,10 @@ E = TypeVar("E", bound=Exception)
 _PIECE = 1 << 20  # bytes of a pipe that are read at a time
 MOST_UNPACKED = 16 << 30  # bytes of a pipe, or of a decompressed .gz
 _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
-_SECRETS = re.compile(r"(?<=://)[^/?#]*@|\?.*=.*", re.DOTALL)  # of a URL: user and password, signature
+# of a URL: user and password, also a password with / ? # in it (what follows the colon is no port); a signature
+_SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
+_QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
+_WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 
 class File(Protocol):
@@ -269,13 +272,18 @@ def located(error: E, path: str) -> E:
 
 def shown(path: str) -> str:
     """A path as it may be shown: a URL without user, password and query (a signature)."""
-    return _SECRETS.sub("", path) if is_url(path) else path
+    if not is_url(path):
+        return path
+    path = _SECRETS.sub("", path)
+    return _QUERY.sub(r"\1", path) if _WEB.search(path) else path
 
 
 @contextmanager
 def _without_secrets(path: str) -> Iterator[None]:
     """Replace a store's error that shows secrets of a URL by one without them."""
     secrets = [secret for secret in _SECRETS.findall(path) if secret]
+    if _WEB.search(path):
+        secrets += [match[2] for match in _QUERY.finditer(path)]
     try:
         yield
     except Exception as error:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from kwire.storage.filesystem import shown
+from kwire.storage.filesystem import is_url, shown
 from kwire_c.printable import printable
 
 MOST_CHARACTERS = 1 << 20  # of all the paths that one text stands for: each {a,b} doubles them
 _SPECIAL = re.compile(r"[,{\\]|\[\^")
 # [abc] with the signs of its class, an escaped sign, a sign with a meaning, or a run of others
 _TOKEN = re.compile(r"\[([!^]?)(\]?[^\]/]*)\]|\\(.)|([,{}])|[^\[\\,{}]+|.", re.DOTALL)
+# what has no signs in a URL: user and password, and a query up to the end or to the next URL
+_PLAIN = re.compile(r"(?<=://)[^/?#]*@|\?[^/]*=.*?(?=,[A-Za-z][A-Za-z0-9+.-]*://|\Z)", re.DOTALL)
 
 
 def alternatives(text: str) -> list[str]:
@@ -22,7 +25,7 @@ def alternatives(text: str) -> list[str]:
     """
     if not _SPECIAL.search(text):
         return [text]
-    tokens = [(_pattern(match), match[4] is not None) for match in _TOKEN.finditer(text)]
+    tokens = list(_tokens(text))
     matched = _matched([token if special else "" for token, special in tokens])
     done: list[str] = []  # the finished parts of the innermost {}, and the beginnings of the part that is read
     begun = [""]
@@ -41,6 +44,17 @@ def alternatives(text: str) -> list[str]:
         else:
             begun = _product(begun, [token], text)
     return [stripped for path in done + begun if (stripped := path.strip())]
+
+
+def _tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield (token, has it a meaning)."""
+    plain = [match.span() for match in _PLAIN.finditer(text)] if is_url(text) else []
+    at = 0
+    for start, end in [*plain, (len(text), len(text))]:
+        for match in _TOKEN.finditer(text, at, start):
+            yield _pattern(match), match[4] is not None
+        yield text[start:end], False
+        at = end
 
 
 def _pattern(match: re.Match[str]) -> str:

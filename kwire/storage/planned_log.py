@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.errors import KwireError
 from kwire.storage import transactions
 from kwire.storage.checkpoints import small_file
-from kwire.storage.discovery import beside, offset_in_name
+from kwire.storage.discovery import beside, offset_in_name, parsed_offset
 from kwire.storage.filesystem import is_url, open_file, open_folder
 from kwire.storage.indexes import TransactionIndex
 from kwire.storage.once import once
@@ -143,8 +143,9 @@ class PlannedLog:
         files = {}
         for name, size in self._names.items():
             stem, _, kind = name.partition(".")
-            if kind == "snapshot" and stem.isascii() and stem.isdigit() and first < int(stem) <= rolled:
-                files[int(stem)] = (f"{folder}/{name}" if folder else name, size)
+            offset = parsed_offset(stem)
+            if kind == "snapshot" and first < offset <= rolled:
+                files[offset] = (f"{folder}/{name}" if folder else name, size)
         end = self.segments[-1]
         return ProducerSnapshots(files, self._options, lambda offset: offset > last and end.has_grown())
 

@@ -29,6 +29,7 @@ from kwire.shared_iterator import shared
 from kwire.storage.batch_header import (
     BatchHeader,
     Place,
+    ZerosTo,
     base_offset_at,
     checksum_holds,
     end_of_zeros,
@@ -57,6 +58,7 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
+_WRONG_CHECKSUM = "checksum does not match"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
@@ -120,10 +122,15 @@ class _Buffer:
     """A part of a file in memory: `view`, from byte `begin` on.
 
     piece: bytes read at a time; it doubles with each read, up to `most`. end: what is after it is read only if loaded.
+    zeros_to: as end_of_zeros. checked: a batch of more than KEPT_BYTES is loaded only if its checksum holds, which is
+    computed piece by piece: a damaged length would cost up to 2 GiB of memory.
     """
 
-    def __init__(self, file: File, size: int, end: int, piece: int, most: int) -> None:
+    def __init__(
+        self, file: File, size: int, end: int, piece: int, most: int, zeros_to: ZerosTo, checked: bool = True
+    ) -> None:
         self.file, self.size, self.end, self.piece, self._most = file, size, end, piece, max(piece, most)
+        self._zeros_to, self._checked = zeros_to, checked
         self.view, self.begin = _NOTHING, 0
 
     def load(self, at: int, room: int) -> None:
@@ -146,7 +153,15 @@ class _Buffer:
     def examine(self, at: int) -> Place:
         """What is at a position."""
         self.load(at, HEADER_UP_TO_MAGIC)
-        return examine(self.file, at, self.size, self.view, at - self.begin)
+        return self.judged(at, examine(self.file, at, self.size, self.view, at - self.begin, self._zeros_to))
+
+    def judged(self, at: int, place: Place) -> Place:
+        """What is at a position by its header, bad if it is a batch that is too large to load unchecked."""
+        if place.kind == "batch" and place.size > KEPT_BYTES and self._checked and not _holds_at(
+            self.file, at, place.size
+        ):
+            return place._replace(kind="bad", reason=_WRONG_CHECKSUM)
+        return place
 
 
 class Scanner:
@@ -158,8 +173,9 @@ class Scanner:
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
-    between windows. read_bytes: bytes of the file read at a time, but at least one batch; with first_bytes so many the
-    first time, and each time twice as many. Windows of one read share its buffer, which is freed with the last of them.
+    between windows. checked=False: also batches of more than KEPT_BYTES may have a wrong checksum. read_bytes: bytes of
+    the file read at a time, but at least one batch; with first_bytes so many the first time, and each time twice as
+    many. Windows of one read share its buffer, which is freed with the last of them.
     """
 
     def __init__(
@@ -176,6 +192,7 @@ class Scanner:
         first_bytes: int | None = None,
         guessed: bool = False,
         anchor: tuple[int, int, int] | None = None,
+        checked: bool = True,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
@@ -187,10 +204,12 @@ class Scanner:
         self._file = file.held()
         self._size = self._file.size()
         self._end = self._size if end is None else min(end, self._size)
-        self._at = start
+        self._at = start = min(start, self._size)  # past the end: it was truncated since that byte was chosen
         self._previous = UNKNOWN_OFFSET  # of the batch that ends at self._at, whether it is in order or not
-        self._buffer = _Buffer(self._file, self._size, self._end, first_bytes or read_bytes, read_bytes)
         self._resync = _Resync(self._file, start, self._size)
+        self._buffer = _Buffer(
+            self._file, self._size, self._end, first_bytes or read_bytes, read_bytes, self._resync.zeros_to,
+            checked)
 
     def __iter__(self) -> Iterator[Window]:
         self.begin()
@@ -234,7 +253,7 @@ class Scanner:
         while 0 <= position + done < self._size and done < 2 * CHAIN_BYTES:
             self._buffer.load(position, room)
             data = self._buffer.at(position)
-            place = examine(self._file, position + done, self._size, data, done)
+            place = self._buffer.judged(position + done, examine(self._file, position + done, self._size, data, done))
             room = done + place.size + HEADER_UP_TO_MAGIC
             if place.kind != "batch":
                 return False
@@ -293,7 +312,7 @@ class Scanner:
             previous = found
             done += hopped
             if at + done < min(sure, self._size):
-                place = examine(self._file, at + done, self._size, data, done)
+                place = self._buffer.judged(at + done, examine(self._file, at + done, self._size, data, done))
                 if place.kind != "batch" or done + place.size <= room:
                     return False
                 room = done + place.size
@@ -342,7 +361,7 @@ class Scanner:
             self._at, self._previous, self.last = at + done, last, last
             yield Window(at, at + done, data[:done])
         elif why == CHECKSUM:
-            yield from self._not_a_batch(at, place._replace(kind="bad", reason="checksum does not match"))
+            yield from self._not_a_batch(at, place._replace(kind="bad", reason=_WRONG_CHECKSUM))
         elif why is None:  # it has changed meanwhile
             raise located(CorruptBatchError("unreadable batch", position=at), self._file.path)
         else:
@@ -371,16 +390,17 @@ class Scanner:
         follower = None if following is None else self._header(following)
         if not torn and 0 < place.size < self._size - at and own < end and self._may_end(own, place.offset, follower):
             end = own
-            place_after = examine(self._file, own, self._size)
-            if place_after.kind == "batch" and _holds_at(self._file, own, place_after.size):
-                follower = self._header(own)
+            place_after = examine(self._file, own, self._size, zeros_to=self._resync.zeros_to)
+            if place_after.kind == "batch":
+                self._resync.spend(place_after.size)
+                follower = self._header(own) if _holds_at(self._file, own, place_after.size) else follower
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
 
     def _may_end(self, position: int, offset: int, follower: BatchHeader | None) -> bool:
         """May a batch with that base offset end at position, by the header there and the next batch of the log?"""
-        place = examine(self._file, position, self._size)
+        place = examine(self._file, position, self._size, zeros_to=self._resync.zeros_to)
         if follower is not None:
             return place.kind == "batch" and offset < place.offset < follower.base_offset
         return place.offset > offset if place.kind in ("batch", "torn") else (
@@ -463,25 +483,33 @@ class _Resync:
         # bytes that may be searched without success for pieces, and for whole chains, so that crafted input cannot make
         # the search slow
         self._budgets = [share * (size - start) + (4 * share << 20) for share in (48, 16)]
-        self._zeros = (0, 0)  # a range of zeros that does not reach the end of the file
+        self._zeros = (0, 0)  # the range of zeros that was looked at last
         self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
         # the next whole chain from that byte on; if there is none, the longest ones, each longer than those after it
         self._from = size + 1
         self._chains: list[_Chain] = []
 
-    def _zeros_to(self, file: File, position: int, size: int) -> int:
+    def zeros_to(self, file: File, position: int, size: int) -> int:
+        """end_of_zeros, which is remembered: many damaged batches may end at the same zeros."""
         first, end = self._zeros
         if not first <= position < end:
             end = end_of_zeros(file, position, size)
-            self._budgets[True] -= end - position
-            if end == size:
-                return size
             self._zeros = (position, end)
+            if end < size:
+                self.spend(end - position, chains=True)
+                self.spend(end - position)
         return end
+
+    def spend(self, size: int, chains: bool = False) -> None:
+        """Count bytes whose checksum was computed in vain: a bad batch may go over many others."""
+        self._budgets[chains] -= size
 
     def next(self, position: int, last: int) -> int | None:
         """The byte of the first batch of the log after the damage at position; last: the last offset before that."""
         base, claimed, size = self._claim(position)
+        self.spend(size)
+        if self._budgets[False] < 0:
+            return None
         chain = self._next_chain(position + 1, last)
         stop, high, low = self._size, UNKNOWN_OFFSET, last
         if chain is not None:
@@ -508,7 +536,8 @@ class _Resync:
 
     def _goes_on(self, position: int) -> bool:
         """Is there the end of the file, a header, or zeros to the end?"""
-        return position == self._size or examine(self._file, position, self._size).kind in ("batch", "zeros")
+        return position == self._size or (
+            examine(self._file, position, self._size, zeros_to=self.zeros_to).kind in ("batch", "zeros"))
 
     def _claim(self, position: int) -> tuple[int, int, int]:
         """(base offset, last offset, size) of the damaged batch at position, as its header says."""
@@ -532,7 +561,7 @@ class _Resync:
         self._from, self._chains = position, []
         at: int | None = position
         while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
-            chain = self._follow(at)
+            chain = self._follow(at, chains=True)
             if chain.whole:
                 self._chains = [chain]
                 return
@@ -541,19 +570,21 @@ class _Resync:
             self._chains.append(chain._replace(batches=chain.batches[:1]))
             at = max(at + 1, chain.end)
 
-    def _follow(self, start: int) -> _Chain:
-        """The chain of valid batches from start on."""
+    def _follow(self, start: int, chains: bool = False) -> _Chain:
+        """The chain of valid batches from start on. chains: it is searched for a whole one."""
         batches: list[tuple[int, int, int]] = []
         at, stop = start, min(self._size, start + CHAIN_BYTES)
-        buffer = _Buffer(self._file, self._size, stop, *_SEARCH_BYTES)
+        buffer = _Buffer(self._file, self._size, stop, *_SEARCH_BYTES, self.zeros_to)
         while at < stop:
             place = buffer.examine(at)
             if place.kind != "batch":
+                self.spend(place.size if place.reason == _WRONG_CHECKSUM else 0, chains)
                 break
             buffer.load(at, place.size + HEADER_UP_TO_MAGIC)
             data = buffer.at(at)
             done = hop_valid(data, stop - at, 0, self._size - at, UNKNOWN_OFFSET, False)[0]
             if not done:
+                self.spend(place.size, chains)
                 break
             for header in window_headers(Window(at, at + done, data[:done])):
                 batches.append((header.position, header.base_offset, header.last_offset))
@@ -584,12 +615,12 @@ class _Resync:
             at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
             while (at := find_header(view, at + 1, stop, size - position, low, high, followed)) >= 0:
                 here = position + at
-                place = examine(file, here, size, view, at, self._zeros_to)
+                place = examine(file, here, size, view, at, self.zeros_to)
                 if place.kind != "batch":
                     continue
                 following = here + place.size
                 wanted = not followed or following == size or (
-                    examine(file, following, size, view, at + place.size, self._zeros_to).kind != "bad")
+                    examine(file, following, size, view, at + place.size, self.zeros_to).kind != "bad")
                 if not followed:
                     self._spent += place.size
                     wanted = self._spent <= _PIECE_COST + 8 * (here - self._damage)
@@ -623,7 +654,7 @@ def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[Batc
     Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) at bytes that are not a
     batch.
     """
-    for window in Scanner(file, start, end, search=False):
+    for window in Scanner(file, start, end, search=False, checked=False):
         if window.bad is not None:
             raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), file.path)
         yield from window_headers(window)

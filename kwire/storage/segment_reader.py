@@ -54,7 +54,8 @@ class SegmentBatches:
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
         self._scanner = Scanner(
-            segment.file, start, end, search=self._keep, verify=self._keep and verify_crc, read_bytes=OBJECT_BYTES)
+            segment.file, start, end, search=self._keep, verify=self._keep and verify_crc, read_bytes=OBJECT_BYTES,
+            checked=verify_crc)
         self._batches = SharedIterator(self._read())
 
     def __iter__(self) -> Iterator[Any]:
@@ -174,7 +175,7 @@ class _Range:
         options = self._options | {"verify_crc": verify and not keep}  # the scanner has checked it
         scanner = segment.scan(
             bounds, self._start, self._end, guessed=self._guessed, window_bytes=_PIECE_BYTES, rows=self._rows,
-            search=keep, verify=keep and verify)
+            search=keep, verify=keep and verify, checked=verify)
         windows = _within(scanner, bounds)
         for window in hidden.decided(windows) if isinstance(hidden, CommittedWindows) else windows:
             if window.bad is not None:
@@ -261,7 +262,8 @@ def gather_all(
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)
     scanners = [
-        segment.scan(bounds, search=keep, verify=keep and verify, read_bytes=read_bytes) for segment in segments
+        segment.scan(bounds, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
+        for segment in segments
     ]
     total = sum(segment.size - scanner.begin() for segment, scanner in zip(segments, scanners, strict=True))
     options["verify_crc"] = verify and not keep  # the scanners have checked it

@@ -73,8 +73,8 @@ class FirstMarkers:
         for window in _scanner(self._file, start, self._limit):
             for _, offset, writer, kind in transactional(window, self._limit):
                 if kind is not None and writer not in self._markers:
-                    self._markers[writer] = (offset, kind)
                     self.in_order.append((writer, (offset, kind)))
+                    self._markers[writer] = (offset, kind)  # last: if it is interrupted before, both are noted again
             bounded(len(self._markers), self._file, "producers with transactions in one segment", MOST_PRODUCERS)
             self._at = window.end
             if producer in self._markers:

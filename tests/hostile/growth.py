@@ -177,6 +177,23 @@ def islands_before_false_headers(folder: Path, n: int) -> Callable[[], Any]:
     return lambda: LogSegment(path).stats()
 
 
+def bad_batches_over_all(filler: bytes) -> Callable[[Path, int], Callable[[], Any]]:
+    """Bad batches that all end at the same byte, by their lengths, and a valid one after each."""
+
+    def prepare(folder: Path, n: int) -> Callable[[], Any]:
+        good, parts = plain_batch(), []
+        left = n * (2 * 61 + 2 * len(good))
+        for at in range(n):
+            bad = bytearray(plain_batch(10 * at + 2)[:61])
+            struct.pack_into(">i", bad, 8, left - 12)
+            parts.append(bytes(bad) + plain_batch(10 * at + 10))
+            left -= len(parts[-1])
+        path = written(folder, b"".join(parts) + filler * left + b"\1" * 100)
+        return lambda: (LogSegment(path).stats(), LogSegment(path).columns(("offset",), errors="keep"))
+
+    return prepare
+
+
 def many_files(folder: Path, n: int) -> Callable[[], Any]:
     """A partition of as many empty segments."""
     (folder / "t-0").mkdir()
@@ -477,6 +494,8 @@ CASES: dict[str, Case] = {
     "false headers": Case(false_headers, 20_000),
     "long false headers": Case(long_false_headers, 4000, 64, 2),
     "islands": Case(islands, 600),
+    "bad batches over all": Case(bad_batches_over_all(b"\xff"), 15_000, 64, 2),
+    "bad batches up to zeros": Case(bad_batches_over_all(b"\0"), 15_000, 64, 2),
     "islands before false headers": Case(islands_before_false_headers, 400),
     "many files": Case(many_files, 800, 48, 8),
     "one-byte segments": Case(packets(one_byte_segments), 1500),

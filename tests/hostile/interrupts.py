@@ -297,6 +297,27 @@ def storage(dice: random.Random, folder: Path, _: ExitStack) -> Work:
 
 
 @case
+def markers(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    """Transactions over several segments: what an interrupted look-up has noted serves the next one."""
+    making.Log(folder / "t-0", dice, segments=3, batches=12)
+    held = LogDirectory(folder)
+
+    def use() -> Any:
+        found = [record.offset for record in held.read(committed=True)]
+        pieces = held.column_batches(("offset",), committed=True)
+        return found, [pyarrow.table(one)["offset"].to_pylist() for one in pieces], [
+            segment.transactions() for segment in held.segments], held.partitions[0].ongoing_transactions()
+
+    def call() -> Any:
+        nonlocal held
+        held = LogDirectory(folder)
+        return use()
+
+    wanted = call()
+    return Work(call, lambda: same(use(), wanted, "the same objects again"))
+
+
+@case
 def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
     """What was taken of a pipe does not come again: the rest is never taken for the whole."""
     data = b"".join(making.batch(base, 3, size=9000) for base in range(0, 900, 3))

@@ -51,6 +51,22 @@ def test_a_row_for_each_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("delta", [0, 2**31 - 1])
+def test_offsets_past_63_bits_are_not_known(delta: int, tmp_path: Path) -> None:
+    """In a header and in the name of a file: once an OverflowError."""
+    data = bytearray(batch(0, 1))
+    data[:8], data[23:27] = (2**63 - 1).to_bytes(8, "big"), delta.to_bytes(4, "big")
+    for name in ("t-0", "u-0"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(data)
+    (tmp_path / "u-0" / f"{2**63:020d}.log").write_bytes(batch(7))
+    (tmp_path / "u-0" / f"{2**63 - 1:020d}.log").write_bytes(b"")
+    [last, most, past] = described(tmp_path)
+    assert (last["base_offset"], last["next_offset"], last["records"]) == (0, None, None)
+    assert sorted([most["base_offset"], past["base_offset"]]) == [7, 2**63 - 1]
+
+
+@pytest.mark.quick
 def test_what_is_not_known_is_null(tmp_path: Path) -> None:
     packed = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
     packed.with_name(f"{packed.name}.gz").write_bytes(gzip.compress(packed.read_bytes()))

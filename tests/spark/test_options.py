@@ -105,6 +105,13 @@ def test_every_option_is_refused_where_it_does_not_apply(name: str) -> None:
         parse({**given, "kind": "capture"})
 
 
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"path", "paths", "topic", "columns"}))
+def test_values_are_escaped_in_errors(name: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse({"path": "x", name: "\x1b[31m\x9b\u202e"})
+    assert str(caught.value).isprintable() and name in str(caught.value)
+
+
 def test_names_of_other_sources_are_none_of_ours() -> None:
     ours = {name.lower() for name in NAMES}
     assert not ours & {name.lower() for name in OF_OTHER_SOURCES}

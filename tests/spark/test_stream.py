@@ -415,6 +415,85 @@ def test_a_compressed_segment_is_read_once(tmp_path: Path) -> None:
     assert query.offsets() == [3, 4, 5] and query.offsets() == []
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("tree", [
+    {"v": 2}, {"v": 2, "topics": {"a": {"0": []}}}, {"v": 2, "topics": {"a": {"0": [10**400]}}}, [1], 5, None, "v",
+    {"v": 2, "topics": {"a": {"0": [1, [2]]}}}, {"v": 2, "topics": {"a": {"0": [1, 0, -7]}}},
+    {"v": 2, "topics": {"a": {"0": [1.5]}}}, {"f": {"segment": "0.log", "position": "x", "offset": 1}},
+    {"f": {"segment": "0.log", "position": 1, "offset": float("inf")}}, {"f": 5}, {"\x1b[2J": 5},
+])  # fmt: skip
+def test_a_damaged_checkpoint_is_refused(tree: Any) -> None:
+    with pytest.raises(kwire.KwireError, match="does not hold offsets of kwire") as caught:
+        StreamOffsets.from_json(tree)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.quick
+def test_open_transactions_of_many_segments_are_looked_up_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each segment has a transaction that ends in the last one: the markers there are read once, not for each."""
+    read: list[int] = []
+    real = filesystem.read_piece
+
+    def counted(file: int, start: int, end: int, before: Any = b"") -> memoryview:
+        piece: memoryview = real(file, start, end, before)
+        read.append(len(piece))
+        return piece
+
+    monkeypatch.setattr(filesystem, "read_piece", counted)
+    costs = []
+    for count in (20, 40):
+        folder = tmp_path / str(count) / "t-0"
+        for number in range(count):
+            segment(folder, 3 * number, transaction(3 * number, number), batch(3 * number + 2, 1))
+        segment(folder, 3 * count, *(marker(3 * count + number, number, True) for number in range(count)))
+        read.clear()
+        reader = Query(folder.parent, readCommitted="true").reader
+        end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+        assert end["topics"]["t"]["0"][0] == 4 * count
+        costs.append(len(read))
+    assert costs[1] < 2.5 * costs[0]
+
+
+@pytest.mark.quick
+def test_segments_that_were_deleted_are_forgotten(tmp_path: Path) -> None:
+    query = Query(tmp_path, readCommitted="true")
+    for number in range(5):
+        path = segment(tmp_path / "t-0", 3 * number, batch(3 * number))
+        packed = tmp_path / "t-1" / f"{3 * number:020d}.log.gz"
+        packed.parent.mkdir(exist_ok=True)
+        packed.write_bytes(gzip.compress(batch(3 * number)))
+        assert len(query.offsets()) == 6
+        assert set(query.reader.stable) == {str(path), str(packed)} and set(query.reader.unpacked) == {str(packed)}
+        path.unlink()
+        packed.unlink()
+
+
+@pytest.mark.quick
+def test_a_segment_that_was_truncated_after_the_plan(tmp_path: Path) -> None:
+    """No range of it is read as if nothing were missing, and none that begins after its end is read for ever."""
+    for fails in ("true", "false"):
+        path = segment(tmp_path / fails / "t-0", 0, *(batch(3 * number) for number in range(8)))
+        query = Query(path.parent, failOnDataLoss=fails, partitionBytes=str(SIZE), openCostBytes="0")
+        start = query.reader.initialOffset()
+        tasks = query.reader.partitions(start, query.reader.latestOffset(start, None))
+        path.write_bytes(batch(0) + batch(3)[:-5])
+        left = path.stat().st_size
+        offsets, lost = [], 0
+        for task in tasks:
+            try:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    offsets += [row["offset"] for part in query.reader.read(task) for row in part.to_pylist()]
+                lost += any("was truncated to" in str(one.message) for one in caught)
+            except kwire.KwireError as error:
+                assert "was truncated to" in str(error)
+                lost += 1
+        assert lost == sum(part.end > left for task in tasks for part in task.ranges) > 5
+        assert offsets == [0, 1, 2]
+
+
 def run(spark: SparkSession, path: Path, state: Path, name: str, **options: str) -> list[int]:
     """A query over all data, from its checkpoint on; returns the offsets that all runs wrote."""
     stream = spark.readStream.format("kwire").options(**options).load(str(path))

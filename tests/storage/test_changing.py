@@ -81,6 +81,26 @@ def test_zeros_that_are_truncated_meanwhile_are_the_end(tmp_path: Path, monkeypa
     assert batches.tail == (len(batch(0)), 1 << 20)
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("left", [0, 100, len(batch(0)) * 2])
+def test_a_range_that_begins_past_the_end_is_empty(left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of a task is if the segment was truncated since the read was planned: once it never ended."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(3 * n) for n in range(4)], indexes=False)
+    os.truncate(path, left)
+    steps = itertools.count()
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        assert next(steps) < 1000, "no end"
+        return examine(*arguments, **options)
+
+    monkeypatch.setattr("kwire.storage.scanner.examine", counted)
+    segment = LogSegment(path)
+    for guessed in (False, True):
+        assert list(segment.column_batches(start=left + 50, end=left + 500, guessed=guessed)) == []
+    assert Scanner(segment.file, left + 50, guessed=True).begin() == left
+    assert segment.boundary(left + 50) == left
+
+
 def test_a_race_of_all_changes(tmp_path: Path) -> None:
     """Another process that changes the file as often as it can, for each way of reading."""
     path, whole = tmp_path / "a.log", content(0, COUNT)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import kwire
+from kwire.capture.files import captures
 from kwire.storage import (
     LogDirectory,
     LogSegment,
@@ -97,6 +99,70 @@ def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, read: list
         assert [one.base_offset for one in valid] == [3 * at for at in range(count)]
         costs.append(sum(read))
     assert costs[1] < 2.5 * costs[0]
+
+
+def bad(base: int, length: int, delta: int = 0) -> bytes:
+    """A batch of 61 bytes with a wrong checksum, which says that it has `length` bytes after its length."""
+    rest = pack(">IhiqqqhiI", 1, 0, delta, 0, 0, -1, -1, -1, 0)
+    return pack(">qiib", base, length, 0, 2) + rest
+
+
+@pytest.mark.parametrize("filler", [b"\xff", b"\0"])
+def test_bad_batches_that_say_they_hold_all_that_follows_are_not_read_for_each(
+    filler: bytes, tmp_path: Path, read: list[int]
+) -> None:
+    """A valid batch after each; all end at the same byte. Each was read, and its checksum computed, to there."""
+    one, count, path = 61 + len(batch(0, 1)), 10_000, tmp_path / "0.log"
+    pairs = (bad(10 * at + 2, (2 * count - at) * one - 12, 3) + batch(10 * at + 10, 1) for at in range(count))
+    path.write_bytes(b"".join(pairs) + filler * (count * one) + b"\1" * 100)
+    found = list(LogSegment(path).batches(errors="keep"))
+    assert not isinstance(found[1], kwire.BadBatch)
+    assert sum(read) < 2 * (64 * path.stat().st_size + (256 << 20))  # the search's budget, and what it reads ahead
+
+
+WAYS: dict[str, Callable[[LogSegment], object]] = {
+    "batches": lambda segment: list(segment.batches(errors="keep", max_batch_bytes=1 << 20)),
+    "columns": lambda segment: list(segment.column_batches(errors="keep")),
+    "raising": lambda segment: list(segment.column_batches()),
+    "committed": lambda segment: list(segment.column_batches(errors="keep", committed=True)),
+    "a range": lambda segment: list(segment.column_batches(errors="keep", start=6 << 20, end=7 << 20, guessed=True)),
+    "offsets": lambda segment: list(segment.column_batches(errors="keep", start_offset=1, end_offset=3)),
+    "markers": lambda segment: segment.transactions(),
+    "seek": lambda segment: segment.seek(2),
+    "split": lambda segment: segment.split(1000),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("magic", [1, 2])
+def test_a_batch_with_a_damaged_length_is_not_loaded(
+    way: str, magic: int, tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that it has 2 GiB: so much memory it would take."""
+    monkeypatch.setattr(scanner, "KEPT_BYTES", 1 << 20)
+    wrong = bytearray(bad(1, 5 << 20))
+    wrong[16] = magic
+    path = write_segment(tmp_path / "t-0", 0, [batch(0, 1)], indexes=False)
+    path.write_bytes(path.read_bytes() + wrong + b"\xff" * (5 << 20) + batch(7, 1) + batch(8, 1))
+    with suppress(kwire.CorruptBatchError):
+        WAYS[way](LogSegment(path))
+    assert max(read) < 4 << 20
+
+
+def test_a_large_batch_with_a_wrong_checksum_is_read_if_checksums_are_not_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanner, "KEPT_BYTES", 1 << 10)
+    large = bytearray(kwire.build_batch([(1, None, bytes(5000))]))
+    large[-10] ^= 1
+    path = tmp_path / "0.log"
+    path.write_bytes(large)
+    segment = LogSegment(path)
+    assert offsets(one for found in segment.batches(verify_crc=False) for one in found) == [0]
+    assert len(segment.columns(verify_crc=False)) == 1
+    assert sum(len(columns) for columns in segment.column_batches(verify_crc=False)) == 1
+    with pytest.raises(kwire.CorruptBatchError, match="checksum does not match"):
+        segment.columns()
 
 
 def test_all_searches_of_one_pass_have_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,11 +330,29 @@ def test_secrets_of_a_url_are_in_no_error_and_no_repr(stored: str) -> None:
     assert "memory://h/t-0/00000000000000000000.log" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "password", ["hunter2,SECRET", "hun{ter2,SECRET}", "hunter2/SECRET", "hunter2?SECRET", "*hunter2"])
+def test_a_password_is_not_taken_apart(password: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A comma in it is no list of paths, of which the first would be shown."""
+    url = f"memory://user:{password}@h/t-9/0.log"
+    with pytest.raises(FileNotFoundError) as caught:
+        discover([url, "a,b"])
+    with pytest.raises(FileNotFoundError) as capture:
+        captures(url)
+    _, out, error = run(capsys, "log", "to-parquet", "a", "-o", url)
+    for text in (everything_of(caught.value), everything_of(capture.value), out + error):
+        assert "hunter2" not in text and "SECRET" not in text and "hun" not in text, text
+
+
 def test_a_path_is_shown_without_its_secrets() -> None:
     for path, wanted in (
         ("s3://bucket/a@b/t-0/0.log", "s3://bucket/a@b/t-0/0.log"), ("/a/b?c=d@e", "/a/b?c=d@e"),
         ("https://u:p@h/0.log?a=b&c", "https://h/0.log"), ("s3://b/t-?/*.log", "s3://b/t-?/*.log"),
         ("zip://0.log::https://u:p@h/x.zip?sig=1", "zip://0.log::https://h/x.zip"),
+        ("s3://key:a/b+c@bucket/0.log", "s3://bucket/0.log"), ("http://u:a?b@h/0.log", "http://h/0.log"),
+        ("http://u:a#b@h/0.log", "http://h/0.log"), ("https://h/0.log?token", "https://h/0.log"),
+        ("HTTPS://h/0.log?token", "HTTPS://h/0.log"), ("hdfs://nn:8020/a@b", "hdfs://nn:8020/a@b"),
+        ("http://[2001:db8::1]/a@b", "http://[2001:db8::1]/a@b"), ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
     ):  # fmt: skip
         assert filesystem.shown(path) == wanted
 

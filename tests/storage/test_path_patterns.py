@@ -37,6 +37,10 @@ CASES = {
     "/a}{b": ["/a}{b"],
     "/{{a,b}": ["/{a", "/{b"],
     "s3://bucket/{a,b}/*": ["s3://bucket/a/*", "s3://bucket/b/*"],
+    "s3://u:p,{q@bucket/a,b": ["s3://u:p,{q@bucket/a", "b"],
+    "s3://a,s3://b@c/d": ["s3://a", "s3://b@c/d"],
+    "http://h/a?x=1,2&y={3,4},http://h/b": ["http://h/a?x=1,2&y={3,4}", "http://h/b"],
+    "s3://b/t-?/x={a,b}": ["s3://b/t-?/x=a", "s3://b/t-?/x=b"],
 }  # fmt: skip
 
 

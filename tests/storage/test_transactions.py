@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.storage import LogDirectory, LogSegment, scanner
-from kwire.storage.transactions import Transactions
+from kwire.storage.transactions import FirstMarkers, Transactions
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
 
 pytestmark = pytest.mark.quick
@@ -174,3 +174,24 @@ def test_an_open_transaction_does_not_make_every_segment_read_all_later_ones(
     partition = LogDirectory(tmp_path)["t", 0]
     assert [len(segment.transactions().open) for segment in partition] == [1] * 20 + [0] * 10
     assert max(map(begun.count, set(begun))) <= 2
+
+
+def test_an_interrupted_look_for_markers_loses_none(tmp_path: Path) -> None:
+    """Ctrl-C between two lines: a marker was noted by its producer, and never among those in order."""
+
+    class Interrupted(list[Any]):
+        rings = True
+
+        def append(self, item: Any) -> None:
+            if self.rings:
+                self.rings = False
+                raise KeyboardInterrupt
+            super().append(item)
+
+    path = write_segment(tmp_path / "t-0", 0, [marker(at, at, True) for at in range(3)])
+    markers = FirstMarkers(LogSegment(path).file)
+    markers.in_order = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        markers.of(2)
+    assert markers.of(2) == (2, 1)
+    assert [producer for producer, _ in markers.in_order] == [0, 1, 2]
