@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from kwire_c.core cimport (
     KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_PLACE,
-    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_new_instance, kw_op, kw_plan,
+    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance, kw_op, kw_plan,
     raw_decref, raw_type,
 )
 from kwire_c.integers cimport brief
@@ -107,6 +107,7 @@ cdef list to_dicts(const kw_op *op, object items):
 cdef dict to_dict(const kw_plan *plan, char *self):
     cdef dict fields = {}
     cdef const kw_op *op
+    cdef const kw_field *before = NULL
     cdef int i
     for i in range(plan.n_absent):
         if not is_default_slot(plan.absent[i], <PyObject *>self):
@@ -115,16 +116,36 @@ cdef dict to_dict(const kw_plan *plan, char *self):
     for i in range(plan.n_ops):
         op = &plan.ops[i]
         if op.code != KW_RUN:
+            before = add_tags(fields, plan, self, before, op.field)
             add_value(fields, op, self)
-    for i in range(plan.n_tags):
-        op = &plan.tags[i]
-        if not is_default_slot(op.field, <PyObject *>self):
-            add_value(fields, op, self)
+    add_tags(fields, plan, self, before, NULL)
     if KW_SLOT(self, KW_UNKNOWN_AT) != NULL:
         tags = {tag_text(tag): tag_data(tag, data) for tag, data in tags_list(KW_SLOT(self, KW_UNKNOWN_AT))}
         if tags:
             fields[UNKNOWN] = tags
     return fields
+
+
+cdef const kw_field *add_tags(dict fields, const kw_plan *plan, char *self, const kw_field *before,
+                              const kw_field *after) except? NULL:
+    """Add the tagged fields declared between two fields (NULL: before the first, after the last); return `after`.
+
+    The fields of a class are in the order of their declaration, which is that of the keys in Kafka's JSON.
+    """
+    cdef const kw_op *op
+    cdef int i
+    while plan.n_tags:
+        op = NULL
+        for i in range(plan.n_tags):
+            if before < plan.tags[i].field and (after == NULL or plan.tags[i].field < after) and (
+                    op == NULL or plan.tags[i].field < op.field):
+                op = &plan.tags[i]
+        if op == NULL:
+            break
+        if not is_default_slot(op.field, <PyObject *>self):
+            add_value(fields, op, self)
+        before = op.field
+    return after
 
 
 cdef int add_value(dict fields, const kw_op *op, char *self) except -1:
