@@ -24,6 +24,8 @@ CONTROL_FLAG: int
 class Block:
     def __new__(cls, data: Any) -> Block: ...
 
+def java_string(data: Any) -> str: ...
+
 TIMESTAMP_TYPES: tuple[str, ...]
 
 @final

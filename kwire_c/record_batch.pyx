@@ -176,6 +176,12 @@ cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payl
     return count
 
 
+def java_string(data):
+    """The text that Java's new String(bytes, UTF_8) gives: U+FFFD for what is not UTF-8, one for a surrogate."""
+    cdef Block block = pin(data)
+    return java_text(block.data, block.size)
+
+
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
 cdef object _OFFSET = sys.intern("offset"), _TIMESTAMP = sys.intern("timestamp")

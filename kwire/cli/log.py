@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.dump_log import dump
 from kwire.cli.terminal import LONG, Time, amount, as_json, as_text, console, print_json, progress, when
 from kwire_c.printable import printable
 
@@ -23,6 +24,9 @@ def log() -> None:
 
     Only the .log files are needed; indexes beside them are used if they are valid.
     """
+
+
+log.add_command(dump)
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -93,9 +93,14 @@ def as_json(data: bytes | None) -> Any:
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """Print one JSON value to stdout, on one line unless indent is given."""
+    sys.stdout.write(json_text(value, indent=indent) + "\n")
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A JSON value as print_json prints it, without the line end."""
     encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "").replace("_", "")
     text = json.dumps(value, indent=indent, ensure_ascii=encoding != "utf8")
-    sys.stdout.write("\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n")) + "\n")
+    return "\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n"))
 
 
 def _escaped(line: str) -> str:

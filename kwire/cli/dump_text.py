@@ -1,0 +1,221 @@
+"""What kafka-dump-log prints of batches and records, and the same as JSON values."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any
+
+from kwire.cli.dump_decoders import Decoder, java_json
+from kwire.codec.json import to_json
+from kwire.compression import decompress
+from kwire.defaults import MAX_BATCH_BYTES
+from kwire.errors import CorruptBatchError, DecodeError
+from kwire.storage.checkpoints import ProducerState
+from kwire_c.codecs import CODECS
+from kwire_c.plan import message_of
+from kwire_c.record_batch import CODEC_MASK, LEGACY_CRC_OFFSET, LOG_OVERHEAD, MAGIC_OFFSET, Record, RecordBatch
+
+TIMESTAMP_TYPES = {"none": "NoTimestampType", "create": "CreateTime", "log_append": "LogAppendTime"}
+_MARKERS = ("COMMIT", "ABORT")
+# how a message in a control record is introduced
+_CONTROL = {"LEADER_CHANGE": "LeaderChange:", "SNAPSHOT_HEADER": "SnapshotHeader", "SNAPSHOT_FOOTER": "SnapshotFooter",
+            "KRAFT_VERSION": "KRaftVersion", "KRAFT_VOTERS": "KRaftVoters"}  # fmt: skip
+_MOST_SEQUENCE = (1 << 31) - 1
+_ENTRY_START = Struct(">qiIb").unpack_from  # of an entry of magic 0 or 1: offset, length, checksum, magic
+_BATCH_FIELDS = (
+    "position", "size", "magic", "codec", "base_offset", "last_offset", "count", "partition_leader_epoch", "crc",
+    "timestamp_type", "max_timestamp", "is_transactional", "is_control", "delete_horizon", "producer_id",
+    "producer_epoch", "base_sequence",
+)  # fmt: skip
+
+
+def truth(value: bool) -> str:
+    """A bool as Java prints it."""
+    return "true" if value else "false"
+
+
+def last_sequence(batch: RecordBatch) -> int:
+    """The sequence of the last record, which wraps after 2^31 - 1; -1 if there is none."""
+    if batch.base_sequence == -1:
+        return -1
+    last = batch.base_sequence + batch.last_offset - batch.base_offset
+    return last if last <= _MOST_SEQUENCE else last - _MOST_SEQUENCE - 1
+
+
+def optional_long(value: int | None) -> str:
+    """An OptionalLong as Java prints it."""
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+def batch_line(batch: RecordBatch) -> str:
+    """The line of a batch. Raises CorruptBatchError for an unknown codec, as the tool does."""
+    codec = batch.codec
+    if codec not in CODECS:
+        reason = f"Unknown compression type id: {codec}"
+        raise CorruptBatchError(reason, position=batch.position, offset=batch.base_offset)
+    if batch.magic == 2:
+        start = (
+            f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count} "
+            f"baseSequence: {batch.base_sequence} lastSequence: {last_sequence(batch)} "
+            f"producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch} "
+            f"partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {truth(batch.is_transactional)} "
+            f"isControl: {truth(batch.is_control)} deleteHorizonMs: {optional_long(batch.delete_horizon)}"
+        )
+    else:
+        start = f"offset: {batch.last_offset}"
+    return (
+        f"{start} position: {batch.position} {TIMESTAMP_TYPES[batch.timestamp_type]}: {batch.max_timestamp} "
+        f"size: {batch.size} magic: {batch.magic} compresscodec: {codec} crc: {batch.crc} "
+        f"isvalid: {truth(batch.is_valid())}"
+    )
+
+
+def batch_values(batch: RecordBatch) -> dict[str, Any]:
+    """A batch as a JSON object; what its format lacks is left out."""
+    values = {name: getattr(batch, name) for name in _BATCH_FIELDS} if batch.magic == 2 else {
+        name: getattr(batch, name)
+        for name in ("position", "size", "magic", "codec", "last_offset", "crc", "timestamp_type", "max_timestamp")
+    }
+    if batch.magic == 2:
+        values["last_sequence"] = last_sequence(batch)
+    return values | {"is_valid": batch.is_valid()}
+
+
+def record_lines(
+    batch: RecordBatch, decoder: Decoder | None, metadata: bool, closing: str = ""
+) -> Iterator[tuple[int, str]]:
+    """(offset, line) of each of a batch's records.
+
+    decoder: of keys and values, None if they are not printed; metadata: offset, sizes and so on are printed, and
+    control records; closing: what follows the checksum of an entry of magic 0 and 1.
+    """
+    parse = None if decoder is None or batch.is_control else decoder.text
+    stamp = TIMESTAMP_TYPES[batch.timestamp_type]
+    checksums = entry_checksums(batch) if batch.magic < 2 and metadata else None
+    for record in batch:
+        line = ""
+        if metadata:
+            key, value = record.key, record.value
+            line = (f"| offset: {record.offset} {stamp}: {record.timestamp} keySize: {-1 if key is None else len(key)} "
+                    f"valueSize: {-1 if value is None else len(value)}")
+            if checksums is None:
+                headers = record.headers
+                names = ",".join([name for name, _ in headers]) if headers else ""
+                line += f" sequence: {record.sequence} headerKeys: [{names}]"
+            else:
+                crc, valid = next(checksums)
+                line += f" isValid: {truth(valid)} crc: {crc}{closing}"
+            if batch.is_control:
+                line += _control_text(record)
+        if parse is not None:
+            line += _content_text(parse(record), " " if metadata else "| ")
+        yield record.offset, line
+
+
+def _content_text(decoded: tuple[Any, Any], prefix: str) -> str:
+    key, payload = decoded
+    text = ""
+    if key is not None:
+        text = f"{prefix}key: {key if type(key) is str else java_json(key)}"
+        prefix = " "
+    if payload is not None:
+        text += f"{prefix}payload: {payload if type(payload) is str else java_json(payload)}"
+    return text
+
+
+def record_values(
+    batch: RecordBatch, decoder: Decoder | None, metadata: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(offset, JSON object) of each of a batch's records; the arguments are those of record_lines."""
+    parse = None if decoder is None or batch.is_control else decoder.values
+    checksums = entry_checksums(batch) if batch.magic < 2 else None
+    for record in batch:
+        values: dict[str, Any] = {}
+        if metadata:
+            key, value = record.key, record.value
+            values = {
+                "offset": record.offset, "timestamp_type": record.timestamp_type, "timestamp": record.timestamp,
+                "key_size": -1 if key is None else len(key), "value_size": -1 if value is None else len(value),
+            }
+            if checksums is None:
+                values |= {"sequence": record.sequence, "header_keys": [name for name, _ in record.headers]}
+            else:
+                values["crc"], values["is_valid"] = next(checksums)
+            if batch.is_control:
+                values |= _control_values(record)
+        if parse is not None:
+            values["key"], values["payload"] = parse(record)
+        yield record.offset, values
+
+
+def producer_line(producer: ProducerState) -> str:
+    """The line of a producer in a .snapshot file."""
+    ongoing = producer.current_transaction_first_offset
+    line = (f"producerId: {producer.producer_id} producerEpoch: {producer.producer_epoch} "
+            f"coordinatorEpoch: {producer.coordinator_epoch} "
+            f"currentTxnFirstOffset: {optional_long(ongoing if ongoing >= 0 else None)} "
+            f"lastTimestamp: {producer.timestamp}")
+    if producer.last_offset < 0:
+        return line
+    first = producer.last_sequence - producer.offset_delta
+    first += (1 << 31) if first < 0 <= producer.last_sequence else 0
+    return (f"{line} firstSequence: {first} lastSequence: {producer.last_sequence} "
+            f"lastOffset: {producer.last_offset} offsetDelta: {producer.offset_delta} timestamp: {producer.timestamp}")
+
+
+def _control(record: Record) -> tuple[str | int | None, Any]:
+    """(type, the marker's message or the message as a JSON value, None if the type is unknown)."""
+    try:
+        kind, message = record.control_type, record.control
+    except DecodeError as error:
+        raise CorruptBatchError(f"record at offset {record.offset}: {error.reason}", offset=record.offset) from None
+    if message is None or kind in _MARKERS:
+        return kind, message
+    version = int.from_bytes((record.value or b"")[:2], "big", signed=True)
+    return kind, to_json(message, min(version, message_of(message).last))
+
+
+def _control_text(record: Record) -> str:
+    kind, message = _control(record)
+    if message is None:
+        return f" controlType: UNKNOWN({kind})"
+    if kind in _MARKERS:
+        return f" endTxnMarker: {kind} coordinatorEpoch: {message.coordinator_epoch}"
+    assert isinstance(kind, str)
+    return f" {_CONTROL[kind]} {java_json(message)}"
+
+
+def _control_values(record: Record) -> dict[str, Any]:
+    kind, message = _control(record)
+    if kind in _MARKERS:
+        message = {"coordinatorEpoch": message.coordinator_epoch}
+    return {"control_type": kind, "control": message}
+
+
+def entry_checksums(batch: RecordBatch) -> Iterator[tuple[int, bool]]:
+    """(CRC-32, whether it matches) of each entry of a batch of magic 0 or 1; of a wrapper: of the entries in it."""
+    if batch.codec == "none":
+        yield batch.crc, batch.is_valid()
+        return
+    data = memoryview(decompress(batch.codec, _wrapped(batch.raw), limit=MAX_BATCH_BYTES, magic=batch.magic)).cast("B")
+    at = 0
+    while at + LEGACY_CRC_OFFSET + 4 <= len(data):
+        _, length, crc, _ = _ENTRY_START(data, at)
+        end = at + LOG_OVERHEAD + length
+        yield crc, zlib.crc32(data[at + MAGIC_OFFSET : end]) == crc
+        at = end
+
+
+def _wrapped(raw: bytes) -> memoryview:
+    """The value of a wrapper: after checksum, magic, attributes, time (magic 1), key and its size."""
+    assert raw[MAGIC_OFFSET + 1] & CODEC_MASK
+    at = MAGIC_OFFSET + 2 + (8 if raw[MAGIC_OFFSET] else 0)
+    for part in range(2):
+        size = int.from_bytes(raw[at : at + 4], "big", signed=True)
+        at += 4
+        if not part:
+            at += max(0, size)
+    return memoryview(raw)[at : at + size]
+
