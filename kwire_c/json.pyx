@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 
 from kwire_c.core cimport (
     KW_ARRAY_INT, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT8, KW_NULLABLE, KW_PLACE,
-    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance, kw_op, kw_plan,
-    raw_decref, raw_type,
+    KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UNKNOWN_AT, KW_UUID, kw_field, kw_new_instance, kw_op,
+    kw_plan, raw_decref, raw_type,
 )
 from kwire_c.integers cimport brief
 from kwire_c.message_class cimport (

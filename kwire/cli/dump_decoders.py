@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kwire.cli.terminal import as_json
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode, decode_from
-from kwire.errors import DecodeError, KwireError
+from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.schema import record_types
 from kwire.schema.definitions import snake
 from kwire_c.json import UNKNOWN, strict_base64
@@ -80,7 +80,10 @@ def java_double(value: float) -> str:
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    shortest = Decimal(repr(value))
+    if len(shortest.as_tuple().digits) == 1:
+        shortest = Decimal(f"{value:.1e}")  # of two digits, the nearest: 4.9E-324
+    sign, digits, exponent = shortest.as_tuple()
     text = "".join(map(str, digits)).rstrip("0")
     assert isinstance(exponent, int)
     return f"{'-' * sign}{text[0]}.{text[1:] or '0'}E{exponent + len(digits) - 1}"
@@ -195,11 +198,12 @@ def _coordinator(kind: str) -> Decoder:
             if value is None:
                 return decoded_key, "<DELETE>"
             version, value_data = _version(value, "value")
-            layout = _layout(known.value, version)
-            message = _message(known.value, layout, value_data, version, "value")
+            if version != _layout(known.value, version):
+                raise _Failure(f"Found an unknown record version {version} for {number} type")
+            message = _message(known.value, version, value_data, version, "value")
         except _Failure as failure:
             return f"Error at offset {record.offset}, skipping. {failure}", None
-        data = to_json(message, layout)
+        data = to_json(message, version)
         if known.value == "GroupMetadataValue" and data.get("protocolType") == "consumer":
             for member in data["members"]:
                 _inner(member, "subscription", "ConsumerProtocolSubscription")
@@ -222,6 +226,16 @@ def _layout(name: str, version: int) -> int:
     return min(max(version, message.first), message.last)
 
 
+def _check_structs(message: Any, version: int, layout: int) -> None:
+    """In a message of a version that Kafka does not know it reads no structs. Raises UnsupportedVersionError."""
+    if version == layout:
+        return
+    for value in to_json(message, layout).values():
+        if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict)):
+            name = message_of(message).name
+            raise UnsupportedVersionError(f"cannot read version {version} of a struct in {name}", needed=version)
+
+
 def _message(name: str, layout: int, data: bytes, version: int, part: str) -> Any:
     try:
         return decode(name, layout, data, lenient=True)
@@ -238,9 +252,12 @@ def _inner(member: dict[str, Any], field: str, name: str) -> None:
     data = strict_base64(member[field])
     if len(data) < 2:
         return
-    layout = _layout(name, int.from_bytes(data[:2], "big", signed=True))
+    version = int.from_bytes(data[:2], "big", signed=True)
+    layout = _layout(name, version)
     try:
-        member[field] = to_json(decode(name, layout, data[2:], lenient=True), layout)
+        message = decode(name, layout, data[2:], lenient=True)
+        _check_structs(message, version, layout)
+        member[field] = to_json(message, layout)
     except KwireError:
         return
 
@@ -250,8 +267,7 @@ def _inner(member: dict[str, Any], field: str, name: str) -> None:
 
 def _framed(kind: str, data: bytes | None) -> tuple[Any, int, int]:
     """(message, version, the version it was read by). Source: Kafka's AbstractApiMessageSerde."""
-    if data is None:
-        raise _Failure("the record has no value")
+    data = data or b""  # Kafka reads a null value as an empty one
     frame, at = _varint(data, 0, "frame version")
     if frame == 0:
         raise _Failure("Could not deserialize metadata record with frame version 0. Note that upgrades from the "
@@ -267,6 +283,7 @@ def _framed(kind: str, data: bytes | None) -> tuple[Any, int, int]:
     layout = _layout(known.value, version)
     try:
         message, end = decode_from(known.value, layout, data, at, lenient=True)
+        _check_structs(message, version, layout)
     except KwireError:
         raise _Failure(f"Failed to deserialize record with type {number}") from None
     if end < len(data):
@@ -343,7 +360,7 @@ def _segment_update(message: Any, data: dict[str, Any]) -> str:
 def _partition_delete(_: Any, data: dict[str, Any]) -> str:
     """RemotePartitionDeleteMetadata.toString."""
     return (f"RemotePartitionDeleteMetadata{{topicPartition={_topic_partition(data)}, "
-            f"state={_state(_PARTITION_STATES, data['remotePartitionDeleteState'])}, "
+            f"state={_state(_PARTITION_STATES, data['remotePartitionDeleteState'], 'null')}, "
             f"eventTimestampMs={data['eventTimestampMs']}, brokerId={data['brokerId']}}}")
 
 
@@ -391,9 +408,9 @@ def _custom(message: Any) -> str:
     return "Optional.empty" if custom is None else f"Optional[CustomMetadata{{{len(custom)} bytes}}]"
 
 
-def _state(names: tuple[str, ...], number: int) -> str:
+def _state(names: tuple[str, ...], number: int, unknown: str = "state can not be null") -> str:
     if not 0 <= number < len(names):
-        raise _Failure("state can not be null")
+        raise _Failure(unknown)
     return names[number]
 
 

@@ -111,13 +111,32 @@ class _Findings:
     def print(self) -> None:
         """Print them in the tool's order."""
         for kind, (title, line, _) in _FINDINGS.items():
-            for file, pairs in self._pairs[kind].items():
-                place = printable(_absolute(file))
-                print(title % place if "%s" in title else title, file=sys.stderr)
+            by_path = {_absolute(file): pairs for file, pairs in self._pairs[kind].items()}
+            for path in _hash_order(by_path):
+                pairs = by_path[path]
+                print(title % printable(path) if "%s" in title else title, file=sys.stderr)
                 for pair in _ordered(kind, pairs):
                     print(line.format(*pair), file=sys.stderr)
                 if pairs.more:
                     print(f"  and {pairs.more:,} more", file=sys.stderr)
+
+
+def _hash_order(keys: Iterable[str]) -> list[str]:
+    """Strings in the order of a java.util.HashMap into which they were put one after the other."""
+    hashes = {key: _java_hash(key) for key in keys}
+    size = 16
+    while 4 * len(hashes) > 3 * size:
+        size *= 2
+    return sorted(hashes, key=lambda key: (hashes[key] ^ hashes[key] >> 16) & (size - 1))
+
+
+def _java_hash(text: str) -> int:
+    """String.hashCode, unsigned."""
+    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    value = 0
+    for unit in units:
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return value
 
 
 def _ordered(kind: str, pairs: _Pairs) -> Iterable[tuple[int, int]]:
@@ -142,7 +161,8 @@ class Dump:
         classes = key_decoder_class, value_decoder_class
         contents = print_data_log or bool(chosen) or classes != (None, None)
         self._deep = deep_iteration or contents
-        self._decoder = _decoder(chosen, *classes) if contents else None
+        self._decoder: Decoder | None = None
+        self._find_decoder = (lambda: _decoder(chosen, *classes)) if contents else None
         self._record_metadata = not skip_record_metadata
         self._max_bytes, self._max_message_size = max_bytes, max_message_size
         self._print_entries, self._sanity_only = not verify_index_only, index_sanity_check
@@ -176,6 +196,8 @@ class Dump:
     def _log(self, file: str, name: str) -> None:
         from kwire.storage.file_batches import FileBatches
 
+        if self._find_decoder is not None:
+            self._decoder, self._find_decoder = self._find_decoder(), None
         self._text(_start_line(file, name))
         batches = FileBatches(open_file(file), None if self._max_bytes == _NO_LIMIT else self._max_bytes)
         last = -1

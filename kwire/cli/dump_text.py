@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Any
 
-from kwire.cli.dump_decoders import Decoder, java_json
+from kwire.cli.dump_decoders import Decoder, NotDecoded, java_json
 from kwire.codec.json import to_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
@@ -110,7 +110,11 @@ def record_lines(
             if batch.is_control:
                 line += _control_text(record)
         if parse is not None:
-            line += _content_text(parse(record), " " if metadata else "| ")
+            try:
+                line += _content_text(parse(record), " " if metadata else "| ")
+            except NotDecoded:
+                yield record.offset, line
+                raise
         yield record.offset, line
 
 
