@@ -415,7 +415,16 @@ def _state(names: tuple[str, ...], number: int, unknown: str = "state can not be
 
 
 METADATA = Decoder(_metadata, _metadata)
-REMOTE_LOG = Decoder(_remote_text, _remote_values)
+
+
+def remote_log_decoder(transaction_index: bool) -> Decoder:
+    """The decoder of __remote_log_metadata. transaction_index: print also whether a transaction index is empty."""
+    return Decoder(_remote_text if transaction_index else _without_transaction_index, _remote_values)
+
+
+def _without_transaction_index(record: Record) -> Decoded:
+    key, text = _remote_text(record)
+    return key, compile(r", txnIdxEmpty=(true|false)\}$").sub("}", text)
 
 
 def coordinator_decoder(kind: str) -> Decoder:

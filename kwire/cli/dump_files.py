@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.dump_decoders import METADATA, REMOTE_LOG, Decoder, coordinator_decoder, plain_decoder
+from kwire.cli.dump_decoders import METADATA, Decoder, coordinator_decoder, plain_decoder, remote_log_decoder
+from kwire.cli.dump_dialects import Dialect, dialect
+from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
+from kwire.cli.java_order import java_order
 from kwire.cli.terminal import json_text
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire.storage.filesystem import is_url, open_file, shown
@@ -96,8 +99,8 @@ _FINDINGS = {
 class _Findings:
     """What does not agree, by file: printed to stderr at the end, or as JSON at once."""
 
-    def __init__(self, out: Output) -> None:
-        self._out = out
+    def __init__(self, out: Output, dialect: Dialect) -> None:
+        self._out, self._dialect = out, dialect
         self._pairs: dict[str, dict[str, _Pairs]] = {kind: {} for kind in _FINDINGS}
 
     def add(self, kind: str, file: str, first: int, second: int) -> None:
@@ -112,38 +115,22 @@ class _Findings:
         """Print them in the tool's order."""
         for kind, (title, line, _) in _FINDINGS.items():
             by_path = {_absolute(file): pairs for file, pairs in self._pairs[kind].items()}
-            for path in _hash_order(by_path):
+            for path in java_order(by_path):
                 pairs = by_path[path]
                 print(title % printable(path) if "%s" in title else title, file=sys.stderr)
-                for pair in _ordered(kind, pairs):
+                for pair in _ordered(kind, pairs, self._dialect.sorted_findings):
                     print(line.format(*pair), file=sys.stderr)
                 if pairs.more:
                     print(f"  and {pairs.more:,} more", file=sys.stderr)
 
 
-def _hash_order(keys: Iterable[str]) -> list[str]:
-    """Strings in the order of a java.util.HashMap into which they were put one after the other."""
-    hashes = {key: _java_hash(key) for key in keys}
-    size = 16
-    while 4 * len(hashes) > 3 * size:
-        size *= 2
-    return sorted(hashes, key=lambda key: (hashes[key] ^ hashes[key] >> 16) & (size - 1))
-
-
-def _java_hash(text: str) -> int:
-    """String.hashCode, unsigned."""
-    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
-    value = 0
-    for unit in units:
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return value
-
-
-def _ordered(kind: str, pairs: _Pairs) -> Iterable[tuple[int, int]]:
-    """The pairs as the tool has them: those of offsets once for each first number, the last one, sorted by it."""
-    if kind == "offset_mismatch":
-        return sorted(dict(pairs).items(), reverse=True)
-    return sorted(dict(pairs).items()) if kind == "non_consecutive_offsets" else pairs
+def _ordered(kind: str, pairs: _Pairs, by_offset: bool) -> Iterable[tuple[int, int]]:
+    """The pairs as the tool has them: those of offsets each once and sorted, or the last one first."""
+    if kind not in ("offset_mismatch", "non_consecutive_offsets"):
+        return pairs
+    if by_offset:
+        return sorted(dict(pairs).items(), reverse=kind == "offset_mismatch")
+    return list(pairs)[::-1]
 
 
 class Dump:
@@ -153,16 +140,21 @@ class Dump:
         self, out: Output, *, print_data_log: bool, deep_iteration: bool, skip_record_metadata: bool, group: bool,
         transaction: bool, share: bool, metadata: bool, remote_log: bool, key_decoder_class: str | None,
         value_decoder_class: str | None, max_bytes: int, max_message_size: int, verify_index_only: bool,
-        index_sanity_check: bool,
+        index_sanity_check: bool, as_release: str | None,
     ) -> None:  # fmt: skip
-        self._out, self._findings = out, _Findings(out)
+        self._dialect = dialect(as_release)
+        self._out, self._findings = out, _Findings(out, self._dialect)
         chosen = [kind for kind, wanted in (("group", group), ("transaction", transaction), ("metadata", metadata),
                                             ("remote_log", remote_log), ("share", share)) if wanted]
+        for kind in chosen:
+            if kind in self._dialect.lacks:
+                option = self._dialect.lacks[kind]
+                raise click.ClickException(f"{option} is not an option of kafka-dump-log {self._dialect.release}")
         classes = key_decoder_class, value_decoder_class
         contents = print_data_log or bool(chosen) or classes != (None, None)
         self._deep = deep_iteration or contents
         self._decoder: Decoder | None = None
-        self._find_decoder = (lambda: _decoder(chosen, *classes)) if contents else None
+        self._find_decoder = (lambda: _decoder(chosen, self._dialect, *classes)) if contents else None
         self._record_metadata = not skip_record_metadata
         self._max_bytes, self._max_message_size = max_bytes, max_message_size
         self._print_entries, self._sanity_only = not verify_index_only, index_sanity_check
@@ -218,15 +210,17 @@ class Dump:
     def _records(self, file: str, batch: RecordBatch, last: int) -> int:
         """Print the records of a batch. last: the offset before it; returns the last one."""
         out = self._out
+        if last == -1 and not self._dialect.gap_at_start:
+            last = -2
         if out.json:
             for offset, values in record_values(batch, self._decoder, self._record_metadata):
-                if offset != last + 1:
+                if offset != last + 1 and last != -2:
                     self._findings.add("non_consecutive_offsets", file, last, offset)
                 last = offset
                 out.value("record", file, values)
             return last
-        for offset, line in record_lines(batch, self._decoder, self._record_metadata):
-            if offset != last + 1:
+        for offset, line in record_lines(batch, self._decoder, self._record_metadata, self._dialect):
+            if offset != last + 1 and last != -2:
                 self._findings.add("non_consecutive_offsets", file, last, offset)
             last = offset
             out.line(line)
@@ -299,19 +293,26 @@ class Dump:
             return
         for entry in producer_entries(data, file):
             producer = ProducerState(*entry)
-            self._value("producer", file, producer_line(producer), producer._asdict())
+            self._value("producer", file, producer_line(producer, self._dialect), producer._asdict())
 
 
-def _decoder(chosen: list[str], key_class: str | None, value_class: str | None) -> Decoder:
+def _decoder(chosen: list[str], dialect: Dialect, key_class: str | None, value_class: str | None) -> Decoder:
     """The decoder that the options choose: the first of the tool's own order."""
     if not chosen:
         try:
             return plain_decoder(key_class, value_class)
         except ValueError as error:
             raise click.ClickException(str(error)) from None
-    if chosen[0] == "metadata":
+    kind = chosen[0]
+    if kind == "metadata":
         return METADATA
-    return REMOTE_LOG if chosen[0] == "remote_log" else coordinator_decoder(chosen[0])
+    if kind == "remote_log":
+        return remote_log_decoder(dialect.transaction_index)
+    decoder = coordinator_decoder(kind)
+    return decoder._replace(text=_OLD_TEXTS[kind]) if kind in dialect.old_texts else decoder
+
+
+_OLD_TEXTS = {"group": offsets_text, "transaction": transaction_text}
 
 
 def _start_line(file: str, name: str) -> str:

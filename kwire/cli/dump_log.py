@@ -61,6 +61,8 @@ def _full_option(argument: str, known: set[str]) -> str:
 @click.option("--verify-index-only", is_flag=True, help="Check indexes without printing their entries.")
 @click.option("--index-sanity-check", is_flag=True,
               help="Check only what a broker checks at startup to decide whether it rebuilds an index.")
+@click.option("--as", "as_release", metavar="RELEASE",
+              help="Print as kafka-dump-log of this release, 3.3 or later.  [default: the newest]")
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a batch, record, entry and finding.")
 def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: Any) -> None:
     """Dump segments, their indexes, producer snapshots and KRaft snapshots as kafka-dump-log does.

@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Any
 
 from kwire.cli.dump_decoders import Decoder, NotDecoded, java_json
+from kwire.cli.dump_dialects import Dialect
 from kwire.codec.json import to_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
@@ -84,12 +85,12 @@ def batch_values(batch: RecordBatch) -> dict[str, Any]:
 
 
 def record_lines(
-    batch: RecordBatch, decoder: Decoder | None, metadata: bool, closing: str = ""
+    batch: RecordBatch, decoder: Decoder | None, metadata: bool, dialect: Dialect
 ) -> Iterator[tuple[int, str]]:
     """(offset, line) of each of a batch's records.
 
     decoder: of keys and values, None if they are not printed; metadata: offset, sizes and so on are printed, and
-    control records; closing: what follows the checksum of an entry of magic 0 and 1.
+    control records.
     """
     parse = None if decoder is None or batch.is_control else decoder.text
     stamp = TIMESTAMP_TYPES[batch.timestamp_type]
@@ -106,23 +107,24 @@ def record_lines(
                 line += f" sequence: {record.sequence} headerKeys: [{names}]"
             else:
                 crc, valid = next(checksums)
-                line += f" isValid: {truth(valid)} crc: {crc}{closing}"
+                line += f" isValid: {truth(valid)} crc: {crc}{dialect.closing}"
             if batch.is_control:
-                line += _control_text(record)
+                line += _control_text(record, dialect)
         if parse is not None:
             try:
-                line += _content_text(parse(record), " " if metadata else "| ")
+                line += _content_text(parse(record), " " if metadata else "| ", dialect)
             except NotDecoded:
                 yield record.offset, line
                 raise
         yield record.offset, line
 
 
-def _content_text(decoded: tuple[Any, Any], prefix: str) -> str:
+def _content_text(decoded: tuple[Any, Any], prefix: str, dialect: Dialect) -> str:
     key, payload = decoded
     text = ""
     if key is not None:
         text = f"{prefix}key: {key if type(key) is str else java_json(key)}"
+    if key is not None or not dialect.indents_payload:
         prefix = " "
     if payload is not None:
         text += f"{prefix}payload: {payload if type(payload) is str else java_json(payload)}"
@@ -154,15 +156,15 @@ def record_values(
         yield record.offset, values
 
 
-def producer_line(producer: ProducerState) -> str:
+def producer_line(producer: ProducerState, dialect: Dialect) -> str:
     """The line of a producer in a .snapshot file."""
     ongoing = producer.current_transaction_first_offset
     line = (f"producerId: {producer.producer_id} producerEpoch: {producer.producer_epoch} "
             f"coordinatorEpoch: {producer.coordinator_epoch} "
-            f"currentTxnFirstOffset: {optional_long(ongoing if ongoing >= 0 else None)} "
+            f"currentTxnFirstOffset: {dialect.options[0] if ongoing < 0 else dialect.options[1] % ongoing} "
             f"lastTimestamp: {producer.timestamp}")
     if producer.last_offset < 0:
-        return line
+        return line + dialect.after_producer
     first = producer.last_sequence - producer.offset_delta
     first += (1 << 31) if first < 0 <= producer.last_sequence else 0
     return (f"{line} firstSequence: {first} lastSequence: {producer.last_sequence} "
@@ -181,10 +183,12 @@ def _control(record: Record) -> tuple[str | int | None, Any]:
     return kind, to_json(message, min(version, message_of(message).last))
 
 
-def _control_text(record: Record) -> str:
+def _control_text(record: Record, dialect: Dialect) -> str:
     kind, message = _control(record)
     if message is None:
         return f" controlType: UNKNOWN({kind})"
+    if kind in dialect.control_types:
+        return f" controlType: {dialect.control_types[kind]}"
     if kind in _MARKERS:
         return f" endTxnMarker: {kind} coordinatorEpoch: {message.coordinator_epoch}"
     assert isinstance(kind, str)
