@@ -11,28 +11,20 @@ _OLDEST = "3.3"
 
 
 class Dialect(NamedTuple):
-    """How kafka-dump-log of a release prints.
-
-    gap_at_start: a first offset that is not 0 counts as a gap; sorted_findings: offsets that do not agree are sorted,
-    each once, else the last one found is first; closing: what follows the checksum of an entry of magic 0 and 1;
-    after_producer: what follows a producer without batches; indents_payload: a line that has only a payload begins as
-    other lines of records; control_types: what is printed of control records whose message is not; old_texts: the
-    decoders that do not print JSON ("group", "transaction"); lacks: decoders that came later, with their options;
-    options: how an offset that may be missing is printed, without and with it (%d); transaction_index: whether the
-    text of a remote segment says that its transaction index is empty.
-    """
+    """How kafka-dump-log of a release prints."""
 
     release: str
-    gap_at_start: bool
-    sorted_findings: bool
-    closing: str
-    after_producer: str
-    indents_payload: bool
-    control_types: dict[str | int | None, str]
-    old_texts: frozenset[str]
-    lacks: dict[str, str]
-    options: tuple[str, str]
-    transaction_index: bool
+    gap_at_start: bool  # a first offset that is not 0 counts as a gap
+    sorted_findings: bool  # offsets that do not agree are sorted, each once; else the last one found is first
+    names_log: bool  # indexed offsets that are not found are listed with the name of the file
+    indents_payload: bool  # a line that has only a payload begins as other lines of records
+    closing: str  # after the checksum of an entry of magic 0 and 1
+    after_producer: str  # after a producer without batches
+    first_offset: tuple[str, str]  # of a producer's transaction: if there is none, and if there is one (%d)
+    control_types: dict[str | int | None, str]  # printed instead of the message in a control record of these types
+    transaction_index: bool  # the text of a remote segment says whether its transaction index is empty
+    old_texts: frozenset[str]  # decoders that do not print JSON: "group", "transaction"
+    lacks: dict[str, str]  # decoders that came later: their options
 
 
 def dialect(release: str | None) -> Dialect:
@@ -54,7 +46,9 @@ def dialect(release: str | None) -> Dialect:
     lacks = {kind: option for kind, option, first in (
         ("remote_log", "--remote-log-metadata-decoder", "3.9"), ("share", "--share-group-state-decoder", "4.0"),
     ) if not since(first)}  # fmt: skip
-    return Dialect(name, java, java, "" if java else "}", "" if java else " ", java, control_types,
-                   frozenset(old_texts), lacks,
-                   ("OptionalLong.empty", "OptionalLong[%d]") if since("3.5") else ("None", "Some(%d)"),
-                   since("4.0"))
+    return Dialect(
+        release=name, gap_at_start=java, sorted_findings=java, names_log=java, indents_payload=java,
+        closing="" if java else "}", after_producer="" if java else " ",
+        first_offset=("OptionalLong.empty", "OptionalLong[%d]") if since("3.5") else ("None", "Some(%d)"),
+        control_types=control_types, transaction_index=since("4.0"), old_texts=frozenset(old_texts), lacks=lacks,
+    )  # fmt: skip

@@ -90,7 +90,7 @@ _FINDINGS = {
                            ("timestamp", "log_timestamp")),
     "timestamp_out_of_order": ("Found out of order timestamp in :%s",
                                "  Index timestamp: {}, Previously indexed timestamp: {}", ("timestamp", "previous")),
-    "offset_not_found": ("The following indexed offsets are not found in the log.",
+    "offset_not_found": ("The following indexed offsets are not found in :%s",
                          "Indexed offset: {}, found log offset: {}", ("offset", "log_offset")),
     "non_consecutive_offsets": ("Non-consecutive offsets in %s", "  {} is followed by {}", ("previous", "offset")),
 }
@@ -117,6 +117,8 @@ class _Findings:
             by_path = {_absolute(file): pairs for file, pairs in self._pairs[kind].items()}
             for path in java_order(by_path):
                 pairs = by_path[path]
+                if kind == "offset_not_found" and not self._dialect.names_log:
+                    title = "The following indexed offsets are not found in the log."
                 print(title % printable(path) if "%s" in title else title, file=sys.stderr)
                 for pair in _ordered(kind, pairs, self._dialect.sorted_findings):
                     print(line.format(*pair), file=sys.stderr)

@@ -158,10 +158,10 @@ def record_values(
 
 def producer_line(producer: ProducerState, dialect: Dialect) -> str:
     """The line of a producer in a .snapshot file."""
-    ongoing = producer.current_transaction_first_offset
+    ongoing, (none, some) = producer.current_transaction_first_offset, dialect.first_offset
     line = (f"producerId: {producer.producer_id} producerEpoch: {producer.producer_epoch} "
             f"coordinatorEpoch: {producer.coordinator_epoch} "
-            f"currentTxnFirstOffset: {dialect.options[0] if ongoing < 0 else dialect.options[1] % ongoing} "
+            f"currentTxnFirstOffset: {none if ongoing < 0 else some % ongoing} "
             f"lastTimestamp: {producer.timestamp}")
     if producer.last_offset < 0:
         return line + dialect.after_producer

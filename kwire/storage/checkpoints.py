@@ -82,10 +82,10 @@ def producer_entries(data: bytes, name: str) -> Iterator[tuple[int, ...]]:
 def producer_snapshot_damage(data: bytes) -> str | None:
     """What Kafka says of the bytes of a damaged .snapshot file (CorruptSnapshotException), None if it reads them."""
     version = int.from_bytes(data[:2], "big", signed=True)
-    if len(data) >= 2 and version != 1:
-        return f"Snapshot contained an unknown file version {version}"
     count = int.from_bytes(data[6:10], "big", signed=True)
-    if len(data) < 10 or count < 0 or len(data) - 10 != count * _ENTRY.size:
+    if len(data) >= 2 and version != 1:
+        return f"Snapshot failed schema validation: Snapshot contained an unknown file version {version}"
+    if len(data) < 10 or count < 0 or len(data) - 10 < count * _ENTRY.size:
         return (f"Snapshot failed schema validation: expected {max(0, count)} entries of {_ENTRY.size} bytes after the "
                 f"header of 10 bytes, found {len(data)} bytes in all")
     stored, computed = int.from_bytes(data[2:6], "big"), crc32c(memoryview(data)[6:])

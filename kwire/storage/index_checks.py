@@ -126,10 +126,11 @@ def time_entries(data: bytes, offset_index: bytes, base_offset: int, log: File) 
 def aborted_entries(file: File) -> list[AbortedTransaction]:
     """The entries of a .txnindex; bytes after the last whole one are left out.
 
-    Raises UnsupportedVersionError (.file) for an entry of a version above 0, LimitError for more than 64 MiB.
+    Kafka reads only the first byte of an entry's version. Raises UnsupportedVersionError (.file) where that is above 0,
+    LimitError for more than 64 MiB. Source: Kafka's TransactionIndex and AbortedTxn.
     """
     data = index_bytes(file)
-    entries = [AbortedTransaction(*entry) for entry in iter_unpack(">hqqqq", data[: len(data) - len(data) % 34])]
+    entries = [AbortedTransaction(*entry) for entry in iter_unpack(">bxqqqq", data[: len(data) - len(data) % 34])]
     for entry in entries:
         if entry.version > 0:
             reason = f"Unexpected aborted transaction version {entry.version}, current version is 0"
