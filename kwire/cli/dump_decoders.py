@@ -227,8 +227,8 @@ def _layout(name: str, version: int) -> int:
 
 
 def _check_structs(message: Any, version: int, layout: int) -> None:
-    """In a message of a version that Kafka does not know it reads no structs. Raises UnsupportedVersionError."""
-    if version == layout:
+    """In a message of a version above those that Kafka knows it reads no structs. Raises UnsupportedVersionError."""
+    if version <= layout:
         return
     for value in to_json(message, layout).values():
         if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict)):
@@ -414,7 +414,17 @@ def _state(names: tuple[str, ...], number: int, unknown: str = "state can not be
     return names[number]
 
 
-METADATA = Decoder(_metadata, _metadata)
+def _metadata_values(record: Record) -> Decoded:
+    """As _metadata; numbers that JSON lacks are text, as Jackson writes them."""
+    _, decoded = _metadata(record)
+    if isinstance(decoded, dict):
+        data = decoded["data"]
+        data |= {name: java_double(value) for name, value in data.items()
+                 if isinstance(value, float) and not math.isfinite(value)}
+    return None, decoded
+
+
+METADATA = Decoder(_metadata, _metadata_values)
 
 
 def remote_log_decoder(transaction_index: bool) -> Decoder:

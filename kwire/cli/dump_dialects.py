@@ -14,10 +14,10 @@ class Dialect(NamedTuple):
     """How kafka-dump-log of a release prints."""
 
     release: str
-    gap_at_start: bool  # a first offset that is not 0 counts as a gap
-    sorted_findings: bool  # offsets that do not agree are sorted, each once; else the last one found is first
-    names_log: bool  # indexed offsets that are not found are listed with the name of the file
-    indents_payload: bool  # a line that has only a payload begins as other lines of records
+    # Rewritten in Java. Before: a first offset that is not 0 was no gap; offsets that do not agree were not sorted, the
+    # last one found was first; offsets that are not found were listed without the name of the index; a line that has
+    # only a payload began with a space.
+    in_java: bool
     closing: str  # after the checksum of an entry of magic 0 and 1
     after_producer: str  # after a producer without batches
     first_offset: tuple[str, str]  # of a producer's transaction: if there is none, and if there is one (%d)
@@ -38,7 +38,7 @@ def dialect(release: str | None) -> Dialect:
     def since(first: str) -> bool:
         return names.index(name) >= names.index(first)
 
-    java = since("4.3")  # the tool was rewritten in Java
+    java = since("4.3")
     control_types: dict[str | int | None, str] = {} if java else {"LEADER_CHANGE": "LEADER_CHANGE(2)"}
     if not since("3.8"):
         control_types |= {"KRAFT_VERSION": "UNKNOWN(5)", "KRAFT_VOTERS": "UNKNOWN(6)"}
@@ -47,8 +47,7 @@ def dialect(release: str | None) -> Dialect:
         ("remote_log", "--remote-log-metadata-decoder", "3.9"), ("share", "--share-group-state-decoder", "4.0"),
     ) if not since(first)}  # fmt: skip
     return Dialect(
-        release=name, gap_at_start=java, sorted_findings=java, names_log=java, indents_payload=java,
-        closing="" if java else "}", after_producer="" if java else " ",
+        release=name, in_java=java, closing="" if java else "}", after_producer="" if java else " ",
         first_offset=("OptionalLong.empty", "OptionalLong[%d]") if since("3.5") else ("None", "Some(%d)"),
         control_types=control_types, transaction_index=since("4.0"), old_texts=frozenset(old_texts), lacks=lacks,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from kwire.cli.dump_decoders import METADATA, Decoder, coordinator_decoder, plai
 from kwire.cli.dump_dialects import Dialect, dialect
 from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
-from kwire.cli.java_order import java_order
+from kwire.cli.java_order import java_hash, java_order, scala_order
 from kwire.cli.terminal import json_text
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire.storage.filesystem import is_url, open_file, shown
@@ -115,12 +115,12 @@ class _Findings:
         """Print them in the tool's order."""
         for kind, (title, line, _) in _FINDINGS.items():
             by_path = {_absolute(file): pairs for file, pairs in self._pairs[kind].items()}
-            for path in java_order(by_path):
+            for path in java_order(by_path) if self._dialect.in_java else scala_order(by_path, java_hash):
                 pairs = by_path[path]
-                if kind == "offset_not_found" and not self._dialect.names_log:
+                if kind == "offset_not_found" and not self._dialect.in_java:
                     title = "The following indexed offsets are not found in the log."
                 print(title % printable(path) if "%s" in title else title, file=sys.stderr)
-                for pair in _ordered(kind, pairs, self._dialect.sorted_findings):
+                for pair in _ordered(kind, pairs, self._dialect.in_java):
                     print(line.format(*pair), file=sys.stderr)
                 if pairs.more:
                     print(f"  and {pairs.more:,} more", file=sys.stderr)
@@ -212,7 +212,7 @@ class Dump:
     def _records(self, file: str, batch: RecordBatch, last: int) -> int:
         """Print the records of a batch. last: the offset before it; returns the last one."""
         out = self._out
-        if last == -1 and not self._dialect.gap_at_start:
+        if last == -1 and not self._dialect.in_java:
             last = -2
         if out.json:
             for offset, values in record_values(batch, self._decoder, self._record_metadata):

@@ -54,12 +54,12 @@ def transaction_text(record: Record) -> Decoded:
     if not 0 <= status < len(_STATES):
         raise NotDecoded(f"Unknown transaction state id {status} from the transaction status message")
     partitions: list[tuple[str, int]] = []
-    hints = []
+    groups = []
     for topic in value.transaction_partitions or () if status else ():
         own = list(dict.fromkeys((topic.topic, number) for number in topic.partition_ids))
-        hints.append((len(partitions), len(own)))
+        groups.append(len(own))
         partitions += own
-    ordered = scala_order(partitions, lambda item: topic_partition_hash(*item), hints)
+    ordered = scala_order(partitions, lambda item: topic_partition_hash(*item), groups)
     listed = ",".join(f"{topic}-{number}" for topic, number in ordered)
     return key, (f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},state={_STATES[status]},"
                  f"partitions=[{listed}],txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"

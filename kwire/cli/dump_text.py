@@ -124,7 +124,7 @@ def _content_text(decoded: tuple[Any, Any], prefix: str, dialect: Dialect) -> st
     text = ""
     if key is not None:
         text = f"{prefix}key: {key if type(key) is str else java_json(key)}"
-    if key is not None or not dialect.indents_payload:
+    if key is not None or not dialect.in_java:
         prefix = " "
     if payload is not None:
         text += f"{prefix}payload: {payload if type(payload) is str else java_json(payload)}"

@@ -8,6 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FIRST_SIZE = 16
+_SMALL_SET = 4  # items of the largest immutable set that is no hash table
 
 
 def java_hash(text: str) -> int:
@@ -24,27 +25,29 @@ def topic_partition_hash(topic: str, partition: int) -> int:
 
 
 def java_order(keys: Iterable[str]) -> list[str]:
-    """Different strings in the order of a java.util.HashMap into which they were put one after the other."""
+    """Different strings in the order of a java.util.HashMap to which computeIfAbsent added them one after the other."""
     found = list(keys)
     size = _FIRST_SIZE
     while 4 * len(found) > 3 * size:
         size *= 2
-    return sorted(found, key=lambda key: _spread(java_hash(key)) & (size - 1))
+    return sorted(found[::-1], key=lambda key: _spread(java_hash(key)) & (size - 1))  # it adds to the head of a bucket
 
 
-def scala_order(items: Iterable[T], hash_of: Callable[[T], int], hints: Sequence[tuple[int, int]] = ()) -> list[T]:
+def scala_order(items: Iterable[T], hash_of: Callable[[T], int], groups: Sequence[int] = ()) -> list[T]:
     """Different items in the order of a scala.collection.mutable.HashSet or HashMap to which they were added.
 
-    hash_of: hashCode, unsigned; hints: (items before, items that are added then as a whole collection).
+    hash_of: hashCode, unsigned; groups: how many of them each were added as one set; the others came one by one.
     """
     found = list(items)
-    size = _FIRST_SIZE
-    together = dict(hints)
-    for count in range(len(found)):
-        while 4 * (together.get(count, 0) + 1) > 3 * size:
+    size, count = _FIRST_SIZE, 0
+    for number in [*groups, *[1] * (len(found) - sum(groups))]:
+        while number > 1 and 4 * (number + 1) > 3 * size:
             size *= 2
-        if 4 * (count + 1) >= 3 * size:
-            size *= 2
+        for _ in range(number if number <= _SMALL_SET else 0):  # a larger set is added without a look at the size
+            count += 1
+            if 4 * count >= 3 * size:
+                size *= 2
+        count += number if number > _SMALL_SET else 0
     hashes = [_spread(hash_of(item)) for item in found]
     order = sorted(range(len(found)), key=lambda at: (hashes[at] & (size - 1), (hashes[at] ^ 1 << 31)))
     return [found[at] for at in order]
