@@ -50,17 +50,19 @@ class FileBatches:
             except CorruptBatchError as error:
                 if self.position == before:
                     raise located(error, self._file.path) from None
+            if self.position == before:  # the file has changed meanwhile
+                raise located(CorruptBatchError("unreadable batch", position=before), self._file.path)
 
     def headers(self) -> Iterator[BatchHeader]:
         """The headers alone, of which a few bytes each are read."""
         while needed := self._needed():
-            head = self._file.read(self.position, min(self.end, self.position + max(SMALLEST_BATCHES)))
+            head = self._file.view(self.position, min(self.end, self.position + max(SMALLEST_BATCHES)))
             magic = head[MAGIC_OFFSET]
             if magic > 2 or needed < SMALLEST_BATCHES[magic]:
                 reason = f"unknown magic {magic}" if magic > 2 else f"a batch of {needed} bytes is too small"
                 error = CorruptBatchError(reason, position=self.position, offset=_start(head)[0])
                 raise located(error, self._file.path)
-            header = parse_header(memoryview(head.ljust(max(SMALLEST_BATCHES), b"\0")), 0, self.position)
+            header = parse_header(head, 0, self.position)
             self.position += needed
             yield header
 
@@ -68,7 +70,7 @@ class FileBatches:
         """Bytes of the batch at the position, 0 if it is not all there."""
         if self.position >= self.end - HEADER_UP_TO_MAGIC:
             return 0
-        base, length = _start(self._file.read(self.position, self.position + LOG_OVERHEAD))
+        base, length = _start(self._file.view(self.position, self.position + LOG_OVERHEAD))
         if length < MIN_LENGTH:
             error = CorruptBatchError("", position=self.position, offset=base)
             error.reason = (f"Found record size {length} smaller than minimum record overhead ({MIN_LENGTH}) in file "

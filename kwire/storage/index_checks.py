@@ -117,7 +117,7 @@ def time_entries(data: bytes, offset_index: bytes, base_offset: int, log: File) 
             found = -1 if header is None else header.last_offset
             yield TimeEntry(timestamp, offset, found, None, previous)
         else:
-            batch = next(iter(FileBatches(log, start=header.position)))
+            batch = next(iter(FileBatches(log, start=header.position)), ())
             stamps = (record.timestamp for record in batch)
             yield TimeEntry(timestamp, offset, offset, max(-1, max(stamps, default=-1)), previous)
         previous = timestamp
