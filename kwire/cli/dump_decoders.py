@@ -19,13 +19,16 @@ from kwire.codec.json import to_json
 from kwire.codec.messages import decode, decode_from
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.schema import record_types
-from kwire.schema.definitions import snake
+from kwire.schema.definitions import Field, snake
 from kwire_c.json import UNKNOWN, strict_base64
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 from kwire_c.record_batch import Record, java_string
 
 Decoded = tuple[Any, Any]
+_SHORT = compile(r"(\d+) bytes needed, (\d+) remaining")
+_COUNT = compile(r"array of (\d+) elements exceeds the (\d+) bytes remaining")
+_INDEX = compile(r"\[\d+\]")
 _CONTROL_CHARACTER = compile(r"\\(?:\\|u00[01][0-9a-f])")  # as Python's json writes it; a doubled backslash is none
 
 
@@ -239,10 +242,37 @@ def _check_structs(message: Any, version: int, layout: int) -> None:
 def _message(name: str, layout: int, data: bytes, version: int, part: str) -> Any:
     try:
         return decode(name, layout, data, lenient=True)
-    except KwireError as error:
-        reason = getattr(error, "reason", error)
+    except DecodeError as error:
+        reason = _java_reason(name, error)
         raise _Failure(
             f"Could not read record with version {version} from {part}'s buffer due to: {reason}.") from None
+
+
+def _java_reason(name: str, error: DecodeError) -> str:
+    """Why a message cannot be read, in Kafka's words; a number that is cut off has "null" there."""
+    field = _field(name, error.path)
+    if short := _SHORT.fullmatch(error.reason):
+        needed, left = map(int, short.groups())
+        if field is not None and field.type in ("string", "bytes") and needed > 2:
+            return f"Error reading byte array of {needed} byte(s): only {left} byte(s) available"
+        return "null"
+    if count := _COUNT.fullmatch(error.reason):
+        number, left = map(int, count.groups())
+        if number <= left:  # Kafka fails later, at the end of the bytes
+            return "null"
+        return f"Tried to allocate a collection of size {number}, but there are only {left} bytes remaining."
+    if error.reason.startswith("null in a field") and field is not None:
+        return f"non-nullable field {field.json_name} was serialized as null"
+    return error.reason
+
+
+def _field(name: str, path: str) -> Field | None:
+    """The field of a message at the path that an error gives."""
+    found, fields = None, message_of(name).schema.fields
+    for part in _INDEX.sub("", path).strip(".").split("."):
+        found = next((field for field in fields if field.snake_name == part), None)
+        fields = () if found is None else found.fields
+    return found
 
 
 def _inner(member: dict[str, Any], field: str, name: str) -> None:

@@ -13,10 +13,19 @@ from kwire.codec.json import to_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, DecodeError
+from kwire.storage.batch_header import parse_header
 from kwire.storage.checkpoints import ProducerState
 from kwire_c.codecs import CODECS
 from kwire_c.plan import message_of
-from kwire_c.record_batch import CODEC_MASK, LEGACY_CRC_OFFSET, LOG_OVERHEAD, MAGIC_OFFSET, Record, RecordBatch
+from kwire_c.record_batch import (
+    CODEC_MASK,
+    LEGACY_CRC_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    Record,
+    RecordBatch,
+    readable_records,
+)
 
 TIMESTAMP_TYPES = {"none": "NoTimestampType", "create": "CreateTime", "log_append": "LogAppendTime"}
 _MARKERS = ("COMMIT", "ABORT")
@@ -37,11 +46,20 @@ def truth(value: bool) -> str:
     return "true" if value else "false"
 
 
+def _base_and_count(batch: RecordBatch) -> tuple[int, int]:
+    """(base offset, number of records) of a batch of magic 2 as its header has them, even if the number is negative."""
+    try:
+        return batch.base_offset, batch.count
+    except CorruptBatchError:
+        header = parse_header(memoryview(batch.raw), 0, 0)
+        return header.base_offset, header.count
+
+
 def last_sequence(batch: RecordBatch) -> int:
     """The sequence of the last record, which wraps after 2^31 - 1; -1 if there is none."""
     if batch.base_sequence == -1:
         return -1
-    last = batch.base_sequence + batch.last_offset - batch.base_offset
+    last = batch.base_sequence + batch.last_offset - _base_and_count(batch)[0]
     return last if last <= _MOST_SEQUENCE else last - _MOST_SEQUENCE - 1
 
 
@@ -57,8 +75,9 @@ def batch_line(batch: RecordBatch) -> str:
         reason = f"Unknown compression type id: {codec}"
         raise CorruptBatchError(reason, position=batch.position, offset=batch.base_offset)
     if batch.magic == 2:
+        base, count = _base_and_count(batch)
         start = (
-            f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count} "
+            f"baseOffset: {base} lastOffset: {batch.last_offset} count: {count} "
             f"baseSequence: {batch.base_sequence} lastSequence: {last_sequence(batch)} "
             f"producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch} "
             f"partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {truth(batch.is_transactional)} "
@@ -75,13 +94,13 @@ def batch_line(batch: RecordBatch) -> str:
 
 def batch_values(batch: RecordBatch) -> dict[str, Any]:
     """A batch as a JSON object; what its format lacks is left out."""
-    values = {name: getattr(batch, name) for name in _BATCH_FIELDS} if batch.magic == 2 else {
-        name: getattr(batch, name)
-        for name in ("position", "size", "magic", "codec", "last_offset", "crc", "timestamp_type", "max_timestamp")
-    }
-    if batch.magic == 2:
-        values["last_sequence"] = last_sequence(batch)
-    return values | {"is_valid": batch.is_valid()}
+    if batch.magic < 2:
+        names = ("position", "size", "magic", "codec", "last_offset", "crc", "timestamp_type", "max_timestamp")
+        return {name: getattr(batch, name) for name in names} | {"is_valid": batch.is_valid()}
+    values: dict[str, Any] = dict.fromkeys(_BATCH_FIELDS)
+    values["base_offset"], values["count"] = _base_and_count(batch)
+    values |= {name: getattr(batch, name) for name in _BATCH_FIELDS if values[name] is None}
+    return values | {"last_sequence": last_sequence(batch), "is_valid": batch.is_valid()}
 
 
 def record_lines(
@@ -95,7 +114,7 @@ def record_lines(
     parse = None if decoder is None or batch.is_control else decoder.text
     stamp = TIMESTAMP_TYPES[batch.timestamp_type]
     checksums = entry_checksums(batch) if batch.magic < 2 and metadata else None
-    for record in batch:
+    for record in _records(batch):
         line = ""
         if metadata:
             key, value = record.key, record.value
@@ -119,6 +138,16 @@ def record_lines(
         yield record.offset, line
 
 
+def _records(batch: RecordBatch) -> Iterator[Record]:
+    """The records of a batch; of a corrupt one those before the damage, then its error."""
+    try:
+        records = iter(batch)
+    except CorruptBatchError:
+        yield from readable_records(batch)
+        raise
+    yield from records
+
+
 def _content_text(decoded: tuple[Any, Any], prefix: str, dialect: Dialect) -> str:
     key, payload = decoded
     text = ""
@@ -137,7 +166,7 @@ def record_values(
     """(offset, JSON object) of each of a batch's records; the arguments are those of record_lines."""
     parse = None if decoder is None or batch.is_control else decoder.values
     checksums = entry_checksums(batch) if batch.magic < 2 else None
-    for record in batch:
+    for record in _records(batch):
         values: dict[str, Any] = {}
         if metadata:
             key, value = record.key, record.value
