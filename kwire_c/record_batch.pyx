@@ -680,7 +680,7 @@ cdef class RecordIterator:
         return record
 
 
-def readable_records(RecordBatch batch):
+def readable_records(RecordBatch batch not None):
     """The records of a corrupt batch before the first one that cannot be read, as an iterator.
 
     None of a compressed batch and of magic 0 and 1, as in Kafka. Source: DefaultRecordBatch.iterator.

@@ -253,7 +253,7 @@ def _java_reason(name: str, error: DecodeError) -> str:
     field = _field(name, error.path)
     if short := _SHORT.fullmatch(error.reason):
         needed, left = map(int, short.groups())
-        if field is not None and field.type in ("string", "bytes") and needed > 2:
+        if field is not None and field.type.removeprefix("[]") in ("string", "bytes") and needed > 2:
             return f"Error reading byte array of {needed} byte(s): only {left} byte(s) available"
         return "null"
     if count := _COUNT.fullmatch(error.reason):

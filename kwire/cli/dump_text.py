@@ -59,8 +59,15 @@ def last_sequence(batch: RecordBatch) -> int:
     """The sequence of the last record, which wraps after 2^31 - 1; -1 if there is none."""
     if batch.base_sequence == -1:
         return -1
-    last = batch.base_sequence + batch.last_offset - _base_and_count(batch)[0]
-    return last if last <= _MOST_SEQUENCE else last - _MOST_SEQUENCE - 1
+    first, more = batch.base_sequence, batch.last_offset - _base_and_count(batch)[0]
+    if first > _int32(_MOST_SEQUENCE - more):  # DefaultRecordBatch.incrementSequence, of damaged numbers too
+        return _int32(more - (_MOST_SEQUENCE - first) - 1)
+    return _int32(first + more)
+
+
+def _int32(value: int) -> int:
+    """A sum as an int in Java, which overflows."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def optional_long(value: int | None) -> str:

@@ -200,8 +200,10 @@ def ended(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
     (8, pack(">i", -7), 1, "Log starting", "Found record size -7 smaller than minimum record overhead (14) in file"),
     (8, pack(">i", 2**31 - 1), 0, "Found 54766 invalid bytes at the end of", ""),
     (16, b"\3", 1, "Log starting", "magic is not 0, 1 or 2"),
+    (57, pack(">i", -9), 1, "baseOffset: 0 lastOffset: 0 count: -9 ", "negative number of records"),
+    (166 + 23, pack(">i", -9), 0, "| offset: 515 ", ""),
     (22, b"\6", 1, "Log starting", "Unknown compression type id: 6"),
-    (57, pack(">i", 999), 1, "baseOffset: 0 ", "number of records exceeds what the bytes can hold"),
+    (57, pack(">i", 999), 1, "| offset: 0 ", "number of records exceeds what the bytes can hold"),
 ], ids=str)  # fmt: skip
 def test_a_damaged_segment(
     segment: Path, capsys: pytest.CaptureFixture[str], at: int, data: bytes, code: int, last: str, error: str

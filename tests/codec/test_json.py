@@ -105,3 +105,19 @@ def test_messages_that_have_no_json() -> None:
     for wrong in ("FetchRequest", messages.FetchRequest, 5):
         with pytest.raises(TypeError):
             kwire.to_json(wrong, 12)
+
+
+def test_keys_are_in_the_order_of_the_schema() -> None:
+    """Tagged fields too, as Kafka's JsonConverter writes them (kafka-dump-log prints it so)."""
+    value = messages.TransactionLogValue(previous_producer_id=8, next_producer_id=9, client_transaction_version=2)
+    assert list(kwire.to_json(value, 1)) == [
+        "producerId", "previousProducerId", "nextProducerId", "producerEpoch", "transactionTimeoutMs",
+        "transactionStatus", "transactionPartitions", "transactionLastUpdateTimestampMs", "transactionStartTimestampMs",
+        "clientTransactionVersion",
+    ]  # fmt: skip
+    for name in schema.message_names():
+        definition = schema.message(name)
+        for version in range(definition.valid_versions.low, definition.valid_versions.high + 1):
+            json_names = [field.json_name for field in definition.fields]
+            keys = list(kwire.to_json(getattr(messages, name)(), version))
+            assert keys == sorted(keys, key=json_names.index), (name, version)
