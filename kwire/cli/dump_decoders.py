@@ -99,11 +99,11 @@ def _string(data: bytes) -> str:
     return java_string(data)
 
 
-def _integer(size: int) -> Callable[[bytes], str]:
-    def number(data: bytes) -> str:
+def _integer(size: int) -> Callable[[bytes], int]:
+    def number(data: bytes) -> int:
         if len(data) < size:
             raise DecodeError(f"expected {size} bytes of an integer, found {len(data)}")
-        return str(int.from_bytes(data[:size], "big", signed=True))
+        return int.from_bytes(data[:size], "big", signed=True)
 
     return number
 
@@ -113,7 +113,7 @@ def _hex(data: bytes) -> str:
 
 
 # Kafka's classes (tools-api); DefaultDecoder's arrays are printed by Java as their identity, which says nothing
-_CLASSES: dict[str, Callable[[bytes], str]] = {
+_CLASSES: dict[str, Callable[[bytes], str | int]] = {
     "StringDecoder": _string, "DefaultDecoder": _hex, "IntegerDecoder": _integer(4), "LongDecoder": _integer(8),
 }  # fmt: skip
 _PACKAGES = ("org.apache.kafka.tools.api.", "kafka.serializer.")

@@ -65,22 +65,33 @@ class Output:
 
 
 class _Pairs:
-    """Pairs of numbers that do not agree, at most _MOST_FINDINGS of them."""
+    """Pairs of numbers that do not agree, at most _MOST_FINDINGS of them; more: how many others there were."""
 
     def __init__(self) -> None:
-        self._numbers = array("q")
+        self._first, self._second = array("q"), array("q")
+        self._ascending = True
         self.more = 0
 
     def add(self, first: int, second: int) -> None:
         """Keep a pair, or count it."""
-        if len(self._numbers) < 2 * _MOST_FINDINGS:
-            self._numbers.append(first)
-            self._numbers.append(second)
-        else:
+        if len(self._first) == _MOST_FINDINGS:
             self.more += 1
+            return
+        self._ascending = self._ascending and not (self._first and self._first[-1] >= first)
+        self._first.append(first)
+        self._second.append(second)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        return zip(self._numbers[::2], self._numbers[1::2], strict=True)
+        return zip(self._first, self._second, strict=True)
+
+    def __reversed__(self) -> Iterator[tuple[int, int]]:
+        return zip(reversed(self._first), reversed(self._second), strict=True)
+
+    def by_first(self, descending: bool) -> Iterable[tuple[int, int]]:
+        """The last pair of each first number, sorted by it."""
+        if self._ascending:  # as nearly always
+            return reversed(self) if descending else self
+        return sorted(dict(self).items(), reverse=descending)
 
 
 # what does not agree: key -> (the line before the pairs, %: the file; the line of a pair; the names of its numbers)
@@ -130,9 +141,7 @@ def _ordered(kind: str, pairs: _Pairs, by_offset: bool) -> Iterable[tuple[int, i
     """The pairs as the tool has them: those of offsets each once and sorted, or the last one first."""
     if kind not in ("offset_mismatch", "non_consecutive_offsets"):
         return pairs
-    if by_offset:
-        return sorted(dict(pairs).items(), reverse=kind == "offset_mismatch")
-    return list(pairs)[::-1]
+    return pairs.by_first(descending=kind == "offset_mismatch") if by_offset else reversed(pairs)
 
 
 class Dump:
@@ -270,7 +279,7 @@ class Dump:
     def _sanity(self, file: str, damage: str | None) -> None:
         if damage is not None:
             raise click.ClickException(damage)
-        self._text(f"{shown(file)} passed sanity check.")
+        self._value("sanity_check", file, f"{shown(file)} passed sanity check.", {"passed": True})
 
     def _value(self, kind: str, file: str, line: str, values: dict[str, Any]) -> None:
         if self._out.json:

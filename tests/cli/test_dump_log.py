@@ -416,10 +416,36 @@ def test_json_of_the_other_files(golden: Path, capsys: pytest.CaptureFixture[str
     assert rows(capsys, times)[0] == {"kind": "time_index_entry", "file": str(times), "timestamp": 1700001101672,
                                       "offset": 32}  # fmt: skip
     assert rows(capsys, times, "--verify-index-only") == []
+    assert rows(capsys, times, "--index-sanity-check") == [{"kind": "sanity_check", "file": str(times), "passed": True}]
     [producer, *_] = rows(capsys, data / f"alpha-tx-0/{3:020}.snapshot")
     assert producer["kind"] == "producer" and producer["producer_epoch"] >= 0
     [aborted, *_] = rows(capsys, data / f"alpha-tx-0/{3:020}.txnindex")
     assert aborted["kind"] == "aborted_transaction" and aborted["last_offset"] == 7
+
+
+@pytest.mark.quick
+def test_json_of_integers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dump_records.write(tmp_path / "n-0", dump_records.numbers())
+    options = ["--key-decoder-class", f"{CLASSES}IntegerDecoder", "--value-decoder-class", f"{CLASSES}LongDecoder"]
+    found = [(row["key"], row["payload"]) for row in rows(capsys, path, *options) if row["kind"] == "record"]
+    assert found == [(5, -1), (-(2**31), 0), (None, None)]
+
+
+@pytest.mark.quick
+def test_findings_past_the_limit_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.cli.dump_files._MOST_FINDINGS", 2)
+    path = tmp_path / SEGMENT
+    path.write_bytes(b"".join(kwire.build_batch([(0, None, None)], base_offset=at) for at in (5, 9, 3, 7, 1)))
+    code, _, err = ended(capsys, path, "--deep-iteration")
+    wanted = "-1 is followed by 5\n  5 is followed by 9\n  and 3 more\n"
+    assert (code, err) == (0, f"Non-consecutive offsets in {path}\n  {wanted}")
+    monkeypatch.setattr("kwire.cli.dump_files._MOST_FINDINGS", 9)
+    listed = ended(capsys, path, "--deep-iteration")[2].splitlines()[1:]
+    assert [line.split()[0] for line in listed] == ["-1", "3", "5", "7", "9"]
+    old = ended(capsys, path, "--deep-iteration", "--as", "4.2")[2].splitlines()[1:]
+    assert [line.split()[0] for line in old] == ["7", "3", "9", "5"]
 
 
 @pytest.mark.quick
