@@ -176,6 +176,12 @@ cdef Py_ssize_t read_heads(const uint8_t *data, const kw_batch *head, Block payl
     return count
 
 
+def java_string(data):
+    """The text that Java's new String(bytes, UTF_8) gives: U+FFFD for what is not UTF-8, one for a surrogate."""
+    cdef Block block = pin(data)
+    return java_text(block.data, block.size)
+
+
 TIMESTAMP_TYPES = ("none", "create", "log_append")  # by type + 1
 
 cdef object _OFFSET = sys.intern("offset"), _TIMESTAMP = sys.intern("timestamp")
@@ -672,6 +678,29 @@ cdef class RecordIterator:
         record.batch = self.batch
         record.head = head[0]
         return record
+
+
+def readable_records(RecordBatch batch not None):
+    """The records of a corrupt batch before the first one that cannot be read, as an iterator.
+
+    None of a compressed batch and of magic 0 and 1, as in Kafka. Source: DefaultRecordBatch.iterator.
+    """
+    cdef RecordBatch holder = new_batch()  # these records are not the batch's own
+    cdef kw_record head
+    cdef uint32_t count = 0
+    cdef Record record
+    if batch.head.magic != 2 or batch.head.codec:
+        return
+    holder.head, holder.block, holder.data, holder.at = batch.head, batch.block, batch.data, batch.at
+    holder.heads.batch = &holder.head
+    holder.heads.block, holder.heads.size, holder.heads.at = batch.data, batch.head.size, batch.head.payload
+    holder.heads.left = <uint32_t> max(batch.head.count, 0)
+    holder.is_loaded = True
+    while kw_heads_next(&holder.heads, &head, 1, &count) == KW_BATCH_OK and count:
+        record = Record.__new__(Record)
+        record.batch = holder
+        record.head = head
+        yield record
 
 
 cdef RecordBatch new_batch():

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError as missing:
         print(f"kwire: the command line needs {missing.name}: pip install 'kwire[cli]'", file=sys.stderr)
         return 2
-    from kwire.cli.root import root
+    from kwire.cli.root import OutputClosed, root
     from kwire.errors import KwireError
 
     for stream in (sys.stdout, sys.stderr):
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("kwire: terminated", _TERMINATED)
     except (click.Abort, KeyboardInterrupt):
         return _fail("kwire: interrupted", 130)
-    except BrokenPipeError:  # the reader of the output has closed it
+    except (BrokenPipeError, OutputClosed):  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (FileExistsError, FileNotFoundError) as error:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.group(cls=LazyGroup, lazy={
+    "dump": ("kwire.cli.dump_log:dump", "Print files of a log as kafka-dump-log does."),
     "show": ("kwire.cli.log_show:show", "Show records (or batches) by ascending offset, partition by partition."),
 })
 def log() -> None:

@@ -27,6 +27,10 @@ COMMANDS = {
 }
 
 
+class OutputClosed(Exception):
+    """The reader of the output has closed it."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are in a table: name -> (module:attribute, help line); --help imports none of them."""
 
@@ -44,6 +48,13 @@ class LazyGroup(click.Group):
             module, attribute = self.lazy[cmd_name][0].split(":")
             return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
         return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a closed output is an error of its own, which click hides."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise OutputClosed from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in --help."""

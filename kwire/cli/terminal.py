@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,9 +94,22 @@ def as_json(data: bytes | None) -> Any:
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """Print one JSON value to stdout, on one line unless indent is given."""
-    encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "").replace("_", "")
-    text = json.dumps(value, indent=indent, ensure_ascii=encoding != "utf8")
-    sys.stdout.write("\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n")) + "\n")
+    sys.stdout.write(json_text(value, indent=indent) + "\n")
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A JSON value as print_json prints it, without the line end."""
+    text = _encoder(sys.stdout.encoding, indent)(value)
+    if text.isprintable():
+        return text
+    return "\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n"))
+
+
+@cache
+def _encoder(encoding: str | None, indent: int | None) -> Callable[[Any], str]:
+    """Values to JSON, in ASCII unless the encoding is UTF-8."""
+    plain = (encoding or "utf-8").lower().replace("-", "").replace("_", "")
+    return json.JSONEncoder(indent=indent, ensure_ascii=plain != "utf8").encode
 
 
 def _escaped(line: str) -> str:

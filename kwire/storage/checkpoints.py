@@ -79,6 +79,21 @@ def producer_entries(data: bytes, name: str) -> Iterator[tuple[int, ...]]:
     return _ENTRY.iter_unpack(body[4:])
 
 
+def producer_snapshot_damage(data: bytes) -> str | None:
+    """What Kafka says of the bytes of a damaged .snapshot file (CorruptSnapshotException), None if it reads them."""
+    version = int.from_bytes(data[:2], "big", signed=True)
+    count = int.from_bytes(data[6:10], "big", signed=True)
+    if len(data) >= 2 and version != 1:
+        return f"Snapshot failed schema validation: Snapshot contained an unknown file version {version}"
+    if len(data) < 10 or count < 0 or len(data) - 10 < count * _ENTRY.size:
+        return (f"Snapshot failed schema validation: expected {max(0, count)} entries of {_ENTRY.size} bytes after the "
+                f"header of 10 bytes, found {len(data)} bytes in all")
+    stored, computed = int.from_bytes(data[2:6], "big"), crc32c(memoryview(data)[6:])
+    if stored == computed:
+        return None
+    return f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {stored}. Computed crc: {computed}"
+
+
 def ongoing_transactions(data: bytes, name: str, most: int) -> dict[int, int]:
     """First offset by producer id of the transactions that go on, in the bytes of a .snapshot file.
 

@@ -127,3 +127,19 @@ def test_tagged_fields_are_where_the_schema_has_them() -> None:
     assert names[:3] == ["producerId", "previousProducerId", "producerEpoch"]
     assert names[-2:] == ["clientTransactionVersion", "_unknownTags"]
     assert list(kwire.to_json(messages.TransactionLogValue(), 0))[1] == "producerEpoch"
+
+
+def test_keys_are_in_the_order_of_the_schema() -> None:
+    """Tagged fields too, as Kafka's JsonConverter writes them (kafka-dump-log prints it so)."""
+    value = messages.TransactionLogValue(previous_producer_id=8, next_producer_id=9, client_transaction_version=2)
+    assert list(kwire.to_json(value, 1)) == [
+        "producerId", "previousProducerId", "nextProducerId", "producerEpoch", "transactionTimeoutMs",
+        "transactionStatus", "transactionPartitions", "transactionLastUpdateTimestampMs", "transactionStartTimestampMs",
+        "clientTransactionVersion",
+    ]  # fmt: skip
+    for name in schema.message_names():
+        definition = schema.message(name)
+        for version in range(definition.valid_versions.low, definition.valid_versions.high + 1):
+            json_names = [field.json_name for field in definition.fields]
+            keys = list(kwire.to_json(getattr(messages, name)(), version))
+            assert keys == sorted(keys, key=json_names.index), (name, version)

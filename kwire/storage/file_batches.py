@@ -1,0 +1,81 @@
+"""The batches of a file in order, as Kafka's own tools read them: nothing is checked but that a batch is all there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+
+from kwire.defaults import MAX_BATCH_BYTES
+from kwire.errors import CorruptBatchError
+from kwire.storage.batch_header import BatchHeader, parse_header
+from kwire.storage.filesystem import File, located
+from kwire_c.record_batch import (
+    HEADER_UP_TO_MAGIC,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    MIN_LENGTH,
+    SMALLEST_BATCHES,
+    BatchIterator,
+    RecordBatch,
+)
+
+_WINDOW_BYTES = 5 << 18  # read at a time, but at least one batch
+
+_start = Struct(">qi").unpack_from  # base offset, length
+
+
+class FileBatches:
+    """The batches in bytes [start, end) of a file, as RecordBatch, whatever their checksums.
+
+    Iteration ends before a batch that goes past `end`; position is then the byte after the last batch. It may be called
+    again to go on. Raises CorruptBatchError (.file) for a length below 14 bytes, zeros included, and for a header that
+    is not a batch's. Source: Kafka's FileLogInputStream.
+    """
+
+    def __init__(self, file: File, end: int | None = None, start: int = 0) -> None:
+        self._file = file.held()
+        size = self._file.size()
+        self.end = size if end is None else min(end, size)
+        self.position = start
+
+    def __iter__(self) -> Iterator[RecordBatch]:
+        while needed := self._needed():
+            window_end = min(self.end, self.position + max(_WINDOW_BYTES, needed))
+            data = self._file.view(self.position, window_end)
+            before = self.position
+            try:
+                for batch in BatchIterator(data, False, "raise", MAX_BATCH_BYTES, False, before):
+                    self.position += batch.size
+                    yield batch
+            except CorruptBatchError as error:
+                if self.position == before:
+                    raise located(error, self._file.path) from None
+            if self.position == before:  # the file has changed meanwhile
+                raise located(CorruptBatchError("unreadable batch", position=before), self._file.path)
+
+    def headers(self) -> Iterator[BatchHeader]:
+        """The headers alone, of which a few bytes each are read."""
+        while needed := self._needed():
+            head = self._file.view(self.position, min(self.end, self.position + max(SMALLEST_BATCHES)))
+            magic = head[MAGIC_OFFSET]
+            if magic > 2 or needed < SMALLEST_BATCHES[magic]:
+                reason = f"unknown magic {magic}" if magic > 2 else f"a batch of {needed} bytes is too small"
+                error = CorruptBatchError(reason, position=self.position, offset=_start(head)[0])
+                raise located(error, self._file.path)
+            header = parse_header(head, 0, self.position)
+            self.position += needed
+            yield header
+
+    def _needed(self) -> int:
+        """Bytes of the batch at the position, 0 if it is not all there."""
+        if self.position >= self.end - HEADER_UP_TO_MAGIC:
+            return 0
+        base, length = _start(self._file.view(self.position, self.position + LOG_OVERHEAD))
+        if length < MIN_LENGTH:
+            error = CorruptBatchError("", position=self.position, offset=base)
+            error.reason = (f"Found record size {length} smaller than minimum record overhead ({MIN_LENGTH}) in file "
+                            f"{self._file.path}.")
+            error.args = (error.reason,)
+            raise error
+        size: int = LOG_OVERHEAD + length
+        return size if self.position + size <= self.end else 0

@@ -1,0 +1,176 @@
+"""An .index and a .timeindex compared with the log beside them, entry by entry, as kafka-dump-log does."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from struct import Struct, iter_unpack
+from typing import NamedTuple
+
+from kwire.errors import CorruptBatchError, LimitError, UnsupportedVersionError
+from kwire.storage.batch_header import BatchHeader
+from kwire.storage.file_batches import FileBatches
+from kwire.storage.filesystem import File, located
+from kwire.storage.indexes import MOST_BYTES, AbortedTransaction
+
+_OFFSET_ENTRY, _TIME_ENTRY = Struct(">ii"), Struct(">qi")  # Kafka reads positions as signed numbers
+
+
+class OffsetEntry(NamedTuple):
+    """An entry of an .index and the last offset of the batch at its position (the same, if the index is valid)."""
+
+    offset: int
+    position: int
+    log_offset: int
+
+
+class TimeEntry(NamedTuple):
+    """An entry of a .timeindex, and what the log has there.
+
+    log_offset: last offset of the first batch that ends at or after the entry's offset, -1 if there is none;
+    log_timestamp: the largest timestamp in that batch if it ends at that very offset, else None; previous: the
+    timestamp of the entry before, -1 at the first one.
+    """
+
+    timestamp: int
+    offset: int
+    log_offset: int
+    log_timestamp: int | None
+    previous: int
+
+
+def index_bytes(file: File) -> bytes:
+    """The whole index. Raises LimitError (.file) for more than 64 MiB."""
+    file = file.held()
+    size = file.size()
+    if size > MOST_BYTES:
+        raise located(LimitError("too large for an index", limit=MOST_BYTES, needed=size), file.path)
+    return file.read(0, size)
+
+
+def offset_index_damage(data: bytes, base_offset: int, name: str) -> str | None:
+    """Why a broker would rebuild the .index at startup (OffsetIndex.sanityCheck), or None. name: of the file."""
+    width = _OFFSET_ENTRY.size
+    count = len(data) // width
+    last = base_offset + (_OFFSET_ENTRY.unpack_from(data, (count - 1) * width)[0] if count else 0)
+    if last < base_offset:
+        return (f"Corrupt index found, index file {name} has non-zero size but the last offset is {last} which is less "
+                f"than the base offset {base_offset}")
+    if len(data) % width:
+        return f"Index file {name} is corrupt, found {len(data)} bytes which is neither positive nor a multiple of 8"
+    return None
+
+
+def time_index_damage(data: bytes, base_offset: int, name: str) -> str | None:
+    """Why a broker would rebuild the .timeindex at startup (TimeIndex.sanityCheck), or None. name: of the file."""
+    width = _TIME_ENTRY.size
+    count = len(data) // width
+    start = f"Corrupt time index found, time index file ({name}) has non-zero size but the last"
+    if count:
+        first, (last, offset) = _TIME_ENTRY.unpack_from(data)[0], _TIME_ENTRY.unpack_from(data, (count - 1) * width)
+        if last < first:
+            return f"{start} timestamp is {last} which is less than the first timestamp {first}"
+        if offset < 0:
+            return f"{start} offset is {base_offset + offset} which is less than the first offset {base_offset}"
+    if len(data) % width:
+        return (f"Time index file {name} is corrupt, found {len(data)} bytes which is neither positive nor a multiple "
+                "of 12")
+    return None
+
+
+def offset_entries(data: bytes, base_offset: int, log: File, most: int) -> Iterator[OffsetEntry]:
+    """The entries of an .index, each with the batch at its position; preallocated zeros after the first end it.
+
+    most: bytes that a batch may have (--max-message-size). Raises CorruptBatchError (.file) where there is no batch.
+    """
+    log = log.held()
+    for number, (relative, position) in enumerate(_pairs(_OFFSET_ENTRY, data)):
+        if relative == 0 and number:
+            return
+        header = _batch_at(log, position, most)
+        yield OffsetEntry(base_offset + relative, position, header.last_offset)
+
+
+def time_entries(data: bytes, offset_index: bytes, base_offset: int, log: File) -> Iterator[TimeEntry]:
+    """The entries of a .timeindex, each with the batch of its offset; preallocated zeros after the first end it.
+
+    offset_index: the .index beside, by which the batch is found. Raises CorruptBatchError, LimitError (.file).
+    """
+    positions = _Positions(offset_index, base_offset)
+    log = log.held()
+    previous, reached = -1, base_offset - 1
+    headers = FileBatches(log)
+    header: BatchHeader | None = None
+    for number, (timestamp, relative) in enumerate(_pairs(_TIME_ENTRY, data)):
+        if relative == 0 and number:
+            return
+        offset = base_offset + relative
+        start = positions.below(offset)
+        if header is None or offset < reached or start > header.position:  # else it goes on from where it is
+            headers, header = FileBatches(log, start=_place(start, log)), None
+        while header is None or header.last_offset < offset:
+            header = next(headers.headers(), None)
+            if header is None:
+                break
+        reached = offset
+        if header is None or header.last_offset != offset:
+            found = -1 if header is None else header.last_offset
+            yield TimeEntry(timestamp, offset, found, None, previous)
+        else:
+            batch = next(iter(FileBatches(log, start=header.position)), ())
+            stamps = (record.timestamp for record in batch)
+            yield TimeEntry(timestamp, offset, offset, max(-1, max(stamps, default=-1)), previous)
+        previous = timestamp
+
+
+def aborted_entries(file: File) -> list[AbortedTransaction]:
+    """The entries of a .txnindex; bytes after the last whole one are left out.
+
+    Kafka reads only the first byte of an entry's version. Raises UnsupportedVersionError (.file) where that is above 0,
+    LimitError for more than 64 MiB. Source: Kafka's TransactionIndex and AbortedTxn.
+    """
+    data = index_bytes(file)
+    entries = [AbortedTransaction(*entry) for entry in iter_unpack(">bxqqqq", data[: len(data) - len(data) % 34])]
+    for entry in entries:
+        if entry.version > 0:
+            reason = f"Unexpected aborted transaction version {entry.version}, current version is 0"
+            raise located(UnsupportedVersionError(reason, needed=entry.version, offered=(0, 0)), file.path)
+    return entries
+
+
+class _Positions:
+    """The positions in an .index by offset; padding at its end does not count."""
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        pairs = list(_pairs(_OFFSET_ENTRY, data[: -(-len(data.rstrip(b"\0")) // 8) * 8]))
+        self._base, self._offsets = base_offset, [relative for relative, _ in pairs]
+        self._positions = [position for _, position in pairs]
+
+    def below(self, offset: int) -> int:
+        """The position of the last entry at or below offset, 0 if there is none."""
+        at = bisect_right(self._offsets, offset - self._base)
+        return self._positions[at - 1] if at else 0
+
+
+def _pairs(layout: Struct, data: bytes) -> Iterator[tuple[int, int]]:
+    yield from layout.iter_unpack(memoryview(data)[: len(data) - len(data) % layout.size])
+
+
+def _place(position: int, log: File) -> int:
+    """The position, if it is in the log."""
+    size = log.size()
+    if not 0 <= position <= size:
+        reason = f"the index has position {position}, the log {size} bytes"
+        raise located(CorruptBatchError(reason, position=position), log.path)
+    return position
+
+
+def _batch_at(log: File, position: int, most: int) -> BatchHeader:
+    """The header of the batch at a position that an index gives."""
+    batches = FileBatches(log, _place(position, log) + most, position)
+    header = next(batches.headers(), None)
+    if header is None:
+        left = batches.end - position
+        reason = f"the index points to it, but there is no whole batch in the {left} bytes from there on"
+        raise located(CorruptBatchError(reason, position=position), log.path)
+    return header

@@ -1,0 +1,79 @@
+"""FileBatches: batches as Kafka's FileLogInputStream finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kwire.errors import CorruptBatchError
+from kwire.storage.file_batches import FileBatches
+from kwire.storage.filesystem import open_file
+from tests.storage.making import batch
+
+pytestmark = pytest.mark.quick
+BATCHES = [batch(0), batch(3, codec="lz4"), batch(6)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "0.log"
+    path.write_bytes(b"".join(BATCHES))
+    return path
+
+
+def test_all_batches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the bytes read at a time."""
+    for window in (1, 100, 1 << 20):
+        monkeypatch.setattr("kwire.storage.file_batches._WINDOW_BYTES", window)
+        batches = FileBatches(open_file(path))
+        assert [one.raw for one in batches] == BATCHES
+        assert batches.position == batches.end == path.stat().st_size
+        headers = list(FileBatches(open_file(path)).headers())
+        assert [(one.base_offset, one.last_offset, one.size) for one in headers] == [
+            (3 * at, 3 * at + 2, len(data)) for at, data in enumerate(BATCHES)]  # fmt: skip
+
+
+def test_a_batch_that_goes_past_the_end_is_left_out(path: Path) -> None:
+    first = len(BATCHES[0])
+    for end, count in ((first, 1), (first - 1, 0), (first + 17, 1), (first + len(BATCHES[1]), 2), (0, 0), (1 << 40, 3)):
+        batches = FileBatches(open_file(path), end)
+        assert len(list(batches)) == count
+        assert batches.position == sum(map(len, BATCHES[:count]))
+    assert [one.base_offset for one in FileBatches(open_file(path), start=first)] == [3, 6]
+
+
+def test_a_wrong_checksum_is_no_error(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(BATCHES[0]) - 1] ^= 1
+    path.write_bytes(data)
+    assert [one.is_valid() for one in FileBatches(open_file(path))] == [False, True, True]
+
+
+@pytest.mark.parametrize(("at", "data", "error"), [
+    (8, bytes(4), "Found record size 0 smaller than minimum record overhead (14) in file"),
+    (8, b"\xff\xff\xff\xff", "Found record size -1 smaller"), (16, b"\5", "magic"),
+    (8, b"\0\0\0\x20", "0.log: batch at"),
+])  # fmt: skip
+def test_what_is_no_batch_is_an_error(path: Path, at: int, data: bytes, error: str) -> None:
+    """After the batches before it."""
+    content, start = bytearray(path.read_bytes()), len(BATCHES[0])
+    content[start + at : start + at + len(data)] = data
+    path.write_bytes(content)
+    found = []
+    with pytest.raises(CorruptBatchError, match=error.replace("(", r"\(").replace(")", r"\)")):
+        for one in FileBatches(open_file(path)):
+            found.append(one.base_offset)
+    assert found == [0]
+    headers = FileBatches(open_file(path)).headers()
+    assert next(headers).base_offset == 0
+    with pytest.raises(CorruptBatchError):
+        next(headers)
+
+
+def test_a_file_that_is_truncated_meanwhile(path: Path) -> None:
+    for read in (list, lambda batches: list(batches.headers())):
+        batches = FileBatches(open_file(path))
+        batches.end += 100
+        with pytest.raises(CorruptBatchError, match="truncated"):
+            read(batches)

@@ -1,0 +1,75 @@
+"""Indexes beside the log: the indexes of golden segments agree, and each kind of damage is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from struct import pack
+
+import pytest
+
+from kwire.errors import CorruptBatchError, LimitError, UnsupportedVersionError
+from kwire.storage import index_checks
+from kwire.storage.filesystem import open_file
+from kwire.storage.index_checks import (
+    aborted_entries,
+    index_bytes,
+    offset_entries,
+    offset_index_damage,
+    time_entries,
+    time_index_damage,
+)
+
+pytestmark = pytest.mark.quick
+
+
+def segments(golden: Path) -> list[Path]:
+    return [path for path in sorted(golden.glob("data/*/data*/*/*.log"))
+            if path.stat().st_size and path.with_suffix(".index").exists()]  # fmt: skip
+
+
+def test_golden_indexes_agree(golden: Path) -> None:
+    """But for offsets: an entry is of the last record appended, its position that of the append's first batch."""
+    times = 0
+    for path in segments(golden):
+        base, log = int(path.stem), open_file(path)
+        offsets = path.with_suffix(".index").read_bytes()
+        assert offset_index_damage(offsets, base, "") is None
+        for entry in offset_entries(offsets, base, log, 5 << 20):
+            assert entry.log_offset <= entry.offset
+        data = path.with_suffix(".timeindex").read_bytes()
+        assert time_index_damage(data, base, "") is None
+        for found in time_entries(data, offsets, base, log):
+            times += found.log_timestamp == found.timestamp and found.previous < found.timestamp
+    assert times > 100
+
+
+def test_the_offset_index_only_shortens_the_way(golden: Path) -> None:
+    path = golden / f"data/kafka-4.3.0/data1/alpha-seg-0/{0:020}.log"
+    data, log = path.with_suffix(".timeindex").read_bytes(), open_file(path)
+    found = list(time_entries(data, path.with_suffix(".index").read_bytes(), 0, log))
+    assert len(found) > 10
+    for offsets in (b"", bytes(80), b"abc"):
+        assert list(time_entries(data, offsets, 0, log)) == found
+    backwards = b"".join(data[at : at + 12] for at in range(len(data) - 12, -1, -12))
+    assert sorted(one[:4] for one in time_entries(backwards, b"", 0, log)) == [one[:4] for one in found]
+    with pytest.raises(CorruptBatchError, match="the index has position 2147483647"):
+        list(time_entries(data, pack(">ii", 1, 2**31 - 1), 0, log))
+
+
+def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "0.index"
+    path.write_bytes(bytes(100))
+    monkeypatch.setattr(index_checks, "MOST_BYTES", 99)
+    with pytest.raises(LimitError, match=r"0\.index: too large for an index \(limit 99, needed 100\)"):
+        index_bytes(open_file(path))
+
+
+def test_aborted_transactions(tmp_path: Path) -> None:
+    """Kafka reads one byte of the version."""
+    path = tmp_path / "0.txnindex"
+    entry = pack(">hqqqq", 7, 1, 2, 3, 4)
+    path.write_bytes(entry * 2 + b"part")
+    assert aborted_entries(open_file(path)) == [(0, 1, 2, 3, 4)] * 2
+    path.write_bytes(entry + pack(">hqqqq", 256, 1, 2, 3, 4))
+    with pytest.raises(UnsupportedVersionError, match="Unexpected aborted transaction version 1, current version is 0"):
+        aborted_entries(open_file(path))
