@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.scanner import Window as Window
     from kwire.storage.scanner import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
+    from kwire.storage.segment_writer import SegmentWriter as SegmentWriter
     from kwire.storage.splits import ByteRange as ByteRange
     from kwire.storage.stats import SegmentStats as SegmentStats
     from kwire.storage.transactions import Transactions as Transactions
@@ -35,6 +36,7 @@ _NAMES = {
     "kwire.storage.indexes": ("AbortedTransaction", "OffsetIndex", "TimeIndex", "TransactionIndex"),
     "kwire.storage.scanner": ("Window", "resync"),
     "kwire.storage.segment": ("LogSegment",),
+    "kwire.storage.segment_writer": ("SegmentWriter",),
     "kwire.storage.splits": ("ByteRange",),
     "kwire.storage.stats": ("SegmentStats",),
     "kwire.storage.transactions": ("Transactions",),
