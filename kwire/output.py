@@ -1,9 +1,10 @@
-"""Output files of commands: written completely or not at all, and never over an input or, unasked, an existing file."""
+"""Output of commands: files and folders, written completely or not at all, never over an input or, unasked, a file."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -46,9 +47,51 @@ def new_file(
         raise
 
 
+@contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The path of an empty folder to fill, which appears as path when the block ends without an exception.
+
+    It is made beside path under a temporary name; all that is in it is synced to disk, then it is renamed; a partial
+    one is removed. Raises FileExistsError if path exists and is not an empty folder.
+    """
+    target = os.path.realpath(path)
+    _check_free(target, os.fspath(path))
+    parent, name = os.path.split(target)
+    partial = _partial(parent, name)
+    try:
+        os.mkdir(partial)
+        yield partial
+        for folder, _, files in os.walk(partial):
+            for file in files:
+                _sync_file(os.path.join(folder, file))
+            _sync(folder)
+        _check_free(target, os.fspath(path))
+        os.rename(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    _sync(parent)
+
+
+def _check_free(target: str, path: str) -> None:
+    try:
+        taken = bool(os.listdir(target))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        taken = True
+    if taken:
+        raise FileExistsError(17, "exists and is not an empty folder", path)
+
+
+def _partial(folder: str, name: str) -> str:
+    """A temporary name beside the final one."""
+    return os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:100])}.{secrets.token_hex(8)}.partial")
+
+
 def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
-    partial = os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:100])}.{secrets.token_hex(8)}.partial")
+    partial = _partial(folder, name)
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         with open(descriptor, "w+b") as file:
@@ -82,6 +125,14 @@ def _rename(partial: str, target: str, force: bool) -> None:
             os.unlink(partial)
             return
     os.replace(partial, target)
+
+
+def _sync_file(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync(folder: str) -> None:

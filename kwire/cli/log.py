@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.root import LazyGroup
 from kwire.cli.terminal import LONG, Time, amount, as_json, as_text, console, print_json, progress, when
 from kwire_c.printable import printable
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from kwire.storage import LogDirectory, LogSegment
 
 
-@click.group()
+@click.group(cls=LazyGroup, lazy={
+    "salvage": ("kwire.cli.salvage:salvage", "Write what is valid in damaged segments as clean ones."),
+})
 def log() -> None:
     """Log segments: files, partition folders, log directories, globs, or fsspec URLs such as s3://.
 

@@ -127,13 +127,20 @@ class SegmentWriter:
             segment.add_aborted(aborted)
 
     def roll(self, base_offset: int | None = None) -> None:
-        """End the segment and begin the next one, empty; base_offset: of it, else the next offset. Not if it is empty.
+        """End the segment and begin the next one; base_offset: of it, else the next offset.
 
-        As in UnifiedLog.roll, a producer snapshot is taken at its base offset.
+        As in UnifiedLog.roll, a producer snapshot is taken at its base offset. A segment that is still empty is not
+        ended; if base_offset is larger than its own, it begins there instead.
         """
         self._check_open()
-        if self._active is not None and self._active.size:
-            self._roll(max(base_offset or 0, self.next_offset))
+        base = max(base_offset or 0, self.next_offset)
+        if self._active is None:
+            self._next = self._next if base_offset is None else base
+        elif self._active.size:
+            self._roll(base)
+        elif base > self._active.base_offset:
+            self._active.remove()
+            self._next, self._active = base, self._opened(base)
 
     def _roll(self, base: int) -> _Segment:
         assert self._active is not None
@@ -282,6 +289,12 @@ class _Segment:
         for file in self._files:
             with suppress(OSError):
                 file.close()
+
+    def remove(self) -> None:
+        """Close and delete the files."""
+        self.abandon()
+        for file in self._files:
+            os.unlink(file.name)
 
 
 def _write(file: IO[bytes], data: Any, position: int) -> None:
