@@ -57,6 +57,8 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     target = os.path.realpath(path)
     _check_free(target, os.fspath(path))
     parent, name = os.path.split(target)
+    if not os.path.isdir(parent):
+        raise FileNotFoundError(2, "No such file or directory", parent)
     partial = _partial(parent, name)
     try:
         os.mkdir(partial)

@@ -48,6 +48,8 @@ def salvage(
             name = "" if partition.topic is None else printable(f"{partition.topic}-{partition.partition}: ")
             if partition.more:
                 print(f"{name}{partition.more} more regions lost, not listed")
+            if partition.zeros:
+                print(f"{name}{partition.zeros} zeros after the last batch left out, as in a preallocated segment")
             for path, position in partition.repaired:
                 print(f"{printable(path)}, byte {position}: leader epoch out of order, now that of the batch before")
             for first, producer in partition.open_transactions:

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from kwire.codec.records import read_batches
-from kwire.errors import DecodeError, KwireError, LimitError
+from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
 from kwire.output import new_folder
-from kwire.storage.batch_header import parse_header
+from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
     LeaderEpoch,
     ProducerState,
@@ -35,7 +35,7 @@ from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
 from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
 from kwire_c.printable import printable
-from kwire_c.record_batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
+from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, SMALLEST_BATCHES
 
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
@@ -79,6 +79,7 @@ class PartitionSalvage:
     """What became of one partition (or one segment). first_offset, next_offset: of what was kept; -1: nothing was.
 
     offsets_lost: at most so many, what compaction had removed included; more: lost regions that are not listed in lost;
+    zeros: bytes after the last batches, as in preallocated segments, which were left out;
     repaired: (path, position) of batches whose leader epoch was out of order, and is now that of the batch before;
     epochs: the leader epochs of what was kept;
     open_transactions: (first offset, producer id) of transactions without a marker.
@@ -93,6 +94,7 @@ class PartitionSalvage:
     next_offset: int = -1
     offsets_lost: int = 0
     bytes_lost: int = 0
+    zeros: int = 0
     more: int = 0
     lost: list[Loss] = field(default_factory=list)
     repaired: list[tuple[str, int]] = field(default_factory=list)
@@ -125,7 +127,7 @@ class PartitionSalvage:
             "topic": self.topic, "partition": self.partition, "segments": self.segments, "batches": self.batches,
             "bytes": self.size, "first_offset": None if self.first_offset < 0 else self.first_offset,
             "next_offset": None if self.next_offset < 0 else self.next_offset, "bytes_lost": self.bytes_lost,
-            "offsets_lost": self.offsets_lost, "regions_lost": len(self.lost) + self.more,
+            "offsets_lost": self.offsets_lost, "zeros": self.zeros, "regions_lost": len(self.lost) + self.more,
             "lost": [loss.to_json() for loss in self.lost],
             "repaired": [{"path": path, "position": position} for path, position in self.repaired],
             "open_transactions": [
@@ -211,6 +213,8 @@ class _Salvage:
         if segment.size > _MOST_BYTES:
             raise located(LimitError("larger than a segment", limit=_MOST_BYTES, needed=segment.size), segment.path)
         named = target.endswith(".log")
+        if named and os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, "")):
+            raise FileExistsError(17, "is the segment that is read: choose another place", target)
         offset = offset_in_name(target) if named else segment.named_offset
         place = os.path.dirname(os.path.abspath(target))
         if not named:
@@ -271,6 +275,9 @@ class _Salvage:
                     if event is not first:
                         writer.roll(event.base_offset)
                     continue
+                if base_offset is not None and event.base_offset < base_offset:
+                    reason = f"offset {event.base_offset} is below the base offset {base_offset} in the name to write to"
+                    raise located(CorruptBatchError(reason, position=event.position), path)
                 writer.append(event.raw if epoch is None else _in_epoch(event.raw, epoch))
                 report.count(event, epoch, path)
             report.open_transactions = writer.open_transactions
@@ -384,7 +391,7 @@ class _Kept:
             if not last:
                 self._settle(high)
         if self._end > self._low and not self._bad:
-            reason = f"the file ends here, but a producer snapshot says that the log went on to offset {self._end - 1}"
+            reason = f"the log ends here, but a producer snapshot says that it went on to offset {self._end - 1}"
             self._bad.append(_Bad(segment.path, segment.size, 0, -1, -1, reason))
         self._settle(self._end if self._end > self._low else -1)
 
@@ -398,8 +405,13 @@ class _Kept:
             if window.bad is not None and OUT_OF_ORDER in window.bad:  # by its neighbours alone
                 data = file.view(window.position, window.end)
             elif window.bad is not None:
-                self._add(segment, window.position, window.end - window.position, window.bad, data)
+                # in a damaged wrapper that is the last one there may be whole messages, but not with their own offsets
+                rest = file.size() if _is_last_wrapper(data, file.size() - window.position) else window.end
+                self._add(segment, window.position, rest - window.position, window.bad, data)
                 data = memoryview(b"")
+                if rest > window.end:
+                    self._progress(rest - window.position)
+                    return
             for batch in read_batches(data, position=window.position, verify_crc=False):
                 if batch.position in wrong or batch.base_offset < self._low:
                     reason = f"base offset {batch.base_offset} is out of order"
@@ -412,16 +424,18 @@ class _Kept:
         if scanner.tail is not None:
             position, left = scanner.tail
             head = file.view(position, min(position + left, position + RECORD_BATCH_OVERHEAD))
-            if any(head):  # else zeros to the end: preallocated, nothing is lost
+            if any(head):
                 self._add(segment, position, left, "partial last batch", head)
+            else:
+                self._report.zeros += left
 
     def _add(self, segment: LogSegment, position: int, size: int, reason: str, data: memoryview) -> None:
         first = last = -1
-        if len(data) >= RECORD_BATCH_OVERHEAD and data[16] == 2:
+        if len(data) > MAGIC_OFFSET and data[MAGIC_OFFSET] == 2:
+            first = max(-1, base_offset_at(data, 0))
+        if first >= 0 and len(data) >= RECORD_BATCH_OVERHEAD:
             header = parse_header(data, 0, position)
-            if header.base_offset >= 0:
-                first = header.base_offset
-                last = header.last_offset if header.count == header.last_offset - first + 1 else -1
+            last = header.last_offset if header.count == header.last_offset - first + 1 else -1
         if len(self._bad) < MOST_LISTED:
             self._bad.append(_Bad(segment.path, position, size, first, last, reason))
         else:  # one after the other, without a batch between them
@@ -451,6 +465,14 @@ class _Kept:
             losses.append(Loss(bad[at].path, bad[at].position, bad[at].size, first, last, bad[at].reason))
         for loss in reversed(losses):
             self._report.add(loss)
+
+
+def _is_last_wrapper(data: memoryview, left: int) -> bool:
+    """Does the header of a compressed message of magic 0 or 1 say that it has all the bytes left in the file?"""
+    if len(data) < SMALLEST_BATCHES[1] or data[MAGIC_OFFSET] > 1:
+        return False
+    header = parse_header(data, 0, 0)
+    return header.size == left and header.attributes & CODEC_MASK != 0
 
 
 def _limit(segment: LogSegment) -> int:
@@ -552,6 +574,10 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _check_free(target: str, force: bool) -> None:
+    """Raise OSError unless a file may be written there."""
+    parent = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(parent):
+        raise FileNotFoundError(2, "No such file or directory", parent)
     if not force and os.path.lexists(target):
         raise FileExistsError(17, "File exists (--force replaces it)", target)
     if os.path.isdir(target):
