@@ -276,7 +276,7 @@ class _Salvage:
                         writer.roll(event.base_offset)
                     continue
                 if base_offset is not None and event.base_offset < base_offset:
-                    reason = f"offset {event.base_offset} is below the base offset {base_offset} in the name to write to"
+                    reason = f"offset {event.base_offset} is below the base offset {base_offset} in the name of OUT"
                     raise located(CorruptBatchError(reason, position=event.position), path)
                 writer.append(event.raw if epoch is None else _in_epoch(event.raw, epoch))
                 report.count(event, epoch, path)
@@ -311,11 +311,15 @@ class _Salvage:
             path, copy = os.path.join(source, name), os.path.join(folder, name)
             if os.path.isdir(path):
                 continue
-            if name in ("log-start-offset-checkpoint", "replication-offset-checkpoint"):
+            if name == "replication-offset-checkpoint":  # of high watermarks
                 entries = self._read(path, read_offset_checkpoint) or []
-                fitting = [entry for entry in entries if entry[:2] in kept
-                           and entry.offset <= kept[entry[:2]].next_offset]
-                _write(copy, offset_checkpoint(fitting))
+                _write(copy, offset_checkpoint([
+                    entry._replace(offset=min(entry.offset, kept[entry[:2]].next_offset))
+                    for entry in entries if entry[:2] in kept and kept[entry[:2]].next_offset >= 0]))
+            elif name == "log-start-offset-checkpoint":  # a broker deletes a log that ends before its start
+                entries = self._read(path, read_offset_checkpoint) or []
+                _write(copy, offset_checkpoint([
+                    entry for entry in entries if entry[:2] in kept and entry.offset <= kept[entry[:2]].next_offset]))
             elif name == "cleaner-offset-checkpoint":
                 self._copied(path, copy, read_offset_checkpoint)
             elif name.endswith(".checkpoint"):

@@ -241,6 +241,9 @@ def test_a_log_directory(log_directory: Path, tmp_path: Path) -> None:
     assert changed == {log, ".kafka_cleanshutdown", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint"}
     assert after.keys() <= before.keys()
     assert read_offset_checkpoint(target / "log-start-offset-checkpoint") == [("t", 0, 2)]  # u's is after its end
+    (log_directory / "replication-offset-checkpoint").write_text("0\n3\nt 0 7\nu 1 99\nv 3 4\n")
+    salvage_log(log_directory, tmp_path / "again")
+    assert read_offset_checkpoint(tmp_path / "again" / "replication-offset-checkpoint") == [("t", 0, 7), ("u", 1, 15)]
     kept = LogDirectory(target)
     assert kept.verify() == []
     assert [record.offset for record in kept["u", 1].read()] == [0, 1, 2, *range(6, 15)]
