@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.indexes import OffsetIndex as OffsetIndex
     from kwire.storage.indexes import TimeIndex as TimeIndex
     from kwire.storage.indexes import TransactionIndex as TransactionIndex
+    from kwire.storage.recompression import WhatIf as WhatIf
+    from kwire.storage.recompression import whatif as whatif
     from kwire.storage.salvage import Salvage as Salvage
     from kwire.storage.salvage import salvage_log as salvage_log
     from kwire.storage.scanner import Window as Window
@@ -36,6 +38,7 @@ _NAMES = {
     "kwire.storage.directory": ("LogDirectory", "Partition"),
     "kwire.storage.discovery": ("SegmentFile", "discover"),
     "kwire.storage.indexes": ("AbortedTransaction", "OffsetIndex", "TimeIndex", "TransactionIndex"),
+    "kwire.storage.recompression": ("WhatIf", "whatif"),
     "kwire.storage.salvage": ("Salvage", "salvage_log"),
     "kwire.storage.scanner": ("Window", "resync"),
     "kwire.storage.segment": ("LogSegment",),
