@@ -91,7 +91,7 @@ class Outcome:
     def add(self, plain: memoryview, payload: memoryview) -> None:
         """Measure one batch: its bytes without compression, and the records in them."""
         size = len(plain)
-        if self.codec != "none":
+        if self.codec != "none" and len(payload):  # compaction leaves batches without records, which are as they are
             start = thread_time()
             packed = compress(self.codec, payload, level=self.level)
             middle = thread_time()
