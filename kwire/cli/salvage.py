@@ -59,7 +59,7 @@ def salvage(
         regions = sum(len(one.lost) + one.more for one in done.partitions)
         print(
             f"{sum(one.batches for one in done.partitions):,} batches, "
-            f"{amount(sum(one.size for one in done.partitions))} kept; {regions:,} regions, "
+            f"{amount(sum(one.size for one in done.partitions))} kept; {regions:,} region{'s' * (regions != 1)}, "
             f"{amount(sum(one.bytes_lost for one in done.partitions))} lost; written to {printable(target)}",
             file=sys.stderr)
     ctx.exit(1 if lost else 0)

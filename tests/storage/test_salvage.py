@@ -79,9 +79,9 @@ def touched(one: Any, damaged: Range) -> bool:
     return bool(one.position < end and start < one.position + one.size)
 
 
-def same(one: bytes, other: bytes) -> bool:
-    """The same batch, but for the leader epoch, which no checksum protects."""
-    return one[:12] + one[16:] == other[:12] + other[16:]
+def same(one: bytes, other: bytes, epoch: int = 12) -> bool:
+    """The same batch, but for the leader epoch (at that byte), which no checksum protects."""
+    return one[:epoch] + one[epoch + 4 :] == other[:epoch] + other[epoch + 4 :]
 
 
 def check_kept(data: bytes, damaged: Range, kept: list[Any], *, whole: bool) -> int:
@@ -97,10 +97,10 @@ def check_kept(data: bytes, damaged: Range, kept: list[Any], *, whole: bool) -> 
             continue
         hit = [other for other in original if touched(other, damaged)]
         assert hit, "not of the log"
-        if gaps or (not whole and last in hit):  # nothing contradicts another base offset
-            if any(one.raw[8:12] + one.raw[16:] == other.raw[8:12] + other.raw[16:] for other in hit):
-                assert damaged[0] < max(other.position for other in hit) + 16
-                continue
+        # nothing contradicts another base offset
+        if (gaps or (not whole and last in hit)) and any(same(one.raw[8:], other.raw[8:], 4) for other in hit):
+            assert damaged[0] < max(other.position for other in hit) + 16
+            continue
         if hit[0].magic < 2 and hit[0].codec != "none":  # a message in a damaged wrapper
             assert hit[0].base_offset <= one.base_offset <= hit[0].last_offset
         else:
