@@ -52,16 +52,11 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """The path of an empty folder to fill, which appears as path when the block ends without an exception.
 
     It is made beside path under a temporary name; all that is in it is synced to disk, then it is renamed; a partial
-    one is removed. Raises FileExistsError if path exists and is not an empty folder.
+    one is removed. Raises FileExistsError if path exists and is not an empty folder, OSError.
     """
     target = os.path.realpath(path)
     _check_free(target, os.fspath(path))
-    parent, name = os.path.split(target)
-    if not os.path.isdir(parent):
-        raise FileNotFoundError(2, "No such file or directory", parent)
-    partial = _partial(parent, name)
-    try:
-        os.mkdir(partial)
+    with scratch_folder(path) as partial:
         yield partial
         for folder, _, files in os.walk(partial):
             for file in files:
@@ -69,10 +64,26 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             _sync(folder)
         _check_free(target, os.fspath(path))
         os.rename(partial, target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+    _sync(os.path.dirname(target))
+
+
+@contextmanager
+def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it."""
+    name = os.fspath(path)
+    parent, last = os.path.split(os.path.realpath(name))
+    if not os.path.isdir(parent):
+        raise FileNotFoundError(2, "No such file or directory", parent)
+    partial = _partial(parent, last)
+    try:
+        os.mkdir(partial)
+        yield partial
+    except OSError as error:
+        if isinstance(error.filename, str) and error.filename.startswith(partial):
+            error.filename = name + error.filename[len(partial) :]
         raise
-    _sync(parent)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _check_free(target: str, path: str) -> None:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from struct import pack_into
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
-from kwire.output import new_folder
+from kwire.output import new_folder, scratch_folder
 from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
     LeaderEpoch,
@@ -28,7 +27,7 @@ from kwire.storage.checkpoints import (
     read_producer_snapshot,
 )
 from kwire.storage.directory import Partition
-from kwire.storage.discovery import beside, discover, offset_in_name, place_of
+from kwire.storage.discovery import SegmentFile, beside, discover, offset_in_name, place_of
 from kwire.storage.filesystem import is_url, located, plain
 from kwire.storage.offset_order import Bounds, misplaced
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
@@ -193,7 +192,7 @@ def salvage_log(
     run = _Salvage(Salvage(target), index_interval_bytes, progress or (lambda _: None))
     if not os.path.isdir(source):
         run.segment(LogSegment(source), target, force)
-    elif any(name.endswith((".log", ".log.gz")) for name in _listed(source)):
+    elif _segments(source):
         with new_folder(target) as folder:
             run.partition(source, folder)
     else:
@@ -216,22 +215,19 @@ class _Salvage:
         if named and os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, "")):
             raise FileExistsError(17, "is the segment that is read: choose another place", target)
         offset = offset_in_name(target) if named else segment.named_offset
-        place = os.path.dirname(os.path.abspath(target))
         if not named:
             with new_folder(target) as folder:
                 self._rescued([segment], folder, offset, alone=True)
             return
         _check_free(target, force)
-        with TemporaryDirectory(prefix=f".{os.path.basename(target)[:100]}.", suffix=".partial", dir=place) as folder:
+        with scratch_folder(target) as folder:
             self._rescued([segment], folder, None if offset is not None and offset < 0 else offset, alone=True)
             _check_free(target, force)
             _put(folder, target)
 
     def partition(self, source: str, folder: str) -> None:
         """The folder of one partition, into an empty folder."""
-        files = [file for file in discover(source) if os.path.dirname(file.path) == source.rstrip("/")
-                 and file.base_offset >= 0]
-        segments = Partition(files).segments
+        segments = Partition(_segments(source)).segments
         report = self._rescued(segments, folder, segments[0].named_offset) if segments else None
         self._beside(source, folder, report)
 
@@ -567,6 +563,15 @@ def _check_batches(path: str) -> None:
             pass
 
 
+def _segments(folder: str) -> list[SegmentFile]:
+    """The segments in a folder by base offset, not those in partition folders in it; a .log counts, not its .log.gz."""
+    found: dict[int, SegmentFile] = {}
+    for file in discover(folder):
+        if file.base_offset >= 0 and os.path.samefile(os.path.dirname(file.path) or ".", folder):
+            found.setdefault(file.base_offset, file)  # sorted by path too
+    return list(found.values())
+
+
 def _listed(folder: str) -> list[str]:
     return sorted(os.listdir(folder))
 
@@ -579,9 +584,6 @@ def _is_inside(path: str, folder: str) -> bool:
 
 def _check_free(target: str, force: bool) -> None:
     """Raise OSError unless a file may be written there."""
-    parent = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(parent):
-        raise FileNotFoundError(2, "No such file or directory", parent)
     if not force and os.path.lexists(target):
         raise FileExistsError(17, "File exists (--force replaces it)", target)
     if os.path.isdir(target):

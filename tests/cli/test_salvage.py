@@ -42,7 +42,8 @@ def test_salvage(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert lines[0].startswith(f"{path}, byte ") and lines[0].endswith(
         "bytes lost, offsets 3 to 5: checksum does not match")
     assert lines[1:] == ["t-0: the transaction of producer 7 from offset 6 on has no end marker"]
-    assert err.startswith("5 batches, ") and "; 1 region, " in err and err.endswith(f"written to {tmp_path / 'clean'}\n")
+    assert err.startswith("5 batches, ") and "; 1 region, " in err
+    assert err.endswith(f"written to {tmp_path / 'clean'}\n")
     assert LogDirectory(tmp_path / "clean").verify() == []
     code, out, err = run(capsys, "log", "salvage", tmp_path / "clean", tmp_path / "again")
     assert (code, out) == (0, "the transaction of producer 7 from offset 6 on has no end marker\n")

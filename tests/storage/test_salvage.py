@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -331,6 +332,20 @@ def test_what_is_refused(log_directory: Path, tmp_path: Path) -> None:
         salvage_log(segment, segment, force=True)
     shutil.rmtree(full)
     assert tree(tmp_path) == before
+
+
+@pytest.mark.quick
+def test_compressed_segments(log_directory: Path, tmp_path: Path) -> None:
+    folder = log_directory / "u-1"
+    for path in folder.glob("*.log"):
+        path.with_suffix(".log.gz").write_bytes(gzip.compress(path.read_bytes()))
+    wanted = salvage_log(folder, tmp_path / "one").to_json()["partitions"]
+    (folder / f"{0:020}.log").unlink()
+    assert [loss[1:] for loss in salvage_log(folder, tmp_path / "two").lost] == [
+        tuple(wanted[0]["lost"][0].values())[1:]]
+    assert tree(tmp_path / "one") == tree(tmp_path / "two")
+    salvage_log(folder / f"{0:020}.log.gz", tmp_path / "x.log")
+    assert LogSegment(tmp_path / "x.log").verify() == []
 
 
 @pytest.mark.quick
