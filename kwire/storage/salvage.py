@@ -413,11 +413,12 @@ class _Kept:
                     self._progress(rest - window.position)
                     return
             for batch in read_batches(data, position=window.position, verify_crc=False):
-                if batch.position in wrong or batch.base_offset < self._low:
-                    reason = f"base offset {batch.base_offset} is out of order"
+                base, reason = _base_offset(batch)
+                if batch.position in wrong or base < self._low:
+                    reason = reason or f"base offset {base} is out of order"
                     self._add(segment, batch.position, batch.size, reason, data[batch.position - window.position :])
                 else:
-                    self._settle(batch.base_offset)
+                    self._settle(base)
                     self._low = batch.last_offset + 1
                     yield batch
             self._progress(window.end - window.position)
@@ -465,6 +466,14 @@ class _Kept:
             losses.append(Loss(bad[at].path, bad[at].position, bad[at].size, first, last, bad[at].reason))
         for loss in reversed(losses):
             self._report.add(loss)
+
+
+def _base_offset(batch: Any) -> tuple[int, str]:
+    """(the base offset of a batch, ""), or for a compressed message whose own offset is wrong (-1, why)."""
+    try:
+        return batch.base_offset, ""
+    except (CorruptBatchError, LimitError) as error:
+        return -1, str(getattr(error, "reason", error))
 
 
 def _is_last_wrapper(data: memoryview, left: int) -> bool:

@@ -517,7 +517,7 @@ class _Resync:
         base = base_offset_at(head, 0)
         place = examine(self._file, position, self._size, head, 0)
         delta = 0 if head[MAGIC_OFFSET] < 2 else int.from_bytes(head[_LAST_OFFSET_DELTA], "big", signed=True)
-        if int.from_bytes(head[_COUNT], "big") > delta + 1:  # not both can be right
+        if not 0 < int.from_bytes(head[_COUNT], "big") <= delta + 1:  # not both can be right
             delta = 0
         return base, base + max(0, delta), place.size if place.kind == "batch" else 0
 
