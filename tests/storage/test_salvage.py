@@ -90,7 +90,8 @@ def check_kept(data: bytes, damaged: Range, kept: list[Any], *, whole: bool) -> 
     original = list(kwire.read_batches(data))
     ours = [one.raw for one in kept]
     wanted = [one.raw for one in original if not touched(one, damaged)]
-    assert [one for one in wanted if one not in ours] == []
+    # where a piece of the log itself was put in, one batch after it may seem to be of that piece
+    assert sum(one not in ours for one in wanted) <= (damaged[0] == damaged[1])
     known = {one.raw for one in original}
     last, gaps = original[-1], any(one.last_offset + 1 != other.base_offset for one, other in pairwise(original))
     for one in kept:
@@ -98,9 +99,9 @@ def check_kept(data: bytes, damaged: Range, kept: list[Any], *, whole: bool) -> 
             continue
         hit = [other for other in original if touched(other, damaged)]
         assert hit, "not of the log"
-        # nothing contradicts another base offset
-        if (gaps or (not whole and last in hit)) and any(same(one.raw[8:], other.raw[8:], 4) for other in hit):
-            assert damaged[0] < max(other.position for other in hit) + 16
+        # nothing contradicts another base offset after a gap, after the damaged batches, or at the end
+        if any(same(one.raw[8:], other.raw[8:], 4) and damaged[0] < other.position + 16 and (
+                gaps or (not whole and other is last) or damaged[0] < other.position) for other in hit):
             continue
         if hit[0].magic < 2 and hit[0].codec != "none":  # a message in a damaged wrapper
             assert hit[0].base_offset <= one.base_offset <= hit[0].last_offset
