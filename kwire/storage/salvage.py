@@ -32,7 +32,7 @@ from kwire.storage.filesystem import is_url, located, plain
 from kwire.storage.offset_order import Bounds, misplaced
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
-from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
+from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter, base_offset_of
 from kwire_c.printable import printable
 from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, SMALLEST_BATCHES
 
@@ -112,7 +112,7 @@ class PartitionSalvage:
         """Count a batch that was kept. epoch: the leader epoch that it was given, None: its own."""
         self.batches += 1
         self.size += batch.size
-        self.first_offset = batch.base_offset if self.first_offset < 0 else self.first_offset
+        self.first_offset = base_offset_of(batch) if self.first_offset < 0 else self.first_offset
         self.next_offset = batch.last_offset + 1
         if epoch is not None and len(self.repaired) < MOST_LISTED:
             self.repaired.append((path, batch.position))
@@ -271,8 +271,8 @@ class _Salvage:
                     if event is not first:
                         writer.roll(event.base_offset)
                     continue
-                if base_offset is not None and event.base_offset < base_offset:
-                    reason = f"offset {event.base_offset} is below the base offset {base_offset} in the name of OUT"
+                if base_offset is not None and base_offset_of(event) < base_offset:
+                    reason = f"offset {base_offset_of(event)} is below the base offset {base_offset} in the name of OUT"
                     raise located(CorruptBatchError(reason, position=event.position), path)
                 writer.append(event.raw if epoch is None else _in_epoch(event.raw, epoch))
                 report.count(event, epoch, path)
@@ -471,9 +471,9 @@ class _Kept:
 def _base_offset(batch: Any) -> tuple[int, str]:
     """(the base offset of a batch, ""), or for a compressed message whose own offset is wrong (-1, why)."""
     try:
-        return batch.base_offset, ""
-    except (CorruptBatchError, LimitError) as error:
-        return -1, str(getattr(error, "reason", error))
+        return base_offset_of(batch), ""
+    except CorruptBatchError as error:
+        return -1, str(error.reason)
 
 
 def _is_last_wrapper(data: memoryview, left: int) -> bool:

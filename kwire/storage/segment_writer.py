@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from kwire.codec.records import read_batches
-from kwire.errors import CorruptBatchError
+from kwire.errors import CorruptBatchError, LimitError
 from kwire.storage.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.filesystem import located
 from kwire.storage.indexes import OFFSET_ENTRY, TIME_ENTRY, AbortedTransaction
@@ -101,10 +101,10 @@ class SegmentWriter:
         last, view = self.next_offset - 1, memoryview(data).cast("B")
         batches = []
         for batch in read_batches(view, strict_tail=True):
-            if batch.last_offset < batch.base_offset or batch.base_offset <= last:
-                reason = f"offsets {batch.base_offset} to {batch.last_offset} are not after offset {last}"
-                error = CorruptBatchError(reason, position=batch.position, offset=batch.base_offset)
-                raise located(error, self.folder)
+            base = base_offset_of(batch)
+            if batch.last_offset < base or base <= last:
+                reason = f"offsets {base} to {batch.last_offset} are not after offset {last}"
+                raise located(CorruptBatchError(reason, position=batch.position, offset=base), self.folder)
             last = batch.last_offset
             batches.append(batch)
         for batch in batches:
@@ -112,14 +112,14 @@ class SegmentWriter:
 
     def _append(self, batch: Any, data: memoryview) -> None:
         if self._next is None:
-            self._next = self._snapshot_at = batch.base_offset
+            self._next = self._snapshot_at = base_offset_of(batch)
         segment = self._active or self._opened(self.next_offset)
         self._active = segment
         if segment.is_full_for(len(data), batch.last_offset, self._segment_bytes):
-            segment = self._roll(batch.base_offset)
+            segment = self._roll(base_offset_of(batch))
         if segment.is_too_far(batch.last_offset):
             reason = f"last offset {batch.last_offset} is more than {_MOST_RELATIVE} after the first one"
-            raise located(CorruptBatchError(reason, offset=batch.base_offset), segment.path)
+            raise located(CorruptBatchError(reason, offset=base_offset_of(batch)), segment.path)
         segment.append(batch, data, self._interval)
         self._next = batch.last_offset + 1
         aborted = self._producers.add(batch)
@@ -309,6 +309,17 @@ def _write(file: IO[bytes], data: Any, position: int) -> None:
             file.seek(position)
         error.filename = error.filename or file.name
         raise
+
+
+def base_offset_of(batch: Any) -> int:
+    """The base offset of a RecordBatch; of a compressed message of magic 0 or 1 too large to look into the last one.
+
+    Raises CorruptBatchError for a compressed message whose own offset is wrong.
+    """
+    try:
+        return int(batch.base_offset)
+    except LimitError:
+        return int(batch.last_offset)
 
 
 def _check_name(topic: str, partition: int) -> None:

@@ -336,6 +336,24 @@ def test_what_is_refused(log_directory: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_messages_of_magic_0_and_1(tmp_path: Path) -> None:
+    """A compressed one whose offset is damaged contradicts its records; one that is too large is not looked into."""
+    records = [(1, b"k", bytes(30)) for _ in range(5)]
+    made = [kwire.build_batch(records, base_offset=5 * at, magic=at % 2, codec="gzip") for at in range(6)]
+    large = kwire.build_batch([(1, None, bytes(66 << 20))], base_offset=30, magic=0, codec="gzip")
+    path = write_segment(tmp_path / "t-0", 0, [])
+    path.write_bytes(b"".join([*made, large]))
+    assert not salvage_log(path, tmp_path / "one").lost
+    assert (tmp_path / "one" / path.name).read_bytes() == path.read_bytes()
+    data = bytearray(path.read_bytes())
+    at = sum(map(len, made[:3]))
+    data[at : at + 8] = (16).to_bytes(8, "big")  # of offsets 15 to 19
+    path.write_bytes(data)
+    (loss,) = salvage_log(path, tmp_path / "two").lost
+    assert loss[1:] == (at, len(made[3]), 15, 19, "base offset 12 is out of order")
+
+
+@pytest.mark.quick
 def test_compressed_segments(log_directory: Path, tmp_path: Path) -> None:
     folder = log_directory / "u-1"
     for path in folder.glob("*.log"):
