@@ -61,10 +61,10 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         for folder, _, files in os.walk(partial):
             for file in files:
                 _sync_file(os.path.join(folder, file))
-            _sync(folder)
+            sync_folder(folder)
         _check_free(target, os.fspath(path))
         os.rename(partial, target)
-    _sync(os.path.dirname(target))
+    sync_folder(os.path.dirname(target))
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
             os.unlink(partial)
         raise
     if sync:
-        _sync(folder)
+        sync_folder(folder)
 
 
 def _rename(partial: str, target: str, force: bool) -> None:
@@ -148,8 +148,8 @@ def _sync_file(path: str) -> None:
         os.close(descriptor)
 
 
-def _sync(folder: str) -> None:
-    """Sync the new name to disk, if the file system supports that."""
+def sync_folder(folder: str) -> None:
+    """Sync the names in a folder to disk, if the file system supports that."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -59,7 +59,7 @@ class Levels(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--level", "levels", type=Levels(), multiple=True, metavar="N|N-M|all",
               help="These levels of gzip (1-9), lz4 (1-17) and zstd (1-22) instead of a few (may be repeated).")
 @click.option("--batch-bytes", type=Size(), help="Put the records into new batches of this size before compression.")
-@click.option("--sample", type=Size(), default="64MiB", show_default=True, metavar="BYTES",
+@click.option("--sample", type=Size(), default="16MiB", show_default=True, metavar="BYTES",
               help="Read about so many bytes of larger input, spread over all segments.")
 @click.option("--all", "everything", is_flag=True, help="Read all of it.")
 @click.option("--json", "as_value", is_flag=True, help="One JSON object.")

@@ -14,7 +14,7 @@ from kwire.storage.segment import LogSegment
 from kwire_c.codecs import CODECS
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
-SAMPLE_BYTES = 64 << 20  # of larger input, by default
+SAMPLE_BYTES = 16 << 20  # of larger input, by default
 _CHUNK = 1 << 20  # bytes of the log that a sample takes at a time
 _MOST_BYTES = (1 << 31) - 1
 

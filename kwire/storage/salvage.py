@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
-from kwire.output import new_folder, scratch_folder
+from kwire.output import new_folder, scratch_folder, sync_folder
 from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
     LeaderEpoch,
@@ -612,6 +612,7 @@ def _put(folder: str, target: str) -> None:
     for kind in (".log", ".index", ".timeindex", ".txnindex"):
         if kind in moves:
             os.replace(os.path.join(folder, moves[kind]), beside(target, kind))
+    sync_folder(os.path.dirname(os.path.abspath(target)))
 
 
 def _write(path: str, data: bytes) -> None:

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, LimitError
+from kwire.output import sync_folder
 from kwire.storage.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.filesystem import located
 from kwire.storage.indexes import OFFSET_ENTRY, TIME_ENTRY, AbortedTransaction
@@ -169,6 +170,8 @@ class SegmentWriter:
         self._closed = True
         self._active.close(self._sync)
         self._take_snapshot()
+        if self._sync:
+            sync_folder(self.folder)
 
     def __enter__(self) -> SegmentWriter:
         return self
