@@ -95,39 +95,47 @@ class _Order:
 
     def _longest(self) -> list[int]:
         """The numbers of the batches in the longest sequence."""
+        batches = self._batches
         lengths: list[tuple[int, int]] = []  # of the best sequence that ends with a batch: batches, those in step
         previous: list[int] = []  # the batch before it there, -1: none
         ends: list[int] = []  # the smallest last offset of a sequence of 1, 2, ... batches
-        ending: list[int] = []  # and the batch that it ends with
+        ending: list[int] = []  # the batch that it ends with
+        most: list[int] = []  # the batch at the end of that with the most batches in step
         # a batch's base offset without the offsets of the window's batches before it: the same for batches in step
         steps: list[int] = []
         in_step: dict[int, int] = {}  # of a step, the best batch so far
         spans = 0
-        for at, (_, base, last) in enumerate(self._batches):
+        for at, (_, base, last) in enumerate(batches):
             step, length, before, joints = base - spans, 0, -1, 0
             spans += last - base + 1
             if base > self._before:
                 length = bisect_left(ends, base)
+                other = in_step.get(step, -1)
                 if length:
-                    before = ending[length - 1]
-                    joints = lengths[before][1]
-                other = in_step.get(step)
-                if other is not None and lengths[other][0] == length and lengths[other][1] >= joints:
-                    before, joints = other, lengths[other][1]
-                joints += step == (self._before + 1 if before < 0 else steps[before])
+                    for one in (most[length - 1], other, ending[length - 1]):
+                        if one >= 0 and lengths[one][0] == length and batches[one][2] < base:
+                            count = lengths[one][1] + (steps[one] == step)
+                            if before < 0 or count > joints:
+                                before, joints = one, count
+                else:
+                    joints = int(step == self._before + 1)
                 length += 1
                 if length > len(ends):
                     ends.append(last)
                     ending.append(at)
-                elif last < ends[length - 1]:
-                    ends[length - 1], ending[length - 1] = last, at
-                if other is None or lengths[other] < (length, joints):
+                    most.append(at)
+                else:
+                    if last < ends[length - 1]:
+                        ends[length - 1], ending[length - 1] = last, at
+                    if joints > lengths[most[length - 1]][1]:
+                        most[length - 1] = at
+                if other < 0 or lengths[other] < (length, joints):
                     in_step[step] = at
             steps.append(step)
             lengths.append((length, joints))
             previous.append(before)
         best = max(range(len(lengths)), key=lambda at: (
-            lengths[at][0], lengths[at][1] + (steps[at] + spans == self._bounds.end), -self._batches[at][2]))
+            lengths[at][0], lengths[at][1] + (steps[at] + spans == self._bounds.end), -batches[at][2]))
         chosen = []
         while best >= 0 and lengths[best][0]:
             chosen.append(best)

@@ -485,6 +485,17 @@ def test_a_wrong_base_offset(at: int, shift: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_a_wrong_base_offset_after_a_damaged_batch(tmp_path: Path) -> None:
+    """Of two batches that exclude each other, the one in step with the rest stays."""
+    made = [batch(0), batch(3)[:-1] + b"!", bytes(8) + batch(6, 2)[8:], batch(8), batch(11)]
+    (tmp_path / f"{0:020}.log").write_bytes(b"".join(made))
+    done = salvage_log(tmp_path / f"{0:020}.log", tmp_path / "out")
+    assert [one.base_offset for one in LogDirectory(tmp_path / "out").batches()] == [0, 8, 11]
+    assert [loss[3:] for loss in done.lost] == [
+        (3, 7, "checksum does not match"), (3, 7, "base offset 0 is out of order")]
+
+
+@pytest.mark.quick
 def test_many_wrong_base_offsets(tmp_path: Path) -> None:
     """In more batches than are compared at a time."""
     made, wrong = bytearray(), set()
