@@ -13,7 +13,8 @@ from kwire_c.printable import printable
 
 @click.command()
 @click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("target", metavar="[OUT]", required=False)
+@click.option("-o", "--output", type=click.Path(), help="The same as OUT.")
 @click.option("--topic", "topics", multiple=True, help="Only this topic of a log directory (may be repeated).")
 @click.option("--partition", "partitions", type=click.IntRange(0, (1 << 31) - 1), multiple=True,
               help="Only this partition of a log directory (may be repeated).")
@@ -23,17 +24,20 @@ from kwire_c.printable import printable
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: what was kept and what was lost.")
 @click.pass_context
 def salvage(
-    ctx: click.Context, source: str, target: str, topics: tuple[str, ...], partitions: tuple[int, ...],
-    index_interval_bytes: int, force: bool, as_value: bool,
+    ctx: click.Context, source: str, target: str | None, output: str | None, topics: tuple[str, ...],
+    partitions: tuple[int, ...], index_interval_bytes: int, force: bool, as_value: bool,
 ) -> None:
     """Write what is valid in damaged segments as clean ones, and list what was lost.
 
     IN is a segment, a partition folder or a log directory; it is only read. OUT is a new folder, or for a segment also
-    a name that ends in .log. Batches are found by magic, length and checksum; indexes are made from them. The exit code
-    is 1 if anything was lost.
+    a name that ends in .log; without it nothing is written. Batches are found by magic, length and checksum; indexes
+    are made from them. The exit code is 1 if anything was lost.
     """
     from kwire.storage import salvage_log
 
+    if target is not None and output is not None:
+        raise click.UsageError("OUT and --output are the same: give one of them")
+    target = output if target is None else target
     with progress("salvaging", _size(source)) as advance:
         done = salvage_log(
             source, target, topics=topics or None, partitions=partitions or None,
@@ -60,8 +64,8 @@ def salvage(
         print(
             f"{sum(one.batches for one in done.partitions):,} batches, "
             f"{amount(sum(one.size for one in done.partitions))} kept; {regions:,} region{'s' * (regions != 1)}, "
-            f"{amount(sum(one.bytes_lost for one in done.partitions))} lost; written to {printable(target)}",
-            file=sys.stderr)
+            f"{amount(sum(one.bytes_lost for one in done.partitions))} lost; "
+            f"{'nothing written (no OUT)' if target is None else f'written to {printable(target)}'}", file=sys.stderr)
     ctx.exit(1 if lost else 0)
 
 

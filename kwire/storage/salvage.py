@@ -7,7 +7,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from struct import pack_into
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from kwire.storage.directory import Partition
 from kwire.storage.discovery import SegmentFile, beside, discover, offset_in_name, place_of
 from kwire.storage.filesystem import is_url, located, plain
 from kwire.storage.offset_order import Bounds, misplaced
+from kwire.storage.producer_states import ProducerStates
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
 from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter, base_offset_of
@@ -136,9 +137,12 @@ class PartitionSalvage:
 
 @dataclass
 class Salvage:
-    """The outcome of salvage_log(): each partition, lost files beside segments, and what was not copied (paths)."""
+    """The outcome of salvage_log(): each partition, lost files beside segments, and what was not copied (paths).
 
-    target: str
+    target: where it was written, None if it was not.
+    """
+
+    target: str | None
     partitions: list[PartitionSalvage] = field(default_factory=list)
     files_lost: list[Loss] = field(default_factory=list)
     not_copied: list[str] = field(default_factory=list)
@@ -162,7 +166,7 @@ class Salvage:
 
 def salvage_log(
     source: str | os.PathLike[str],
-    target: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
     *,
     topics: Collection[str] | None = None,
     partitions: Collection[int] | None = None,
@@ -180,59 +184,59 @@ def salvage_log(
 
     target: a new (or empty) folder of the same shape; for a segment also a name that ends in .log, beside which its
     indexes go; force replaces such a file. It appears when all is written and synced, until then nothing or the old
-    one is there. Raises FileNotFoundError, FileExistsError, OSError, LimitError.
+    one is there. None: nothing is written, only the outcome is given. Raises FileNotFoundError, FileExistsError,
+    OSError, LimitError.
     """
-    source, target = plain(source), os.fspath(target)
+    source, target = plain(source), None if target is None else os.fspath(target)
     if is_url(source):
         raise DecodeError(f"{printable(source)}: salvage reads local files: copy it first")
     if not os.path.exists(source):
         raise FileNotFoundError(2, "No such file or directory", source)
-    if _is_inside(target, source):
+    if target is not None and _is_inside(target, source):
         raise FileExistsError(17, "is in the folder that is read: choose another place", target)
     run = _Salvage(Salvage(target), index_interval_bytes, progress or (lambda _: None))
     if not os.path.isdir(source):
         run.segment(LogSegment(source), target, force)
-    elif _segments(source):
-        with new_folder(target) as folder:
+        return run.result
+    with nullcontext() if target is None else new_folder(target) as folder:
+        if _segments(source):
             run.partition(source, folder)
-    else:
-        with new_folder(target) as folder:
+        else:
             run.directory(source, folder, topics, partitions)
     return run.result
 
 
 class _Salvage:
-    """One run. result: its outcome so far."""
+    """One run. result: its outcome so far. A folder that is None: nothing is written."""
 
     def __init__(self, result: Salvage, interval: int, progress: Callable[[int], None]) -> None:
         self.result, self._interval, self._progress = result, interval, progress
 
-    def segment(self, segment: LogSegment, target: str, force: bool) -> None:
+    def segment(self, segment: LogSegment, target: str | None, force: bool) -> None:
         """One segment, to a folder or to a name that ends in .log."""
         if segment.size > _MOST_BYTES:
             raise located(LimitError("larger than a segment", limit=_MOST_BYTES, needed=segment.size), segment.path)
-        named = target.endswith(".log")
-        if named and os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, "")):
-            raise FileExistsError(17, "is the segment that is read: choose another place", target)
-        offset = offset_in_name(target) if named else segment.named_offset
-        if not named:
-            with new_folder(target) as folder:
-                self._rescued([segment], folder, offset, alone=True)
+        if target is None or not target.endswith(".log"):
+            with nullcontext() if target is None else new_folder(target) as folder:
+                self._rescued([segment], folder, segment.named_offset, alone=True)
             return
+        if os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, "")):
+            raise FileExistsError(17, "is the segment that is read: choose another place", target)
         _check_free(target, force)
+        offset = offset_in_name(target)
         with scratch_folder(target) as folder:
-            self._rescued([segment], folder, None if offset is not None and offset < 0 else offset, alone=True)
+            self._rescued([segment], folder, None if offset < 0 else offset, alone=True)
             _check_free(target, force)
             _put(folder, target)
 
-    def partition(self, source: str, folder: str) -> None:
+    def partition(self, source: str, folder: str | None) -> None:
         """The folder of one partition, into an empty folder."""
         segments = Partition(_segments(source)).segments
         report = self._rescued(segments, folder, segments[0].named_offset) if segments else None
         self._beside(source, folder, report)
 
     def directory(
-        self, source: str, folder: str, topics: Collection[str] | None, partitions: Collection[int] | None
+        self, source: str, folder: str | None, topics: Collection[str] | None, partitions: Collection[int] | None
     ) -> None:
         """A log directory, into an empty folder."""
         found = False
@@ -245,24 +249,30 @@ class _Salvage:
                 self.result.not_copied.append(path)
             elif (topics is None or place[0] in topics) and (partitions is None or place[1] in partitions):
                 found = True
-                os.mkdir(os.path.join(folder, name))
-                self.partition(path, os.path.join(folder, name))
+                copy = None if folder is None else os.path.join(folder, name)
+                if copy is not None:
+                    os.mkdir(copy)
+                self.partition(path, copy)
         if not found:
             raise FileNotFoundError(2, "no log segments found", source)
         self._top_level(source, folder)
 
     def _rescued(
-        self, segments: Sequence[LogSegment], folder: str, base_offset: int | None, alone: bool = False
+        self, segments: Sequence[LogSegment], folder: str | None, base_offset: int | None, alone: bool = False
     ) -> PartitionSalvage:
         """Write the valid batches of a partition into a folder. alone: they are not all of its segments."""
         first = segments[0]
         report = PartitionSalvage(first.topic, first.partition)
         self.result.partitions.append(report)
         known, high, end = _known(segments, alone)
-        inner = os.path.join(folder, "segments-0")  # a SegmentWriter writes into a folder of such a name
-        writer = SegmentWriter(
-            inner, "segments", 0, base_offset=base_offset, segment_bytes=_MOST_BYTES,
-            index_interval_bytes=self._interval, producers=known)
+        writer: SegmentWriter | _Nowhere
+        if folder is None:
+            writer = _Nowhere(known or ())
+        else:
+            inner = os.path.join(folder, "segments-0")  # a SegmentWriter writes into a folder of such a name
+            writer = SegmentWriter(
+                inner, "segments", 0, base_offset=base_offset, segment_bytes=_MOST_BYTES,
+                index_interval_bytes=self._interval, producers=known)
         events = _Kept(segments, report, high, end, self._progress).events()
         with writer:
             for event, epoch in _with_epochs(events, _last_epoch(first.path)):
@@ -277,6 +287,8 @@ class _Salvage:
                 writer.append(event.raw if epoch is None else _in_epoch(event.raw, epoch))
                 report.count(event, epoch, path)
             report.open_transactions = writer.open_transactions
+        if folder is None:
+            return report
         names = os.listdir(inner)
         for name in names:
             os.rename(os.path.join(inner, name), os.path.join(folder, name))
@@ -284,11 +296,13 @@ class _Salvage:
         report.segments = sum(name.endswith(".log") for name in names)
         return report
 
-    def _beside(self, source: str, folder: str, report: PartitionSalvage | None) -> None:
+    def _beside(self, source: str, folder: str | None, report: PartitionSalvage | None) -> None:
         """Copy what is beside the segments of a partition, if it is whole."""
         for name in _listed(source):
-            path, copy = os.path.join(source, name), os.path.join(folder, name)
-            if name == "leader-epoch-checkpoint":
+            path, copy = os.path.join(source, name), None if folder is None else os.path.join(folder, name)
+            if not os.path.isfile(path):
+                self.result.not_copied.append(path)
+            elif name == "leader-epoch-checkpoint":
                 if not self._copied(path, copy, read_leader_epochs, lost=False) and report is not None:
                     _write(copy, leader_epoch_checkpoint(report.epochs))
             elif name == "partition.metadata":
@@ -297,17 +311,19 @@ class _Salvage:
                 self._copied(path, copy, _check_json)
             elif name.endswith(".checkpoint"):
                 self._copied(path, copy, _check_batches)
-            elif os.path.isdir(path) or not name.endswith(_FRESH) or not name[:1].isdigit():
+            elif not name.removesuffix(".gz").endswith(_FRESH) or not name[:1].isdigit():
                 self.result.not_copied.append(path)
 
-    def _top_level(self, source: str, folder: str) -> None:
+    def _top_level(self, source: str, folder: str | None) -> None:
         """Copy the files of a log directory, with checkpoints that fit what was kept."""
         kept = {(one.topic, one.partition): one for one in self.result.partitions}
         for name in _listed(source):
-            path, copy = os.path.join(source, name), os.path.join(folder, name)
+            path, copy = os.path.join(source, name), None if folder is None else os.path.join(folder, name)
             if os.path.isdir(path):
                 continue
-            if name == "replication-offset-checkpoint":  # of high watermarks
+            if not os.path.isfile(path):
+                self.result.not_copied.append(path)
+            elif name == "replication-offset-checkpoint":  # of high watermarks
                 entries = self._read(path, read_offset_checkpoint) or []
                 _write(copy, offset_checkpoint([
                     entry._replace(offset=min(entry.offset, kept[entry[:2]].next_offset))
@@ -325,11 +341,12 @@ class _Salvage:
             elif name not in _UNTRUE:
                 self.result.not_copied.append(path)
 
-    def _copied(self, path: str, copy: str, check: Callable[[str], Any], *, lost: bool = True) -> bool:
+    def _copied(self, path: str, copy: str | None, check: Callable[[str], Any], *, lost: bool = True) -> bool:
         """Copy a file if check(path) raises no KwireError; else it is lost, or False is returned."""
         if self._read(path, check, lost=lost) is None and os.path.getsize(path):
             return False
-        shutil.copyfile(path, copy)
+        if copy is not None:
+            shutil.copyfile(path, copy)
         return True
 
     def _read(self, path: str, read: Callable[[str], Any], *, lost: bool = True) -> Any:
@@ -344,6 +361,31 @@ class _Salvage:
                 reason = str(getattr(error, "reason", error))
                 self.result.files_lost.append(Loss(path, 0, os.path.getsize(path), -1, -1, reason))
             return None
+
+
+class _Nowhere:
+    """A SegmentWriter that writes nothing. known: the producers before the first batch."""
+
+    def __init__(self, known: Sequence[ProducerState]) -> None:
+        self._producers = ProducerStates(known)
+
+    def __enter__(self) -> _Nowhere:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def append(self, data: Any) -> None:
+        """Follow the producers only."""
+        for batch in read_batches(data, verify_crc=False):
+            self._producers.add(batch)
+
+    def roll(self, base_offset: int) -> None:
+        """Nothing."""
+
+    @property
+    def open_transactions(self) -> list[tuple[int, int]]:
+        """As of a SegmentWriter."""
+        return self._producers.open_transactions()
 
 
 def _in_epoch(data: bytes, epoch: int) -> bytearray:
@@ -615,6 +657,7 @@ def _put(folder: str, target: str) -> None:
     sync_folder(os.path.dirname(os.path.abspath(target)))
 
 
-def _write(path: str, data: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(data)
+def _write(path: str | None, data: bytes) -> None:
+    if path is not None:
+        with open(path, "xb") as file:
+            file.write(data)

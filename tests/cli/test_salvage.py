@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,25 @@ def test_salvage_json(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (loss["first_offset"], loss["last_offset"], loss["size"]) == (3, 5, found["bytes_lost"])
 
 
+def test_salvage_without_a_place_to_write_to(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = folder.glob("*.log")
+    (folder / "partition.metadata").write_text("nonsense")
+    os.mkfifo(folder / "quorum-state")  # not opened: it would never end
+    before = sorted(tmp_path.rglob("*"))
+    for source in (path, folder, folder.parent):
+        code, out, err = run(capsys, "log", "salvage", source)
+        assert sorted(tmp_path.rglob("*")) == before
+        written = run(capsys, "log", "salvage", source, "--output", tmp_path / f"of-{source.name}")
+        assert (code, out) == written[:2] and code == 1 and out.count("\n") == (2 if source == path else 4)
+        assert err.endswith("lost; nothing written (no OUT)\n")
+        assert err.rpartition("; ")[0] == written[2].rpartition("; ")[0]
+        json_out = json.loads(run(capsys, "log", "salvage", source, "--json")[1])
+        assert json_out["target"] is None and json_out["regions_lost"] == 1
+        before = sorted(tmp_path.rglob("*"))
+
+
 def test_salvage_of_zeros_and_other_files(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = folder.glob("*.log")
     (folder / "x\n.txt").write_text("")
@@ -75,7 +95,8 @@ def test_salvage_of_zeros_and_other_files(folder: Path, tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("IN",), 2, "Missing argument 'OUT'"),
+        ((), 2, "Missing argument 'IN'"),
+        (("IN", "OUT", "--output", "OTHER"), 2, "give one of them"),
         (("missing", "OUT"), 2, "missing: No such file or directory"),
         (("IN", "IN"), 2, "is in the folder that is read"),
         (("IN", "FULL"), 2, "exists and is not an empty folder"),

@@ -490,7 +490,7 @@ CASES: dict[str, Case] = {
     "salvage, damaged batches": Case(salvaged(lambda at, n: plain_batch(at)[:-1] + b"!v"[at % 2 :][:1]), 2000),
     "salvage, leader epochs": Case(salvaged(
         lambda at, n: plain_batch(at, partition_leader_epoch=at if at % 3 else n)), 4000),
-    "salvage, aborted transactions": Case(salvaged(aborting), 4000, 96),
+    "salvage, aborts": Case(salvaged(aborting), 4000, 96),
     "recompression": Case(recompressed, 400, 96, 4),
     "many files": Case(many_files, 800, 48, 8),
     "one-byte segments": Case(packets(one_byte_segments), 1500),
