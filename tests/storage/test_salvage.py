@@ -640,6 +640,7 @@ def test_a_writer_that_is_killed_leaves_whole_batches(tmp_path: Path) -> None:
     total = calls_of(work)
     for point in points(total, 60):
         shutil.rmtree(tmp_path / "t-0")
+        (tmp_path / "t-0").mkdir()
         killed_at(point, work)
         found = LogDirectory(tmp_path / "t-0")
         offsets = [one.base_offset for one in found.batches()]
