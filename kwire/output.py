@@ -1,9 +1,10 @@
-"""Output files of commands: written completely or not at all, and never over an input or, unasked, an existing file."""
+"""Output of commands: files and folders, written completely or not at all, never over an input or, unasked, a file."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -46,9 +47,64 @@ def new_file(
         raise
 
 
+@contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The path of an empty folder to fill, which appears as path when the block ends without an exception.
+
+    It is made beside path under a temporary name; all that is in it is synced to disk, then it is renamed; a partial
+    one is removed. Raises FileExistsError if path exists and is not an empty folder, OSError.
+    """
+    target = os.path.realpath(path)
+    _check_free(target, os.fspath(path))
+    with scratch_folder(path) as partial:
+        yield partial
+        for folder, _, files in os.walk(partial):
+            for file in files:
+                _sync_file(os.path.join(folder, file))
+            sync_folder(folder)
+        _check_free(target, os.fspath(path))
+        os.rename(partial, target)
+    sync_folder(os.path.dirname(target))
+
+
+@contextmanager
+def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it."""
+    name = os.fspath(path)
+    parent, last = os.path.split(os.path.realpath(name))
+    if not os.path.isdir(parent):
+        raise FileNotFoundError(2, "No such file or directory", parent)
+    partial = _partial(parent, last)
+    try:
+        os.mkdir(partial)
+        yield partial
+    except OSError as error:
+        if isinstance(error.filename, str) and error.filename.startswith(partial):
+            error.filename = name + error.filename[len(partial) :]
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check_free(target: str, path: str) -> None:
+    try:
+        taken = bool(os.listdir(target))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        taken = True
+    if taken:
+        raise FileExistsError(17, "exists and is not an empty folder", path)
+
+
+def _partial(folder: str, name: str) -> str:
+    """A temporary name beside the final one."""
+    return os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:100])}.{secrets.token_hex(8)}.partial")
+
+
 def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
-    partial = os.path.join(folder, f".{os.fsdecode(os.fsencode(name)[:100])}.{secrets.token_hex(8)}.partial")
+    partial = _partial(folder, name)
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         with open(descriptor, "w+b") as file:
@@ -65,7 +121,7 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
             os.unlink(partial)
         raise
     if sync:
-        _sync(folder)
+        sync_folder(folder)
 
 
 def _rename(partial: str, target: str, force: bool) -> None:
@@ -84,8 +140,16 @@ def _rename(partial: str, target: str, force: bool) -> None:
     os.replace(partial, target)
 
 
-def _sync(folder: str) -> None:
-    """Sync the new name to disk, if the file system supports that."""
+def _sync_file(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: str) -> None:
+    """Sync the names in a folder to disk, if the file system supports that."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

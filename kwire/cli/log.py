@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.root import LazyGroup
-from kwire.cli.terminal import LONG, Time, amount, console, print_json, progress, when
+from kwire.cli.terminal import LONG, Time, amount, console, print_json, progress, table, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 @click.group(cls=LazyGroup, lazy={
     "dump": ("kwire.cli.dump_log:dump", "Print files of a log as kafka-dump-log does."),
     "show": ("kwire.cli.log_show:show", "Show records (or batches) by ascending offset, partition by partition."),
+    "salvage": ("kwire.cli.salvage:salvage", "Write what is valid in damaged segments as clean ones."),
+    "whatif": ("kwire.cli.whatif:whatif", "Measure the size that batches would have with each codec and level."),
 })
 def log() -> None:
     """Log segments: files, partition folders, log directories, globs, or fsspec URLs such as s3://.
@@ -161,7 +163,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
             name = f"{name} {printable(row.path.rpartition('/')[2])}"
         listed.append(cells(name, row))
     several = [cells(f"{total.segments} segments", total)] if len(rows) > 1 else []
-    out.print(_table("", columns, listed, several))
+    out.print(table("", columns, listed, several))
     if total.batches and out.width < 110:
         out.print(f"{when(total.min_timestamp)} to {when(total.max_timestamp)} (UTC)\n")
 
@@ -170,7 +172,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
          f"{codec.ratio:.2f}"]
         for name, codec in sorted(total.codecs.items())
     ]
-    out.print(_table("Codecs", ["codec", "batches", "records", "stored", "uncompressed", "ratio"], listed))
+    out.print(table("Codecs", ["codec", "batches", "records", "stored", "uncompressed", "ratio"], listed))
 
     if total.producers:
         ranked = sorted(total.producers.items(), key=lambda item: (-item[1].records, item[0]))
@@ -182,14 +184,14 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
         if len(ranked) > 10:
             remaining = sum(producer.records for _, producer in ranked[10:])
             listed.append([f"{len(ranked) - 10} more", "", "", f"{remaining:,}", ""])
-        out.print(_table("Producers", ["producer id", "epochs", "batches", "records", "transactional"], listed))
+        out.print(table("Producers", ["producer id", "epochs", "batches", "records", "transactional"], listed))
 
     most = max(total.sizes.values(), default=1)
     listed = [
         [f"up to {amount(bucket)}", f"{count:,}", "█" * max(1, round(30 * count / most))]
         for bucket, count in sorted(total.sizes.items())
     ]
-    out.print(_table("Batch sizes", ["batch size", "batches", ""], listed))
+    out.print(table("Batch sizes", ["batch size", "batches", ""], listed))
     for count, text in (
         (total.control_records, f"control records in {total.control_batches:,} batches are not counted as records."),
         (total.transactional_batches, "batches are transactional."),
@@ -198,27 +200,6 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
     ):
         if count:
             out.print(f"{count:,} {text}")
-
-
-_TEXT_COLUMNS = ("partition", "segment", "codecs", "codec", "epochs", "batch size", "")
-
-
-def _table(title: str, columns: list[str], rows: list[list[str]], total: Sequence[list[str]] = ()) -> Any:
-    """A rich table; on a narrow terminal only text columns shrink, numbers are never cut."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for at, column in enumerate(columns):
-        text = column in _TEXT_COLUMNS
-        width = max(len(cell) for cell in (column, *(row[at] for row in (*rows, *total))))
-        table.add_column(column, justify="left" if text else "right", no_wrap=True, min_width=None if text else width)
-    for row in rows:
-        table.add_row(*row)
-    for row in total:
-        table.add_section()
-        table.add_row(*row, style="bold")
-    return table
 
 
 # verify

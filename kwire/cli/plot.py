@@ -1,4 +1,4 @@
-"""Plots the statistics of log segments as one figure."""
+"""Plots the statistics of log segments, and what other codecs would give, as one figure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kwire.storage.stats import TimeBins
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
+    from kwire.storage.recompression import WhatIf
     from kwire.storage.stats import SegmentStats
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,14 +29,7 @@ def draw(
     inputs, force: as in new_file. Raises OSError for any other file extension; without matplotlib ImportError, which
     names the extra to install.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(f"{path}: plots need matplotlib: pip install 'kwire[report]'") from error
-    kind = path.rpartition(".")[2].lower()
-    if kind not in ("png", "svg", "pdf"):
-        raise OSError(f"{path}: unsupported plot format, expected .png, .svg or .pdf")
-    figure = Figure(figsize=(12, 8), dpi=120, layout="constrained")
+    figure, kind = _figure(path)
     grid = figure.subplots(2, 2)
     stored = sum(codec.stored for codec in total.codecs.values())
     figure.suptitle(
@@ -48,13 +42,73 @@ def draw(
     _codecs(grid[0][1], total)
     _sizes(grid[1][0], total)
     _topics(grid[1][1], parts)
-    for axes in grid.flat:
+    _save(figure, grid.flat, path, kind, inputs=inputs, force=force)
+
+
+def _figure(path: str) -> tuple[Any, str]:
+    """(a new figure, "png", "svg" or "pdf"). Raises as draw."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(f"{path}: plots need matplotlib: pip install 'kwire[report]'") from error
+    kind = path.rpartition(".")[2].lower()
+    if kind not in ("png", "svg", "pdf"):
+        raise OSError(f"{path}: unsupported plot format, expected .png, .svg or .pdf")
+    return Figure(figsize=(12, 8), dpi=120, layout="constrained"), kind
+
+
+def _save(figure: Any, grid: Iterable[Any], path: str, kind: str, *, inputs: Iterable[str], force: bool) -> None:
+    for axes in grid:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=9)
         axes.set_axisbelow(True)
     with new_file(path, inputs=inputs, force=force) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about characters that the font lacks
         figure.savefig(file, format=kind)
+
+
+def draw_whatif(result: WhatIf, path: str, *, inputs: Iterable[str] = (), force: bool = False) -> None:
+    """Plot the size with each codec and level, and the ratio over the speed, to a PNG, SVG or PDF file; as draw."""
+    figure, kind = _figure(path)
+    left, right = figure.subplots(1, 2)
+    figure.suptitle(
+        f"{result.records:,} records in {result.batches:,} batches, {amount(result.stored)} now,"
+        f" {amount(result.plain)} uncompressed", fontsize=13, color=_INK)
+    outcomes = [one for one in result.outcomes if one.batches]
+    left.set_title("Size with each codec and level", loc="left", fontsize=11)
+    right.set_title("Compression ratio over speed", loc="left", fontsize=11)
+    if not outcomes:
+        _empty(left, "no batches")
+        _empty(right, "no batches")
+    else:
+        rows = outcomes[::-1]
+        bars = left.barh(range(len(rows)), [one.size for one in rows], color=_BLUE, height=0.7)
+        left.bar_label(bars, [f" {amount(one.size)}, {one.ratio:.2f}x" for one in rows], fontsize=8)
+        left.axvline(result.stored, color="#777777", linestyle="--", linewidth=1)
+        left.annotate("now", (result.stored, len(rows) - 0.4), fontsize=8, ha="center", color="#777777")
+        left.set_yticks(range(len(rows)), [str(one) for one in rows])
+        left.set_xlim(0, 1.35 * max(result.stored, *(one.size for one in rows)))
+        _in_bytes(left.xaxis, left.get_xlim()[1])
+        left.grid(axis="x", color="#e5e5e5")
+        timed = [one for one in outcomes if one.compress_seconds]
+        for codec, color in zip(("gzip", "snappy", "lz4", "zstd"), ("#bc4749", "#6a994e", _BLUE, "#7b2cbf"),
+                                strict=True):
+            points = sorted((one.speed(one.compress_seconds) / 1e6, one.ratio, one.level) for one in timed
+                            if one.codec == codec)
+            if points:
+                right.plot([x for x, _, _ in points], [y for _, y, _ in points], "o-", color=color, label=codec)
+                for x, y, level in points:
+                    right.annotate("" if level is None else str(level), (x, y), xytext=(4, 4), fontsize=8,
+                                   textcoords="offset points")
+        if timed:
+            right.set_xscale("log")
+            right.legend(frameon=False, fontsize=9)
+            right.set_xlabel("compressed, MB/s of uncompressed bytes in one thread", fontsize=9)
+            right.set_ylabel("uncompressed / compressed", fontsize=9)
+            right.grid(color="#e5e5e5")
+        else:
+            _empty(right, "nothing was compressed")
+    _save(figure, (left, right), path, kind, inputs=inputs, force=force)
 
 
 def _empty(axes: Any, text: str) -> None:

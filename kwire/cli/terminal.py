@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -139,3 +139,24 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.update(task, advance=done)
+
+
+_TEXT_COLUMNS = ("partition", "segment", "codecs", "codec", "epochs", "batch size", "")
+
+
+def table(title: str, columns: list[str], rows: list[list[str]], total: Sequence[list[str]] = ()) -> Any:
+    """A rich table; on a narrow terminal only text columns shrink, numbers are never cut."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, column in enumerate(columns):
+        text = column in _TEXT_COLUMNS
+        width = max(len(cell) for cell in (column, *(row[at] for row in (*rows, *total))))
+        table.add_column(column, justify="left" if text else "right", no_wrap=True, min_width=None if text else width)
+    for row in rows:
+        table.add_row(*row)
+    for row in total:
+        table.add_section()
+        table.add_row(*row, style="bold")
+    return table

@@ -33,9 +33,14 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.metadata import DowngradeError as DowngradeError
     from kwire.storage.metadata import Loss as Loss
     from kwire.storage.metadata import MetadataLogError as MetadataLogError
+    from kwire.storage.recompression import WhatIf as WhatIf
+    from kwire.storage.recompression import whatif as whatif
+    from kwire.storage.salvage import Salvage as Salvage
+    from kwire.storage.salvage import salvage_log as salvage_log
     from kwire.storage.scanner import Window as Window
     from kwire.storage.scanner import resync as resync
     from kwire.storage.segment import LogSegment as LogSegment
+    from kwire.storage.segment_writer import SegmentWriter as SegmentWriter
     from kwire.storage.side_files import SideFile as SideFile
     from kwire.storage.side_files import read_side_file as read_side_file
     from kwire.storage.side_files import side_file_kind as side_file_kind
@@ -59,8 +64,11 @@ _NAMES = {
     "kwire.storage.metadata": (
         "Change", "ClusterImage", "Downgrade", "DowngradeError", "Loss", "MetadataLogError",
     ),
+    "kwire.storage.recompression": ("WhatIf", "whatif"),
+    "kwire.storage.salvage": ("Salvage", "salvage_log"),
     "kwire.storage.scanner": ("Window", "resync"),
     "kwire.storage.segment": ("LogSegment",),
+    "kwire.storage.segment_writer": ("SegmentWriter",),
     "kwire.storage.side_files": ("SideFile", "read_side_file", "side_file_kind"),
     "kwire.storage.splits": ("ByteRange",),
     "kwire.storage.stats": ("SegmentStats",),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
@@ -16,6 +16,7 @@ from kwire_c.crc32c import crc32c
 
 MOST_BYTES = 64 << 20  # of a producer snapshot: one of a million producers has 52 MB
 MOST_TEXT = 1 << 20  # bytes of the text files, which have a few lines
+T = TypeVar("T")
 _ENTRY = Struct(">qhiqiqiq")
 
 
@@ -37,6 +38,14 @@ class LeaderEpoch(NamedTuple):
 
     epoch: int
     start_offset: int
+
+
+class PartitionOffset(NamedTuple):
+    """A line of an offset checkpoint: of recovery points, high watermarks, log starts or the cleaner."""
+
+    topic: str
+    partition: int
+    offset: int
 
 
 class PartitionMetadata(NamedTuple):
@@ -109,25 +118,69 @@ def ongoing_transactions(data: bytes, name: str, most: int) -> dict[int, int]:
     return found
 
 
+def producer_snapshot(producers: Iterable[ProducerState]) -> bytes:
+    """The bytes of a .snapshot file with these producers, in that order (ProducerStateManager, version 1)."""
+    entries = [_ENTRY.pack(*state) for state in producers]
+    body = len(entries).to_bytes(4, "big") + b"".join(entries)
+    return b"\0\1" + crc32c(body).to_bytes(4, "big") + body
+
+
 def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> list[LeaderEpoch]:
     """The entries of a leader-epoch-checkpoint file; none for an empty file.
 
     Raises DecodeError (.file) for a malformed file, LimitError for more than 1 MiB.
     """
     lines, name = _lines(path, options)
+    return _checkpoint(lines, name, "leader epoch checkpoint", lambda line: LeaderEpoch(*map(_number, line.split())))
+
+
+def leader_epoch_checkpoint(epochs: Sequence[LeaderEpoch]) -> bytes:
+    """The bytes of a leader-epoch-checkpoint file (LeaderEpochCheckpointFile)."""
+    return _written(epochs)
+
+
+def read_offset_checkpoint(
+    path: str | os.PathLike[str], options: dict[str, Any] | None = None
+) -> list[PartitionOffset]:
+    """The lines of one of the *-offset-checkpoint files of a log directory; none for an empty file.
+
+    Raises DecodeError (.file) for a malformed file, LimitError for more than 64 MiB.
+    """
+    lines, name = _lines(path, options, MOST_BYTES)
+
+    def entry(line: str) -> PartitionOffset:
+        topic, partition, offset = line.split()
+        return PartitionOffset(topic, _number(partition), _number(offset))
+
+    return _checkpoint(lines, name, "offset checkpoint", entry)
+
+
+def offset_checkpoint(offsets: Sequence[PartitionOffset]) -> bytes:
+    """The bytes of one of the *-offset-checkpoint files (OffsetCheckpointFile)."""
+    return _written(offsets)
+
+
+def _written(entries: Sequence[tuple[Any, ...]]) -> bytes:
+    """A checkpoint file's bytes: its version, the number of entries, a line for each (CheckpointFile)."""
+    lines = ["0", str(len(entries)), *(" ".join(map(str, entry)) for entry in entries)]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _checkpoint(lines: list[str], name: str, what: str, entry: Callable[[str], T]) -> list[T]:
+    """The entries of a checkpoint file. Raises DecodeError."""
     if not lines:
         return []
     try:
         version, count = _number(lines[0]), _number(lines[1])
-        epochs = [LeaderEpoch(*map(_number, line.split())) for line in lines[2:]]
+        entries = [entry(line) for line in lines[2:]]
     except (ValueError, IndexError, TypeError) as error:
-        raise located(DecodeError(f"malformed leader epoch checkpoint: {error}"), name) from None
+        raise located(DecodeError(f"malformed {what}: {error}"), name) from None
     if version != 0:
-        raise located(DecodeError(f"unrecognized version {version} of the leader epoch checkpoint, expected 0"), name)
-    if count != len(epochs):
-        reason = f"expected {count} entries in the leader epoch checkpoint, found {len(epochs)}"
+        raise located(DecodeError(f"unrecognized version {version} of the {what}, expected 0"), name)
+    if count != len(entries):
+        reason = f"expected {count} entries in the {what}, found {len(entries)}"
         raise located(DecodeError(reason), name)
-    return epochs
+    return entries
 
 
 def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> PartitionMetadata:
@@ -151,8 +204,10 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _lines(path: str | os.PathLike[str], options: dict[str, Any] | None) -> tuple[list[str], str]:
-    data, name = _content(path, options, MOST_TEXT)
+def _lines(
+    path: str | os.PathLike[str], options: dict[str, Any] | None, most: int = MOST_TEXT
+) -> tuple[list[str], str]:
+    data, name = _content(path, options, most)
     try:
         return data.decode().splitlines(), name
     except UnicodeDecodeError as error:

@@ -61,6 +61,7 @@ _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search
 _WRONG_CHECKSUM = "checksum does not match"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
+_COUNT = slice(RECORD_BATCH_OVERHEAD - 4, RECORD_BATCH_OVERHEAD)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
@@ -547,6 +548,8 @@ class _Resync:
         base = base_offset_at(head, 0)
         place = examine(self._file, position, self._size, head, 0)
         delta = 0 if head[MAGIC_OFFSET] < 2 else int.from_bytes(head[_LAST_OFFSET_DELTA], "big", signed=True)
+        if not 0 < int.from_bytes(head[_COUNT], "big") <= delta + 1:  # not both can be right
+            delta = 0
         return base, base + max(0, delta), place.size if place.kind == "batch" else 0
 
     def _next_chain(self, position: int, low: int) -> _Chain | None:

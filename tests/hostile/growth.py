@@ -24,7 +24,7 @@ from uuid import UUID
 import kwire
 from kwire.capture import audit, read_capture
 from kwire.compression import compress, decompress
-from kwire.storage import ClusterImage, LogDirectory, LogSegment
+from kwire.storage import ClusterImage, LogDirectory, LogSegment, salvage_log, whatif
 from tests.capture import making as talks
 from tests.hostile import apart
 from tests.hostile.apart import expect
@@ -192,6 +192,34 @@ def bad_batches_over_all(filler: bytes) -> Callable[[Path, int], Callable[[], An
         return lambda: (LogSegment(path).stats(), LogSegment(path).columns(("offset",), errors="keep"))
 
     return prepare
+
+
+def salvaged(batches: Callable[[int, int], bytes]) -> Callable[[Path, int], Callable[[], Any]]:
+    """salvage of what batches(number, n) gives for each number below n."""
+
+    def prepare(folder: Path, n: int) -> Callable[[], Any]:
+        path = written(folder, b"".join(batches(at, n) for at in range(n)))
+
+        def work() -> None:
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                salvage_log(path, Path(place, "out"))
+
+        return work
+
+    return prepare
+
+
+def aborting(at: int, n: int) -> bytes:
+    """Producers that all begin, then all abort, in the same order."""
+    if at < n // 2:
+        return one_by_one(at, at, transactional=True)
+    return making.marker(at, at - n // 2, False)
+
+
+def recompressed(folder: Path, n: int) -> Callable[[], Any]:
+    """whatif of as many batches, as they are and put into new ones."""
+    segment = LogSegment(written(folder, b"".join(plain_batch(at) for at in range(n))))
+    return lambda: (whatif([segment]), whatif([segment], batch_bytes=1 << 20))
 
 
 def many_files(folder: Path, n: int) -> Callable[[], Any]:
@@ -497,6 +525,13 @@ CASES: dict[str, Case] = {
     "bad batches over all": Case(bad_batches_over_all(b"\xff"), 15_000, 64, 2),
     "bad batches up to zeros": Case(bad_batches_over_all(b"\0"), 15_000, 64, 2),
     "islands before false headers": Case(islands_before_false_headers, 400),
+    "salvage, descending offsets": Case(salvaged(lambda at, n: plain_batch(n - at)), 4000),
+    "salvage, alternating offsets": Case(salvaged(lambda at, n: plain_batch(at if at % 2 else n - at)), 4000),
+    "salvage, damaged batches": Case(salvaged(lambda at, n: plain_batch(at)[:-1] + b"!v"[at % 2 :][:1]), 2000),
+    "salvage, leader epochs": Case(salvaged(
+        lambda at, n: plain_batch(at, partition_leader_epoch=at if at % 3 else n)), 4000),
+    "salvage, aborts": Case(salvaged(aborting), 4000, 96),
+    "recompression": Case(recompressed, 400, 96, 4),
     "many files": Case(many_files, 800, 48, 8),
     "one-byte segments": Case(packets(one_byte_segments), 1500),
     "segments backwards": Case(packets(backwards), 1500),

@@ -199,3 +199,15 @@ def test_records_outside_their_batch(tmp_path: Path) -> None:
     (finding,) = LogSegment(path).verify()
     assert (finding.kind, finding.position, finding.offset) == ("offsets", 0, 0)
     assert "record 2 has offset 2" in finding.message
+
+
+@pytest.mark.parametrize("count", [0, 1 << 30])
+def test_a_last_offset_that_cannot_be_right_does_not_hide_batches(count: int, tmp_path: Path) -> None:
+    """Bytes were lost in a header: what is now its last offset delta is not believed."""
+    made = [bytearray(batch(at, 1)) for at in range(20)]
+    del made[3][30:34]
+    made[3][23:27], made[3][57:61] = (9).to_bytes(4, "big"), count.to_bytes(4, "big")
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"".join(made))
+    found = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
+    assert [one.base_offset for one in found] == [0, 1, 2, *range(4, 20)]

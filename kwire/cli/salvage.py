@@ -1,0 +1,78 @@
+"""`kwire log salvage`: what is valid in damaged segments, written as clean ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from kwire.cli.terminal import amount, print_json, progress
+from kwire_c.printable import printable
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="[OUT]", required=False)
+@click.option("-o", "--output", type=click.Path(), help="The same as OUT.")
+@click.option("--topic", "topics", multiple=True, help="Only this topic of a log directory (may be repeated).")
+@click.option("--partition", "partitions", type=click.IntRange(0, (1 << 31) - 1), multiple=True,
+              help="Only this partition of a log directory (may be repeated).")
+@click.option("--index-interval-bytes", type=click.IntRange(0, (1 << 31) - 1), default=4096, show_default=True,
+              help="Bytes of the log from one index entry to the next, as index.interval.bytes of the topic.")
+@click.option("--force", is_flag=True, help="Overwrite an existing .log file and its indexes.")
+@click.option("--json", "as_value", is_flag=True, help="One JSON object: what was kept and what was lost.")
+@click.pass_context
+def salvage(
+    ctx: click.Context, source: str, target: str | None, output: str | None, topics: tuple[str, ...],
+    partitions: tuple[int, ...], index_interval_bytes: int, force: bool, as_value: bool,
+) -> None:
+    """Write what is valid in damaged segments as clean ones, and list what was lost.
+
+    IN is a segment, a partition folder or a log directory; it is only read. OUT is a new folder, or for a segment also
+    a name that ends in .log; without it nothing is written. Batches are found by magic, length and checksum; indexes
+    are made from them. The exit code is 1 if anything was lost.
+    """
+    from kwire.storage import salvage_log
+
+    if target is not None and output is not None:
+        raise click.UsageError("OUT and --output are the same: give one of them")
+    target = output if target is None else target
+    with progress("salvaging", _size(source)) as advance:
+        done = salvage_log(
+            source, target, topics=topics or None, partitions=partitions or None,
+            index_interval_bytes=index_interval_bytes, force=force, progress=advance)
+    lost = done.lost
+    if as_value:
+        print_json(done.to_json(), indent=2)
+    else:
+        for loss in lost:
+            print(loss)
+        for partition in done.partitions:
+            name = "" if partition.topic is None else printable(f"{partition.topic}-{partition.partition}: ")
+            if partition.more:
+                print(f"{name}{partition.more} more regions lost, not listed")
+            if partition.zeros:
+                print(f"{name}{partition.zeros} zeros after the last batch left out, as in a preallocated segment")
+            for path, position in partition.repaired:
+                print(f"{printable(path)}, byte {position}: leader epoch out of order, now that of the batch before")
+            for first, producer in partition.open_transactions:
+                print(f"{name}the transaction of producer {producer} from offset {first} on has no end marker")
+        for path in done.not_copied:
+            print(f"{printable(path)}: not copied")
+        regions = sum(len(one.lost) + one.more for one in done.partitions)
+        print(
+            f"{sum(one.batches for one in done.partitions):,} batches, "
+            f"{amount(sum(one.size for one in done.partitions))} kept; {regions:,} region{'s' * (regions != 1)}, "
+            f"{amount(sum(one.bytes_lost for one in done.partitions))} lost; "
+            f"{'nothing written (no OUT)' if target is None else f'written to {printable(target)}'}", file=sys.stderr)
+    ctx.exit(1 if lost else 0)
+
+
+def _size(source: str) -> int:
+    """Bytes of the segments, for the bar."""
+    if not os.path.isdir(source):
+        return os.path.getsize(source) if os.path.exists(source) else 0
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(source) for name in names if name.endswith(".log"))
