@@ -23,6 +23,7 @@ from tools.schema.tables import order
 from tools.schema.update import SchemaSet
 
 ARCHIVE = places.DATA / "schema" / "rehearsal.tar.xz"
+OTHERS = ("broker_configs.json", "storage_help.json")  # made by tools.storage
 KEPT = 2  # releases
 LAYOUTS = str(layouts.FILE.relative_to(places.ROOT))
 
@@ -59,7 +60,7 @@ def take_out(patch: str, tree: Path) -> Input:
     before, given = read(patch)
     root = tree / ROOT.relative_to(places.ROOT)
     for path in root.rglob("*.json"):
-        if str(path.relative_to(tree)) not in before:
+        if str(path.relative_to(tree)) not in before and path.name not in OTHERS:
             path.unlink()
     for name, text in before.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,140 @@
+"""Files put into directories together: all of them, or none that a later command would take for a formatted one."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+_LAST = "meta.properties"  # a directory is formatted once it has this file
+_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{16}\.partial")
+
+
+class Staging:
+    """Directories written beside their places, which commit() moves there; use it with `with`.
+
+    A directory that does not exist is made whole under another name and renamed. Into one that exists, the files are
+    written under other names and renamed one after another, meta.properties last. Whatever ends the block before
+    commit() has returned, what was written is removed again. What a killed process left is removed by the next one.
+    """
+
+    def __init__(self, directories: list[str]) -> None:
+        self._undo: list[Callable[[], None]] = []
+        self._moves: list[Callable[[], None]] = []
+        self._outer = {
+            one for one in directories for other in directories
+            if one != other and os.path.abspath(other).startswith(os.path.join(os.path.abspath(one), ""))
+        }  # fmt: skip
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for undo in reversed(self._undo):
+            with suppress(OSError):
+                undo()
+
+    def add(self, directory: str, files: Mapping[str, bytes]) -> None:
+        """Write a directory's files, names with at most one folder in front. Raises OSError."""
+        place = os.path.realpath(directory) if os.path.isdir(directory) else os.path.abspath(directory)
+        if os.path.lexists(place) and not os.path.isdir(place):
+            raise FileExistsError(17, "File exists", directory)
+        if directory in self._outer:  # another of the directories is in it
+            self._make_folder(place)
+        if os.path.isdir(place):
+            self._into(place, files)
+        else:
+            self._as_new(place, files)
+
+    def commit(self) -> None:
+        """Move everything to its place. Raises OSError."""
+        for move in self._moves:
+            move()
+        self._undo.clear()
+
+    def _as_new(self, place: str, files: Mapping[str, bytes]) -> None:
+        parent = os.path.dirname(place)
+        self._make_folder(parent)
+        _remove_partials(parent, os.path.basename(place))
+        partial = os.path.join(parent, _partial_name(os.path.basename(place)))
+        os.mkdir(partial)
+        self._undo.append(lambda: shutil.rmtree(partial))
+        for name, data in files.items():
+            path = os.path.join(partial, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _write(path, data)
+            _sync(os.path.dirname(path))
+        _sync(partial)
+
+        def move() -> None:
+            os.rename(partial, place)
+            self._undo.append(lambda: shutil.rmtree(place))
+            _sync(parent)
+
+        self._moves.append(move)
+
+    def _into(self, place: str, files: Mapping[str, bytes]) -> None:
+        for name in sorted(files, key=lambda name: name == _LAST):
+            path = os.path.join(place, name)
+            folder = os.path.dirname(path)
+            self._make_folder(folder)
+            _remove_partials(folder, os.path.basename(path))
+            partial = os.path.join(folder, _partial_name(os.path.basename(path)))
+            self._undo.append(lambda partial=partial: os.unlink(partial))  # type: ignore[misc]
+            _write(partial, files[name])
+
+            def move(partial: str = partial, path: str = path, folder: str = folder) -> None:
+                new = not os.path.lexists(path)
+                os.replace(partial, path)
+                if new:
+                    self._undo.append(lambda: os.unlink(path))
+                _sync(folder)
+
+            self._moves.append(move)
+
+    def _make_folder(self, folder: str) -> None:
+        """Make a folder and those above it; they are removed again if they stay empty."""
+        missing = []
+        while not os.path.isdir(folder):
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        for one in reversed(missing):
+            os.mkdir(one)
+            self._undo.append(lambda one=one: os.rmdir(one))  # type: ignore[misc]
+            _sync(os.path.dirname(one))
+
+
+def _partial_name(name: str) -> str:
+    return f".{name}.{secrets.token_hex(8)}.partial"
+
+
+def _remove_partials(folder: str, name: str) -> None:
+    """Remove what a killed process left of this file or directory."""
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            match = _PARTIAL.fullmatch(entry.name)
+            if match is not None and match[1] == name:
+                with suppress(OSError):
+                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+
+
+def _write(path: str, data: bytes) -> None:
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
+
+
+def _sync(folder: str) -> None:
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,34 @@
+"""What kafka-storage of a release does: its commands and checks changed from release to release."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from kwire.schema import metadata_bounds, release_name, releases
+
+
+class Rules(NamedTuple):
+    """How kafka-storage of a release behaves. Each flag names the release from which it holds."""
+
+    release: str
+    scram: bool  # 3.5: --add-scram (KIP-900)
+    ensemble: bool  # 3.7: existing directories are verified, new ones get a directory.id (KIP-858)
+    features: bool  # 3.8: --feature (KIP-1022)
+    formatter: bool  # 3.9: the class Formatter; voters of a dynamic quorum (KIP-853)
+    kraft_only: bool  # 4.0: no ZooKeeper; version-mapping, feature-dependencies
+    checks_voters: bool  # 4.1: controller.quorum.voters against --standalone and --initial-controllers
+    shows_records: bool  # 4.2: the bootstrap records are printed; unknown versions are listed
+    one_checkpoint: bool  # 4.4: no bootstrap.checkpoint; its records are in the snapshot of the metadata log
+
+
+@lru_cache(None)
+def rules_of(release: str | None = None) -> Rules:
+    """The rules of a release, by default the newest. Raises UnsupportedVersionError before 3.3."""
+    name = releases()[-1] if release is None else release_name(release)
+    metadata_bounds(name)  # an error before 3.3
+
+    def since(first: str) -> bool:
+        return releases().index(name) >= releases().index(first)
+
+    return Rules(name, *map(since, ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.4")))
