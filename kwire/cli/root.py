@@ -20,6 +20,7 @@ COMMANDS = {
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
     "releases": ("kwire.cli.apis:releases", "List the releases that kwire knows."),
+    "storage": ("kwire.cli.storage:storage", "Format the storage of a KRaft node, as kafka-storage does."),
     "tap": ("kwire.cli.tap:tap", "Proxy a broker and record its traffic."),
     "versions": ("kwire.cli.versions:versions", "Show the API versions of every broker of a cluster."),
 }
