@@ -40,11 +40,11 @@ class _Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and refuse options that the release's tool does not have."""
-        rest = super().parse_args(ctx, args)
         rules = _asked_rules(ctx) or rules_of()
         text = help_text(self.name or "", rules)
         if text is None:
             raise _NoSuchCommandError(self.name or "", ctx)
+        rest = super().parse_args(ctx, [_whole(word, [*_options(text), *_OURS], ctx) for word in args])
         for param in self.params:
             given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
             flag = max(param.opts, key=len)
@@ -75,7 +75,10 @@ class _Group(click.Group):
                      **extra: Any) -> click.Context:  # fmt: skip
         """Keep the command line: --as may follow the subcommand."""
         extra["obj"] = {_ARGUMENTS: list(args)}
-        return super().make_context(info_name, args, parent, **extra)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.exceptions.Exit as done:
+            raise click.exceptions.Exit(_exit_code_of_help(done.exit_code, _asked(extra["obj"][_ARGUMENTS]))) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -97,15 +100,20 @@ class _Group(click.Group):
             print(printable(str(error)), file=sys.stderr)
             return 1
         except click.exceptions.Exit as done:
-            rules = _asked_rules(ctx)
-            if done.exit_code == 0 and rules is not None and not rules.formatter:
-                return 1  # up to 3.8 the tool's --help ends so
-            raise
+            return _exit_code_of_help(done.exit_code, _asked_rules(ctx))
 
 
 def _asked_rules(ctx: click.Context) -> Rules | None:
     """The rules of the release after --as, wherever it is on the command line."""
-    words: list[str] = (ctx.find_object(dict) or {}).get(_ARGUMENTS, [])
+    return _asked((ctx.find_object(dict) or {}).get(_ARGUMENTS, []))
+
+
+def _exit_code_of_help(code: int, rules: Rules | None) -> int:
+    """The exit code after --help: up to 3.8 the tool's is 1."""
+    return 1 if code == 0 and rules is not None and not rules.formatter else code
+
+
+def _asked(words: Sequence[str]) -> Rules | None:
     for at, word in enumerate(words):
         name = words[at + 1] if word == "--as" and at + 1 < len(words) else word.removeprefix("--as=")
         if word == "--as" or name != word:
@@ -131,6 +139,17 @@ def help_text(command: str, rules: Rules) -> str | None:
     order = schema.releases()
     known = [text for first, text in _help_texts()[command].items() if order.index(first) <= order.index(rules.release)]
     return known[-1] if known else None
+
+
+def _whole(word: str, options: Sequence[str], ctx: click.Context) -> str:
+    """The word, an abbreviated long option written out. Raises UsageError for one that is ambiguous."""
+    name, equals, value = word.partition("=")
+    if not name.startswith("--") or name == "--" or name in options:
+        return word
+    found = [option for option in options if option.startswith(name)]
+    if len(found) > 1:
+        raise click.UsageError(f"ambiguous option: {name} could match {', '.join(found)}", ctx)
+    return found[0] + equals + value if found else word
 
 
 def _options(text: str) -> list[str]:
