@@ -189,7 +189,7 @@ def _usage_error(error: click.UsageError, ctx: click.Context) -> str:
 
 
 def _name(param: click.Parameter) -> str:
-    return "/".join(sorted(param.opts, key=lambda name: (-len(name), name))[-2:] if len(param.opts) < 3 else param.opts[:2])
+    return "/".join(sorted(param.opts, key=len, reverse=True))
 
 
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -253,7 +253,7 @@ def info(ctx: click.Context, config: str, as_release: str | None, json_wanted: b
 @_config
 @click.option("--cluster-id", "-t", required=True, metavar="ID", help="The cluster ID to use; see random-uuid.")
 @click.option("--add-scram", "-S", multiple=True, metavar="CREDENTIAL",
-              help="A SCRAM user to begin with, such as 'SCRAM-SHA-256=[name=alice,password=alice-secret]'. Repeatable.")
+              help="A SCRAM user to begin with: 'SCRAM-SHA-256=[name=alice,password=alice-secret]'. Repeatable.")
 @click.option("--ignore-formatted", "-g", is_flag=True, help="Skip directories that are formatted already.")
 @click.option("--release-version", "-r", metavar="VERSION",
               help="The metadata.version to begin with, such as 4.3 or 4.3-IV0.  [default: the release's own]")
@@ -282,10 +282,8 @@ def format_(
     )  # fmt: skip
     done = formatter.run()
     if json_wanted:
-        levels = {record.name: record.feature_level for record, _ in done.bootstrap.records if hasattr(record, "feature_level")}
-        print_json({
-            "formatted": {name: meta.to_properties() for name, meta in done.directories.items()}, "levels": levels,
-        })  # fmt: skip
+        formatted = {name: meta.to_properties() for name, meta in done.directories.items()}
+        print_json({"formatted": formatted, "levels": done.levels})
     return 0
 
 
@@ -303,7 +301,9 @@ def _refuse_pairs(ctx: click.Context, names: Sequence[str]) -> None:
 @click.option("--release-version", "-r", metavar="VERSION", help="The metadata.version.  [default: the release's own]")
 @_common
 @click.pass_context
-def version_mapping_(ctx: click.Context, release_version: str | None, as_release: str | None, json_wanted: bool) -> None:
+def version_mapping_(
+    ctx: click.Context, release_version: str | None, as_release: str | None, json_wanted: bool
+) -> None:
     """Show the feature levels that come with a metadata.version."""
     rules = _asked_rules(ctx) or rules_of()
     if json_wanted:

@@ -60,8 +60,8 @@ class Staging:
         self._make_folder(parent)
         _remove_partials(parent, os.path.basename(place))
         partial = os.path.join(parent, _partial_name(os.path.basename(place)))
-        os.mkdir(partial)
         self._undo.append(lambda: shutil.rmtree(partial))
+        os.mkdir(partial)
         for name, data in files.items():
             path = os.path.join(partial, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -102,8 +102,8 @@ class Staging:
             missing.append(folder)
             folder = os.path.dirname(folder)
         for one in reversed(missing):
-            os.mkdir(one)
             self._undo.append(lambda one=one: os.rmdir(one))  # type: ignore[misc]
+            os.mkdir(one)
             _sync(os.path.dirname(one))
 
 

@@ -47,10 +47,11 @@ _JAVA = {
 
 
 class Formatted(NamedTuple):
-    """What a formatter did: the directories that it formatted, and the records that the metadata begins with."""
+    """What a formatter did: the directories it formatted, the records that the metadata begins with, all levels."""
 
     directories: dict[str, MetaProperties]
     bootstrap: BootstrapMetadata
+    levels: dict[str, int]
 
 
 class Formatter:
@@ -103,12 +104,12 @@ class Formatter:
         ensemble = self._ensemble() if self.rules.ensemble else self._unformatted()
         if not ensemble.empty:
             self.report("All of the log directories are already formatted.")
-            return Formatted({}, bootstrap)
+            return Formatted({}, bootstrap, levels)
         if self.rules.shows_records:
             self.report(f"Bootstrap metadata: {bootstrap}")
         metas = self._new_properties(ensemble)
         self._write(metas, ensemble, version, levels, bootstrap)
-        return Formatted(metas, bootstrap)
+        return Formatted(metas, bootstrap, levels)
 
     # --- levels
 
@@ -125,7 +126,8 @@ class Formatter:
         asked = self.features.get(METADATA_VERSION)
         if asked is not None:
             if version is not None:
-                raise FormatterError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
+                text = "Use --release-version instead of --feature metadata.version=X to avoid ambiguity."
+                raise FormatterError(text)
             version = version_of_level(asked, rules)
         if version is None:
             bounds = metadata_bounds(rules.release)
@@ -180,10 +182,9 @@ class Formatter:
     def _check_bootstrap(self, version: MetadataVersion) -> None:
         minimum = metadata_bounds(self.rules.release).bootstrap_minimum
         if version.level < next(row.level for row in metadata_versions() if row.name == minimum):
+            what = "metadata.version" if self.rules.features else "metadata versions"
             raise FormatterError(
-                f"Bootstrap metadata.version before {minimum} are not supported. Can't load metadata from format command"
-                if self.rules.features else
-                f"Bootstrap metadata versions before {minimum} are not supported. Can't load metadata from format command"
+                f"Bootstrap {what} before {minimum} are not supported. Can't load metadata from format command"
             )
 
     def _before_3_9(self) -> tuple[MetadataVersion, BootstrapMetadata]:
@@ -227,8 +228,8 @@ class Formatter:
             self.report(f"WARNING: using pre-production {name} {version.name}.")
         if len(self.config.log_dirs) > 1 and not version.can["isDirectoryAssignmentSupported"]:
             raise FormatterError(
-                "Invalid configuration for metadata version: requirement failed: Multiple log directories (aka JBOD) are "
-                f"not supported in the current MetadataVersion {version.name}. Need 3.7-IV2 or higher"
+                "Invalid configuration for metadata version: requirement failed: Multiple log directories (aka JBOD) "
+                f"are not supported in the current MetadataVersion {version.name}. Need 3.7-IV2 or higher"
             )
 
     def _check_ids(self) -> None:
@@ -315,7 +316,8 @@ class Formatter:
         if not self.rules.one_checkpoint:
             files[BOOTSTRAP_CHECKPOINT] = bootstrap_checkpoint(bootstrap)
         if directory == self.config.metadata_log_dir:
-            voters = None if self.voters is None else voters_record(self.voters, self.config.controller_listener_names[0])
+            names = self.config.controller_listener_names
+            voters = None if self.voters is None else voters_record(self.voters, names[0])
             kraft_version = levels.get(KRAFT_VERSION, 0)
             if self.rules.one_checkpoint:
                 if CONTROLLER in self.config.process_roles:

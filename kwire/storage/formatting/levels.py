@@ -23,7 +23,7 @@ class BootstrapMetadata(NamedTuple):
     source: str = "format command"
 
     def __str__(self) -> str:
-        texts = (f"ApiMessageAndVersion({_java_text(message)} at version {version})" for message, version in self.records)
+        texts = (f"ApiMessageAndVersion({_java_text(record)} at version {version})" for record, version in self.records)
         return (
             f"BootstrapMetadata(records=[{', '.join(texts)}], metadataVersionLevel={self.level}, source={self.source})"
         )
@@ -68,10 +68,12 @@ def version_from_text(text: str, rules: Rules, unstable: bool) -> MetadataVersio
     key = text if wanted >= len(parts) else ".".join(parts[:wanted])
     bounds, known = metadata_bounds(rules.release), _known_versions(rules)
     names = [row.name for row in known]
-    row = next((row for row in reversed(known) if key in (row.name, row.release)), None)
     last = bounds.testing if unstable else bounds.default
-    if row is not None and (not rules.shows_records or names.index(row.name) <= names.index(last)):
-        return row
+    for row in known[::-1]:
+        if key in (row.name, row.release):
+            if not rules.shows_records or names.index(row.name) <= names.index(last):
+                return row
+            break
     if rules.shows_records:
         shown = ", ".join(names[names.index(bounds.minimum) : names.index(last) + 1])
         raise FormatterError(f"Unknown {METADATA_VERSION} '{text}'. Supported {METADATA_VERSION} are: {shown}")

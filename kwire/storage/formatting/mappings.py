@@ -27,9 +27,10 @@ class Dependencies(NamedTuple):
 
 
 def version_mapping(release_version: str | None, rules: Rules) -> dict[str, int]:
-    """The level of each feature that comes with a metadata version, by default the release's own; metadata.version first.
+    """The level of each feature that comes with a metadata version, metadata.version first.
 
-    Raises FormatterError for an unknown version (StorageTool.runVersionMappingCommand).
+    release_version: by default the release's own. Raises FormatterError for an unknown one
+    (StorageTool.runVersionMappingCommand).
     """
     bounds = metadata_bounds(rules.release)
     wanted = bounds.default if release_version is None else release_version
@@ -54,7 +55,10 @@ def version_mapping_lines(release_version: str | None, rules: Rules) -> list[str
 
 
 def feature_dependencies(argument: str, rules: Rules) -> Dependencies:
-    """What a level needs; argument: feature=level. Raises FormatterError (StorageTool.runFeatureDependenciesCommand)."""
+    """What a level needs; argument: feature=level.
+
+    Raises FormatterError for an unknown one (StorageTool.runFeatureDependenciesCommand).
+    """
     name, equals, text = argument.partition("=")
     if not equals or (not rules.shows_records and "=" in text.rstrip("=")):
         raise FormatterError(

@@ -116,7 +116,8 @@ class MetaPropertiesEnsemble(NamedTuple):
         for directory, meta in self.properties.items():
             path = os.path.join(directory, META_PROPERTIES)
             if meta.cluster_id is not None and meta.cluster_id != cluster_id:
-                raise FormatterError(f"Invalid cluster.id in: {path}. Expected {cluster_id}, but read {meta.cluster_id}")
+                expected = f"Expected {cluster_id}, but read {meta.cluster_id}"
+                raise FormatterError(f"Invalid cluster.id in: {path}. {expected}")
             if meta.node_id is not None and meta.node_id != node_id:
                 raise FormatterError(
                     f"Stored node id {meta.node_id} doesn't match previous node id {node_id} in {path}. If you moved "

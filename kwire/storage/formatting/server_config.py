@@ -126,8 +126,8 @@ class ServerConfig:
         self.process_roles = self._roles(values["process.roles"])
         self.node_id: int = values["node.id"]
         dirs = _list(values["log.dirs"])
-        self.log_dirs = tuple(_list(values["log.dir"]) if dirs is None else dirs)
-        self.unstable = bool(values.get("unstable.feature.versions.enable", values.get("unstable.metadata.versions.enable")))
+        self.log_dirs = tuple((_list(values["log.dir"]) or []) if dirs is None else dirs)
+        self.unstable = any(values.get(f"unstable.{what}.versions.enable") for what in ("feature", "metadata"))
         self.quorum_voters = parse_quorum_voters(values["controller.quorum.voters"])
         self.controller_listener_names = tuple(_list(values["controller.listener.names"]) or ())
         self.protocols = self._security_protocols()
@@ -224,7 +224,8 @@ class ServerConfig:
             self._validate_controller()
         if BROKER in roles:
             self._validate_broker_listeners()
-        brokers = [one for one in self._advertised or self.listeners if one.listener not in self.controller_listener_names]
+        every = self.listeners if self._advertised is None else self._advertised
+        brokers = [one for one in every if one.listener not in self.controller_listener_names]
         require(all(one.host != _ANY for one in brokers), _NO_ROUTE)
         if self.rules.formatter:
             require(all(one.host != _ANY for one in self.controller_endpoints()), _NO_ROUTE)
@@ -346,7 +347,8 @@ class ServerConfig:
         if between is None:
             between = _protocol(protocol, "security.inter.broker.protocol")
         elif "security.inter.broker.protocol" in self.properties:
-            raise ConfigError("Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.")
+            both = "inter.broker.listener.name and security.inter.broker.protocol"
+            raise ConfigError(f"Only one of {both} should be set.")
         elif between.upper() not in self.protocols:
             raise ConfigError(
                 f"Listener with name {between.upper()} defined in inter.broker.listener.name not found in "
@@ -390,7 +392,7 @@ def parse_value(
     value = None if text is None else _typed(name, kind, text)
     if validator is not None and given:
         if validator["kind"] == "ValidList" and "isEmptyAllowed" in validator:
-            value = list(dict.fromkeys(value))
+            value = list(dict.fromkeys(value or ()))
         _check(name, value, validator)
     return value
 
@@ -418,12 +420,10 @@ def _typed(name: str, kind: str, text: str) -> Any:
 def _check(name: str, value: Any, validator: Mapping[str, Any]) -> None:
     kind = validator["kind"]
     if kind == "Range":
-        for limit, wrong, text in (
-            (validator.get("min"), lambda limit: value < limit, "Value must be at least"),
-            (validator.get("max"), lambda limit: value > limit, "Value must be no more than"),
-        ):
-            if limit is not None and wrong(limit):
-                raise _invalid(name, value, f"{text} {limit}")
+        if "min" in validator and value < validator["min"]:
+            raise _invalid(name, value, f"Value must be at least {validator['min']}")
+        if "max" in validator and value > validator["max"]:
+            raise _invalid(name, value, f"Value must be no more than {validator['max']}")
     elif kind == "ValidList":
         if validator.get("isEmptyAllowed") is False and not value:
             allowed = f"[{', '.join(validator['strings'])}]" if validator["strings"] else "any non-empty value"

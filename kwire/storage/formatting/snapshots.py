@@ -36,7 +36,9 @@ def quorum_snapshot(
     return _snapshot(controls, metadata, now)
 
 
-def _snapshot(controls: list[tuple[int, Any]], metadata: BootstrapMetadata | None, timestamp: int | None = None) -> bytes:
+def _snapshot(
+    controls: list[tuple[int, Any]], metadata: BootstrapMetadata | None, timestamp: int | None = None
+) -> bytes:
     """A batch of control records, a batch of metadata records, a batch with the footer."""
     now = int(time.time() * 1000) if timestamp is None else timestamp
     data = _control_batch(controls, 0, now)

@@ -74,7 +74,7 @@ def decode_base64(text: str, url_safe: bool = False) -> bytes:
     if left == 1:
         raise ValueError("Last unit does not have enough valid bits")
     padded = end + (2 if left == 2 else 1)
-    if 0 <= end and padded < len(source):
+    if end >= 0 and padded < len(source):
         raise ValueError(f"Input byte array has incorrect ending byte at {padded}")
     number = 0
     for byte in digits:

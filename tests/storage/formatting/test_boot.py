@@ -30,8 +30,8 @@ def start(
     """Brokers of a release on directories that kwire has formatted with these flags."""
     free = broker.free_ports(2 * nodes)
     options = broker.Options(
-        release, folder, nodes, heap="256m", c1=True, static=static, restart=True, properties=SECURE if listener else {},
-        extra_listeners=[listener] if listener else [],
+        release, folder, nodes, heap="256m", c1=True, static=static, restart=True,
+        properties=SECURE if listener else {}, extra_listeners=[listener] if listener else [],
     )
     state = broker.Running(release, str(folder), "kraft", [], free[:nodes], free[nodes:], uuid_text(random_uuid()), 0)
     folder.mkdir()
@@ -86,7 +86,7 @@ def test_standalone_with_a_scram_user(release: str, tmp_path: Path) -> None:
     (port,) = broker.free_ports(1)
     old = release.startswith("3")
     flags = ["--add-scram", SCRAM, "--add-scram", "SCRAM-SHA-512=[name=bob,iterations=8192,password=b]"]
-    flags += ["--release-version", "3.8"] if old else ["--feature", "group.version=0", "--feature", "transaction.version=1"]
+    flags += ["--release-version", "3.8"] if old else ["-f", "group.version=0", "-f", "transaction.version=1"]
     listener = f"SECURE:SASL_PLAINTEXT:{port}:{port}"
     with start(release, tmp_path / "broker", *flags, listener=listener) as state:
         found = levels(state.bootstrap)
