@@ -26,6 +26,7 @@ from kwire.storage.formatting.mappings import (
 from kwire.storage.formatting.rules import Rules, rules_of
 from kwire_c.printable import printable
 
+_MOST_ARGUMENTS = 1 << 20  # characters of a file of arguments
 _ARGUMENTS = "kwire.cli.storage.arguments"  # the command line, in the context
 
 
@@ -41,10 +42,13 @@ class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and refuse options that the release's tool does not have."""
         rules = _asked_rules(ctx) or rules_of()
-        text = help_text(self.name or "", rules)
-        if text is None:
-            raise _NoSuchCommandError(self.name or "", ctx)
-        rest = super().parse_args(ctx, [_whole(word, [*_options(text), *_OURS], ctx) for word in args])
+        text = help_text(self.name or "", rules) or ""
+        words = [_whole(word, [*_options(text), *_OURS], ctx) for word in _from_files(args, rules, ctx)]
+        for option, value in zip(words, [*words[1:], "-"], strict=False):
+            for param in self.params:
+                if isinstance(param, click.Option) and not param.is_flag and option in param.opts and _is_flag(value):
+                    raise click.BadOptionUsage(option, "expected one argument", ctx)
+        rest = super().parse_args(ctx, words)
         for param in self.params:
             given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
             flag = max(param.opts, key=len)
@@ -84,9 +88,14 @@ class _Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The subcommand, if there is one of that name."""
-        if args[0] not in self.commands:
+        rules = _asked_rules(ctx) or rules_of()
+        known = [name for name in self.commands if help_text(name, rules) is not None]
+        found = [name for name in known if name == args[0]] or [name for name in known if name.startswith(args[0])]
+        if len(found) > 1:
+            raise click.UsageError(f"ambiguous command: {args[0]} could match {', '.join(sorted(found))}", ctx)
+        if not found:
             raise _NoSuchCommandError(args[0], ctx)
-        return super().resolve_command(ctx, args)
+        return super().resolve_command(ctx, [found[0], *args[1:]])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. A usage error, or one of the tool's own, is shown as the tool shows it."""
@@ -139,6 +148,28 @@ def help_text(command: str, rules: Rules) -> str | None:
     order = schema.releases()
     known = [text for first, text in _help_texts()[command].items() if order.index(first) <= order.index(rules.release)]
     return known[-1] if known else None
+
+
+def _is_flag(word: str) -> bool:
+    """Whether argparse4j takes a word for an option: it begins with a dash, and is no negative number."""
+    return word.startswith("-") and not re.fullmatch(r"-[0-9]+", word)
+
+
+def _from_files(words: Sequence[str], rules: Rules, ctx: click.Context) -> list[str]:
+    """The words, and from 3.5 on in place of @FILE the lines of a file. Raises UsageError for one that is not there."""
+    if not rules.scram:
+        return list(words)
+    found: list[str] = []
+    for word in words:
+        if not word.startswith("@"):
+            found.append(word)
+            continue
+        try:
+            with open(word[1:], encoding="utf-8", errors="surrogateescape") as file:
+                found += file.read(_MOST_ARGUMENTS).splitlines()
+        except (OSError, ValueError):
+            raise click.UsageError(f"Could not read arguments from file '{word[1:]}'", ctx) from None
+    return found
 
 
 def _whole(word: str, options: Sequence[str], ctx: click.Context) -> str:
@@ -250,8 +281,8 @@ def info(ctx: click.Context, config: str, as_release: str | None, json_wanted: b
 
 
 @storage.command("format")
-@_config
 @click.option("--cluster-id", "-t", required=True, metavar="ID", help="The cluster ID to use; see random-uuid.")
+@_config
 @click.option("--add-scram", "-S", multiple=True, metavar="CREDENTIAL",
               help="A SCRAM user to begin with: 'SCRAM-SHA-256=[name=alice,password=alice-secret]'. Repeatable.")
 @click.option("--ignore-formatted", "-g", is_flag=True, help="Skip directories that are formatted already.")
@@ -275,7 +306,7 @@ def format_(
     _refuse_pairs(ctx, ("release_version", "metadata_version"))
     node = _read(config, _asked_rules(ctx) or rules_of())
     formatter = Formatter(
-        node, cluster_id, release_version=release_version or metadata_version, features=parse_features(list(feature)),
+        node, cluster_id, release_version=metadata_version if release_version is None else release_version, features=parse_features(list(feature)),
         standalone=standalone, initial_controllers=initial_controllers, no_initial_controllers=no_initial_controllers,
         scram=add_scram, ignore_formatted=ignore_formatted,
         report=(lambda line: None) if json_wanted else (lambda line: print(printable(line))),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 _LAST = "meta.properties"  # a directory is formatted once it has this file
-_PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{16}\.partial")
+_PARTIAL = re.compile(r"\.([^/]+)\.[0-9a-f]{16}\.partial")
 
 
 class Staging:
@@ -109,6 +109,11 @@ class Staging:
 
 def _partial_name(name: str) -> str:
     return f".{name}.{secrets.token_hex(8)}.partial"
+
+
+def final_name(path: str) -> str:
+    """The path that a file or directory has after commit()."""
+    return _PARTIAL.sub(r"\1", path)
 
 
 def _remove_partials(folder: str, name: str) -> None:

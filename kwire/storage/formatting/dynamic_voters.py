@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -94,6 +95,26 @@ def parse_voter(text: str) -> DynamicVoter:
     return DynamicVoter(node_id, host, port, directory_id)
 
 
+def host_text(host: str) -> str:
+    """A host as Kafka writes it: names as they are, addresses as Java shows them (InetSocketAddress.getHostString)."""
+    if not host:
+        return "localhost"
+    parts = host.split(".")
+    if len(parts) <= 4 and all(part.isascii() and part.isdigit() and len(part) < 11 for part in parts):
+        *front, last = map(int, parts)
+        if max(front, default=0) < 256 and last < 256 ** (5 - len(parts)):
+            number = sum(part << 8 * (3 - at) for at, part in enumerate(front)) + last
+            return str(ipaddress.IPv4Address(number))
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    groups = (int(group, 16) for group in address.exploded.partition("%")[0].split(":"))
+    return ":".join(f"{group:x}" for group in groups) + (f"%{address.scope_id}" if address.scope_id else "")
+
+
 def voters_record(voters: dict[int, DynamicVoter], listener: str) -> Any:
     """The KRaftVoters control record of these voters (VoterSet.toVotersRecord; in the order of its HashMap).
 
@@ -105,7 +126,7 @@ def voters_record(voters: dict[int, DynamicVoter], listener: str) -> Any:
             record.Voter(
                 voter_id=voter.node_id,
                 voter_directory_id=voter.directory_id,
-                endpoints=[record.Endpoint(name=listener.upper(), host=voter.host, port=voter.port)],
+                endpoints=[record.Endpoint(name=listener.upper(), host=host_text(voter.host), port=voter.port)],
                 kraft_version_feature=record.KRaftVersionFeature(max_supported_version=1),
             )
             for voter in (voters[number] for number in copy_order(put_order(voters)))

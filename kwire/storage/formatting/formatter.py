@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.schema import MetadataVersion, metadata_bounds, metadata_versions
-from kwire.storage.formatting.directories import Staging
+from kwire.storage.formatting.directories import Staging, final_name
 from kwire.storage.formatting.dynamic_voters import DynamicVoter, parse_voters, voters_record
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.hash_map import copy_order, put_order
@@ -365,7 +365,9 @@ class Formatter:
     def _failure(self, directory: str, error: OSError) -> str:
         """What Kafka's tool says when a directory cannot be written."""
         name = _JAVA.get(error.errno or 0, "java.io.IOException")
-        where = "" if error.filename is None or name == "java.io.IOException" else os.fspath(error.filename)
+        where = "" if error.filename is None or name == "java.io.IOException" else final_name(os.fspath(error.filename))
+        if os.path.basename(where) in (META_PROPERTIES, BOOTSTRAP_CHECKPOINT):
+            where += ".tmp"  # the name under which Kafka writes it first
         reason = (error.strerror or "") if name.endswith((".IOException", ".FileSystemException")) else ""
         message = ": ".join(part for part in (where, reason) if part)
         if not self.rules.ensemble:

@@ -56,7 +56,7 @@ def _java_text(record: Any) -> str:
 
 
 def version_from_text(text: str, rules: Rules, unstable: bool) -> MetadataVersion:
-    """The metadata version with this name: "4.0-IV3", or "4.0" or "4.0.1" for the last one of 4.0.
+    """The metadata version with this name: "4.0-IV3", or "4.0" or "4.0.1" for the last stable one of 4.0.
 
     unstable: whether one that the release does not run in production is accepted where Kafka checks that here (4.2).
     Raises FormatterError with the text of the release (MetadataVersion.fromVersionString).
@@ -70,7 +70,7 @@ def version_from_text(text: str, rules: Rules, unstable: bool) -> MetadataVersio
     names = [row.name for row in known]
     last = bounds.testing if unstable else bounds.default
     for row in known[::-1]:
-        if key in (row.name, row.release):
+        if key == row.name or (key == row.release and is_production(row, rules)):
             if not rules.shows_records or names.index(row.name) <= names.index(last):
                 return row
             break

@@ -155,10 +155,8 @@ class ServerConfig:
         for pair in _list(self.values["listener.security.protocol.map"]) or []:
             name, colon, protocol = pair.rpartition(":")
             if not colon:
-                raise ConfigError(
-                    "Error parsing configuration property 'listener.security.protocol.map': "
-                    f"Index 1 out of bounds for length 1: expected LISTENER:PROTOCOL, found {pair!r}"
-                )
+                reason = f"begin 0, end -1, length {len(pair)}: expected LISTENER:PROTOCOL, found {pair}"
+                raise ConfigError(f"Error parsing configuration property 'listener.security.protocol.map': {reason}")
             protocols[name.strip().upper()] = _protocol(protocol.strip(), "listener.security.protocol.map")
         if "listener.security.protocol.map" in self.properties or not self.process_roles:
             return protocols

@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from kwire import messages
+from kwire.codec.messages import encode
 from kwire.codec.record_serdes import encode_metadata_record
 from kwire.codec.records import build_batch
 from kwire.storage.formatting.levels import BootstrapMetadata
-from kwire_c.encode import encode
 
 _HEADER, _FOOTER, _KRAFT_VERSION, _VOTERS = 3, 4, 5, 6  # ControlRecordType
 

@@ -77,7 +77,7 @@ def again(release: str, rows: list[dict[str, Any]], folder: Path) -> Iterator[tu
         for row in rows:
             files = {name: base64.b64decode(data) for name, data in row["files"].items()}
             wanted = outcome(row["stdout"], row["stderr"], row["exit"], files)
-            mine = run([*row["arguments"], "--as", release])
+            mine = run(["--as", release, *row["arguments"]])
             there = {
                 str(path.relative_to(folder)): path.read_bytes()
                 for path in folder.rglob("*") if path.is_file() and path.name != "server.properties"

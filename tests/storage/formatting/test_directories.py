@@ -123,21 +123,18 @@ def test_a_failed_write_leaves_nothing(
 ) -> None:
     prepare(tmp_path)
     before, real = tree(tmp_path), directories._write
-    failing = ""
 
     def write(path: str, data: bytes) -> None:
-        nonlocal failing
         real(path, data)
         if "there" in path and "meta.properties" in path:
-            failing = path
             raise OSError(code, os.strerror(code), path)
 
     monkeypatch.setattr(directories, "_write", write)
     with pytest.raises(FormatterError) as caught:
         Formatter(config(tmp_path), CLUSTER, standalone=True).run()
-    assert str(caught.value) == (
-        f"Error while writing meta.properties file {tmp_path / 'there'}: {text.format(path=failing)}"
-    )
+    place = tmp_path / "there"
+    reason = text.format(path=place / "meta.properties.tmp")
+    assert str(caught.value) == f"Error while writing meta.properties file {place}: {reason}"
     assert tree(tmp_path) == before
 
 

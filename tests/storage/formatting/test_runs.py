@@ -37,7 +37,9 @@ def differ(row: dict[str, Any], wanted: Outcome, found: Outcome) -> str:
     lines = []
     if found.exit != wanted.exit:
         lines.append(f"exit: {found.exit}, expected {wanted.exit}")
-    stdout = "\n".join(line for line in stdout.split("\n") if "Exception: " not in line)  # a stack trace of info
+    if row["arguments"][:1] == ["info"]:  # its stack traces
+        traces = re.compile(r"\tat |\t\.\.\. |Caused by: |java\.lang\.RuntimeException: ")
+        stdout = "\n".join(line for line in stdout.split("\n") if not traces.match(line))
     if found.stdout != stdout:
         lines.append(f"stdout:   {found.stdout!r}\nexpected: {stdout!r}")
     if failed:  # one clear line in place of a stack trace, with the exception's own words
