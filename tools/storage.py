@@ -39,12 +39,16 @@ def configs(release: str) -> dict[str, Any]:
 
 
 def by_change(table: dict[str, dict[str, Any]], name: str, found: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The table {key: {first release: value}} with a release's values put in; None: the release lacks the key."""
+    """The table {key: {first release: value}} with a release's values put in; None: the release lacks the key.
+
+    The keys are in the order of the newest release, then those that it lacks.
+    """
     order = schema.releases()
     minors = {minor for rows in table.values() for minor in rows} | {name}
     whole = {minor: found if minor == name else value_of(table, minor) for minor in minors}
     merged: dict[str, dict[str, Any]] = {}
-    for key in sorted({key for values in whole.values() for key in values}):
+    keys = [key for minor in sorted(minors, key=order.index, reverse=True) for key in whole[minor]]
+    for key in dict.fromkeys(keys):
         rows: dict[str, Any] = {}
         last: Any = None
         for minor in sorted(minors, key=order.index):

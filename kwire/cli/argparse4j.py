@@ -28,7 +28,7 @@ def usage_error(help_text: str, message: str, unknown: str | None = None, known:
 def wrap(text: str, width: int = WIDTH) -> str:
     """Text in lines of at most this width; each but the last is filled up with spaces (TextHelper.wrap)."""
     lines, line = [], ""
-    for piece in _PIECES.findall(text):
+    for piece in filter(None, _PIECES.findall(text)):
         if line and len(line) + len(piece) > width:
             lines.append(_justified(line, width))
             line = ""

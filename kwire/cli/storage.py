@@ -215,6 +215,7 @@ def _usage_error(error: click.UsageError, ctx: click.Context) -> str:
     elif message.startswith("Got unexpected extra argument"):
         unknown = message.partition("(")[2].rstrip(")")
         message = f"unrecognized arguments: '{unknown}'"
+    message = re.sub(r"(password=)[^,\]]*", r"\1[hidden]", message)  # of an --add-scram without its option
     lines = usage_error(text, message, unknown, known).splitlines()
     return "".join(f"{printable(line)}\n" if not line.startswith("\t") else f"{line}\n" for line in lines)
 
@@ -305,9 +306,10 @@ def format_(
     _refuse_pairs(ctx, ("standalone", "no_initial_controllers", "initial_controllers"))
     _refuse_pairs(ctx, ("release_version", "metadata_version"))
     node = _read(config, _asked_rules(ctx) or rules_of())
+    version = metadata_version if release_version is None else release_version
     formatter = Formatter(
-        node, cluster_id, release_version=metadata_version if release_version is None else release_version, features=parse_features(list(feature)),
-        standalone=standalone, initial_controllers=initial_controllers, no_initial_controllers=no_initial_controllers,
+        node, cluster_id, release_version=version, features=parse_features(feature), standalone=standalone,
+        initial_controllers=initial_controllers, no_initial_controllers=no_initial_controllers,
         scram=add_scram, ignore_formatted=ignore_formatted,
         report=(lambda line: None) if json_wanted else (lambda line: print(printable(line))),
     )  # fmt: skip

@@ -5,10 +5,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.kafka.common.config.ConfigDef;
 
-/** The configurations of a release's broker: a line for each, its name, type, default ("?" where there is none) and validator, as JSON. */
+/** The configurations of a release's broker, in their order: a line for each, its name, type, default ("?" where there is none) and validator, as JSON. */
 public class BrokerConfigs {
     public static void main(String[] args) throws Exception {
-        for (ConfigDef.ConfigKey key : new TreeMap<>(definition().configKeys()).values()) {
+        for (ConfigDef.ConfigKey key : definition().configKeys().values()) {
             List<String> row = new ArrayList<>();
             row.add(text(key.name));
             row.add(text(key.type.name()));

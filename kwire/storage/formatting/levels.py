@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kwire import messages
@@ -106,7 +106,7 @@ def is_production(version: MetadataVersion, rules: Rules) -> bool:
     return version.level < 0 or names.index(version.name) <= names.index(default)
 
 
-def parse_features(arguments: list[str]) -> dict[str, int]:
+def parse_features(arguments: Iterable[str]) -> dict[str, int]:
     """The levels that --feature NAME=LEVEL names. Raises FormatterError with Kafka's text."""
     levels = {}
     for argument in arguments:

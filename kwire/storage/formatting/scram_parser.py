@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kwire import messages
@@ -16,6 +17,7 @@ from kwire.storage.formatting.uuids import decode_base64
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _OUTSIDE_QUOTES = re.compile(r'=(?=(?:[^"]*"[^"]*")*[^"]*$)')
+_KEYS = ("name", "salt", "iterations", "password", "saltedpassword")
 _HIDDEN = "[hidden]"
 
 
@@ -79,7 +81,7 @@ def random_salt() -> bytes:
     return text.encode()
 
 
-def scram_records(arguments: list[str], rules: Rules) -> list[Any]:
+def scram_records(arguments: Iterable[str], rules: Rules) -> list[Any]:
     """The records of these arguments of --add-scram, such as SCRAM-SHA-256=[name=alice,password=secret].
 
     Raises FormatterError; its text is Kafka's, but never shows a password.
@@ -100,10 +102,13 @@ def parse_argument(argument: str) -> Credential:
     if not config.endswith("]"):
         raise FormatterError("Expected configuration string to end with ]")
     components: dict[str, str] = {}
+    unknown: set[str] = set()
     for part in _split(config[1:-1]):
         key, equals, value = part.partition("=")
         if not equals:
-            raise FormatterError(f"No equals sign found in SCRAM component: {_HIDDEN if components else part}")
+            raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, components)}")
+        if key not in _KEYS:
+            unknown.add(_shown(key, components))
         components[key] = value[1:-1] if len(value) >= 2 and value[0] == value[-1] == '"' else value
     user = components.pop("name", None)
     if user is None:
@@ -122,8 +127,8 @@ def parse_argument(argument: str) -> Credential:
         if salt is None:
             raise FormatterError("You must supply 'salt' with 'saltedpassword' to add-scram")
         salted = _decoded(salted_password, "saltedPassword")
-    if components:
-        raise FormatterError(f"Unknown SCRAM configurations: {', '.join(sorted(components))}")
+    if unknown:
+        raise FormatterError(f"Unknown SCRAM configurations: {', '.join(sorted(unknown))}")
     return Credential(mechanism, user, salt, count, password, salted)
 
 
@@ -137,7 +142,7 @@ def parse_argument_before_3_9(argument: str) -> Credential:
     for part in _split(config[1:-1]):
         pair = _OUTSIDE_QUOTES.split(part)
         if len(pair) < 2 or not pair[1]:
-            raise FormatterError(f"No equals sign found in SCRAM component: {_HIDDEN if components else part}")
+            raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, components)}")
         components[pair[0]] = pair[1].replace('"', "")
     if "name" not in components:
         raise FormatterError("You must supply 'name' to add-scram")
@@ -160,6 +165,11 @@ def parse_argument_before_3_9(argument: str) -> Credential:
             raise FormatterError("You must supply 'salt' with 'saltedpassword' to add-scram")
         salted = _decoded(components["saltedpassword"], "saltedPassword")
     return Credential(mechanism, components["name"], salt, count, components.get("password"), salted)
+
+
+def _shown(text: str, components: Mapping[str, str]) -> str:
+    """A piece of an argument for an error; after a password it may be the password's end, which had a comma in it."""
+    return _HIDDEN if "password" in components or "saltedpassword" in components else text
 
 
 def _mechanism(name: str) -> Mechanism:

@@ -15,6 +15,7 @@ from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.rules import rules_of
 
 MOST_BYTES = 16 << 20  # of a properties file
+MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
@@ -46,6 +47,8 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     except ImportError as missing:
         raise ImportError(f"properties files need {missing.name}: pip install 'kwire[net]'") from None
     name = os.fspath(path)
+    if "\0" in name:
+        raise ConfigError("Nul character not allowed", name)
     with open(name, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -446,7 +449,9 @@ def _check(name: str, value: Any, validator: Mapping[str, Any]) -> None:
 
 
 def _invalid(name: str, value: object, reason: str) -> ConfigError:
-    return ConfigError(f"Invalid value {value} for configuration {name}: {reason}")
+    text = str(value)
+    shown = text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return ConfigError(f"Invalid value {shown} for configuration {name}: {reason}")
 
 
 def parse_quorum_voters(entries: list[str]) -> dict[int, tuple[str, int]]:
