@@ -166,7 +166,10 @@ def _from_files(words: Sequence[str], rules: Rules, ctx: click.Context) -> list[
             continue
         try:
             with open(word[1:], encoding="utf-8", errors="surrogateescape") as file:
-                found += file.read(_MOST_ARGUMENTS).splitlines()
+                text = file.read(_MOST_ARGUMENTS + 1)
+            if len(text) > _MOST_ARGUMENTS:
+                raise ValueError("too long")
+            found += text.splitlines()
         except (OSError, ValueError):
             raise click.UsageError(f"Could not read arguments from file '{word[1:]}'", ctx) from None
     return found

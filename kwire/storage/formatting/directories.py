@@ -8,6 +8,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 _LAST = "meta.properties"  # a directory is formatted once it has this file
 _PARTIAL = re.compile(r"\.([^/]+)\.[0-9a-f]{16}\.partial")
@@ -24,10 +25,8 @@ class Staging:
     def __init__(self, directories: list[str]) -> None:
         self._undo: list[Callable[[], None]] = []
         self._moves: list[Callable[[], None]] = []
-        self._outer = {
-            one for one in directories for other in directories
-            if one != other and os.path.abspath(other).startswith(os.path.join(os.path.abspath(one), ""))
-        }  # fmt: skip
+        above = {str(parent) for one in directories for parent in Path(os.path.abspath(one)).parents}
+        self._outer = {one for one in directories if os.path.abspath(one) in above}
 
     def __enter__(self) -> Staging:
         return self

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
-from kwire.storage.formatting.server_config import ServerConfig, read_properties
+from kwire.storage.formatting.properties import read_properties
+from kwire.storage.formatting.server_config import ServerConfig
 
 _IN_KRAFT = (
     "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for "

@@ -10,13 +10,12 @@ from uuid import UUID
 
 from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.server_config import read_properties
+from kwire.storage.formatting.properties import properties_text, read_properties
 from kwire.storage.formatting.uuids import is_reserved, uuid_from_text, uuid_text
 
 META_PROPERTIES = "meta.properties"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", **{sign: f"\\{sign}" for sign in "=:#!"}}
 
 
 class MetaProperties(NamedTuple):
@@ -80,14 +79,7 @@ class MetaProperties(NamedTuple):
             f"#{_DAYS[now.tm_wday]} {_MONTHS[now.tm_mon - 1]} {now.tm_mday:02} {now.tm_hour:02}:{now.tm_min:02}:"
             f"{now.tm_sec:02} UTC {now.tm_year}"
         )
-        lines = ["#", stamp, *(f"{key}={_escaped(value)}" for key, value in self.to_properties().items())]
-        return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
-
-
-def _escaped(value: str) -> str:
-    """A value as Properties.store writes it: a space is escaped only at the beginning."""
-    text = "".join(_ESCAPES.get(sign, sign) for sign in value)
-    return f"\\{text}" if text.startswith(" ") else text
+        return f"#\n{stamp}\n{properties_text(self.to_properties())}".encode("utf-8", "surrogateescape")
 
 
 class MetaPropertiesEnsemble(NamedTuple):

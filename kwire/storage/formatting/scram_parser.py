@@ -16,7 +16,6 @@ from kwire.storage.formatting.rules import Rules
 from kwire.storage.formatting.uuids import decode_base64
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_OUTSIDE_QUOTES = re.compile(r'=(?=(?:[^"]*"[^"]*")*[^"]*$)')
 _KEYS = ("name", "salt", "iterations", "password", "saltedpassword")
 _HIDDEN = "[hidden]"
 
@@ -140,7 +139,7 @@ def parse_argument_before_3_9(argument: str) -> Credential:
         raise FormatterError(f"Failed to find equals sign in SCRAM argument '{argument}'")
     components: dict[str, str] = {}
     for part in _split(config[1:-1]):
-        pair = _OUTSIDE_QUOTES.split(part)
+        pair = _split_outside_quotes(part)
         if len(pair) < 2 or not pair[1]:
             raise FormatterError(f"No equals sign found in SCRAM component: {_shown(part, components)}")
         components[pair[0]] = pair[1].replace('"', "")
@@ -184,6 +183,18 @@ def _split(config: str) -> list[str]:
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return parts
+
+
+def _split_outside_quotes(text: str) -> list[str]:
+    """The text cut at each equals sign that an even number of quotation marks follows."""
+    pieces, end, odd = [], len(text), False
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] == '"':
+            odd = not odd
+        elif text[at] == "=" and not odd:
+            pieces.append(text[at + 1 : end])
+            end = at
+    return [text[:end], *pieces[::-1]]
 
 
 def _decoded(text: str | None, what: str) -> bytes | None:

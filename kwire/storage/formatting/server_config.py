@@ -12,15 +12,15 @@ from kwire.schema import files, metadata_versions, releases
 from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.levels import version_from_text
+from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
 
-MOST_BYTES = 16 << 20  # of a properties file
 MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
-_HOST = re.compile(r"([0-9a-zA-Z\-%._:]*)")
-_SEPARATOR = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+_BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
+MOST_HOST = 4096  # characters of an entry with a host and a port
 _JAVA_SPACE = "".join(map(chr, range(33)))  # what String.trim takes away
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -35,29 +35,6 @@ class Endpoint(NamedTuple):
     host: str | None
     port: int
     protocol: str
-
-
-def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The properties in a file, as java.util.Properties reads it (ISO 8859-1, as Kafka does).
-
-    Raises OSError for a file that cannot be read, ConfigError for one that is malformed or larger than 16 MiB.
-    """
-    try:
-        import javaproperties
-    except ImportError as missing:
-        raise ImportError(f"properties files need {missing.name}: pip install 'kwire[net]'") from None
-    name = os.fspath(path)
-    if "\0" in name:
-        raise ConfigError("Nul character not allowed", name)
-    with open(name, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ConfigError(f"properties file exceeds {MOST_BYTES} bytes", name)
-    try:
-        found: dict[str, str] = javaproperties.loads(data.decode("latin-1"))
-    except ValueError:  # javaproperties.InvalidUEscapeError
-        raise ConfigError("Malformed \\uxxxx encoding.", name) from None
-    return found
 
 
 class ServerConfig:
@@ -96,17 +73,16 @@ class ServerConfig:
 
         Source: KafkaConfig.effectiveAdvertisedControllerListeners.
         """
-        advertised = self._controllers_of(self._advertised or [])
         if not self.rules.formatter:
             return self._controllers_of(self.listeners)
+        advertised = {one.listener: one for one in self._advertised or ()}
+        listening = {one.listener: one for one in self.listeners}
         found = []
         for at, name in enumerate(self.controller_listener_names):
-            known = [one for one in advertised if one.listener == name]
-            own = [one for one in self.listeners if one.listener == name]
-            if known:
-                found.append(known[0])
-            elif own:
-                found.append(self._routable(own[0], first=at == 0))
+            if name in advertised:
+                found.append(advertised[name])
+            elif name in listening:
+                found.append(self._routable(listening[name], first=at == 0))
         return found
 
     def _routable(self, endpoint: Endpoint, first: bool) -> Endpoint:
@@ -188,15 +164,18 @@ class ServerConfig:
                 found.append(Endpoint(listener, match[2] or None, port, protocol))
             if len({one.listener for one in found}) != len(found):
                 raise ValueError(f"Each listener must have a different name, listeners: {shown}")
-            ports = [one.port for one in found if one.port]
-            if distinct_ports and any(_clash([one for one in found if one.port == port]) for port in ports):
+            by_port: dict[int, list[Endpoint]] = {}
+            for one in found:
+                by_port.setdefault(one.port, []).append(one)
+            if distinct_ports and any(_clash(group) for port, group in by_port.items() if port):
                 raise ValueError(f"Each listener must have a different port, listeners: {shown}")
         except ValueError as error:
             raise ConfigError(f"Error creating broker listeners from '{shown}': {error}") from None
         return found
 
     def _controllers_of(self, endpoints: list[Endpoint]) -> list[Endpoint]:
-        return [one for one in endpoints if one.listener in self.controller_listener_names]
+        names = set(self.controller_listener_names)
+        return [one for one in endpoints if one.listener in names]
 
     # --- checks (KafkaConfig.validateValues)
 
@@ -226,7 +205,8 @@ class ServerConfig:
         if BROKER in roles:
             self._validate_broker_listeners()
         every = self.listeners if self._advertised is None else self._advertised
-        brokers = [one for one in every if one.listener not in self.controller_listener_names]
+        controllers = set(self.controller_listener_names)
+        brokers = [one for one in every if one.listener not in controllers]
         require(all(one.host != _ANY for one in brokers), _NO_ROUTE)
         if self.rules.formatter:
             require(all(one.host != _ANY for one in self.controller_endpoints()), _NO_ROUTE)
@@ -341,7 +321,8 @@ class ServerConfig:
                     "controller.listener.names when process.roles contains the broker role because Kafka clients that "
                     "send requests via advertised listeners do not send requests to KRaft controllers -- they only "
                     "send requests to KRaft brokers.")
-        names = [one.listener for one in every if one.listener not in self.controller_listener_names]
+        controllers = set(self.controller_listener_names)
+        names = [one.listener for one in every if one.listener not in controllers]
         require(names, "There must be at least one broker advertised listener. Perhaps all listeners appear in "
                        "controller.listener.names?")
         between, protocol = self.values["inter.broker.listener.name"], self.values["security.inter.broker.protocol"]
@@ -414,7 +395,7 @@ def _typed(name: str, kind: str, text: str) -> Any:
             raise _invalid(name, text, "Not a number of type DOUBLE")
         return float(value.rstrip("fFdD") if not value.endswith(("Infinity", "NaN")) else value)
     if kind == "LIST":
-        return _SEPARATOR.split(value) if value else []
+        return _split(value) if value else []
     return value
 
 
@@ -468,8 +449,8 @@ def parse_quorum_voters(entries: list[str]) -> dict[int, tuple[str, int]]:
             node_id = java_int(parts[0])
         except ValueError:
             raise ConfigError("Failed to parse voter ID as an integer from " + parts[0]) from None
-        match = _HOST_PORT.fullmatch(parts[1])
-        if match is None or not _HOST.fullmatch(match[1]):
+        match = _host_port(parts[1])
+        if match is None:
             raise ConfigError(
                 f"Failed to parse host name from entry {entry} for the configuration controller.quorum.voters. {form}"
             )
@@ -481,9 +462,13 @@ def parse_quorum_voters(entries: list[str]) -> dict[int, tuple[str, int]]:
     return voters
 
 
+def _host_port(text: str) -> re.Match[str] | None:
+    """Host and port at the end of a text (Utils.getHost, Utils.getPort)."""
+    return _HOST_PORT.fullmatch(text) if len(text) <= MOST_HOST else None
+
+
 def _bootstrap_server(entry: str) -> None:
-    match = _HOST_PORT.fullmatch(entry)
-    if match is None:
+    if _host_port(entry) is None:
         raise ConfigError(
             f"Failed to parse host name from {entry} for the configuration controller.quorum.bootstrap.servers. "
             "Each entry should be in the form \"{host}:{port}\""
@@ -494,7 +479,11 @@ def _list(value: Any) -> list[str] | None:
     """A list; what is a comma separated string in older releases is cut, and empty pieces count for nothing."""
     if value is None or isinstance(value, list):
         return value
-    return [piece for piece in _SEPARATOR.split(value.strip(_JAVA_SPACE)) if piece]
+    return [piece for piece in _split(value.strip(_JAVA_SPACE)) if piece]
+
+
+def _split(text: str) -> list[str]:
+    return [piece.strip(_BETWEEN) for piece in text.split(",")]
 
 
 def _protocol(name: str, where: str) -> str:

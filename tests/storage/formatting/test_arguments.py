@@ -114,7 +114,7 @@ def test_every_version_of_every_release() -> None:
 def test_dependencies() -> None:
     found = feature_dependencies("eligible.leader.replicas.version=1", rules_of("4.4"))
     assert found.needs == {"metadata.version": 23} and found.version is None
-    with pytest.raises(FormatterError, match="depends on metadata.version level 23"):
+    with pytest.raises(FormatterError, match=r"depends on metadata\.version level 23"):
         rules = rules_of("4.3")
         asked = {"eligible.leader.replicas.version": 1}
         effective_levels(version_from_text("3.9", rules, False), asked, True, False, rules)
