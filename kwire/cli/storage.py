@@ -257,7 +257,7 @@ def storage(ctx: click.Context, as_release: str | None) -> int | None:
 def _read(path: str, rules: Rules) -> ServerConfig:
     """The configuration. Raises FormatterError for a file that cannot be read."""
     try:
-        return ServerConfig.read(path, release=rules.release)
+        return ServerConfig.read(path, release=rules.asked)
     except OSError as error:
         raise FormatterError(f"{path}: {error.strerror}") from None
 

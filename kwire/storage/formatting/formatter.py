@@ -265,7 +265,8 @@ class Formatter:
 
     def _ensemble(self) -> MetaPropertiesEnsemble:
         ensemble = MetaPropertiesEnsemble.load(self.config.directories)
-        ensemble.verify(self.cluster_id, self.config.node_id)
+        spelling = "reserved" if self.rules.checks_voters else "resrved"
+        ensemble.verify(self.cluster_id, self.config.node_id, spelling)
         for directory in copy_order(list(ensemble.properties)):
             self._refuse_formatted(directory)
         if ensemble.failed:

@@ -157,7 +157,10 @@ def effective_levels(
         elif name not in asked:
             levels[name] = default_level(feature, version, rules)
     for name in sorted(known):
-        check_dependencies(name, feature_level(known[name], levels[name], unstable), levels, rules)
+        wanted = feature_level(known[name], levels[name], unstable)
+        if name == KRAFT_VERSION and wanted.level and rules.kraft_needs_3_9:
+            wanted = wanted._replace(dependencies={METADATA_VERSION: version_from_text("3.9", rules, False).level})
+        check_dependencies(name, wanted, levels, rules)
     return levels
 
 

@@ -102,8 +102,11 @@ class MetaPropertiesEnsemble(NamedTuple):
                 failed.append(directory)
         return cls(tuple(empty), tuple(failed), found)
 
-    def verify(self, cluster_id: str, node_id: int) -> None:
-        """Raise FormatterError if a directory is of another cluster or node, or two have the same id."""
+    def verify(self, cluster_id: str, node_id: int, reserved: str = "reserved") -> None:
+        """Raise FormatterError if a directory is of another cluster or node, or two have the same id.
+
+        reserved: the word for an id that is, which Kafka up to 4.0 spells otherwise.
+        """
         seen: dict[UUID, str] = {}
         for directory, meta in self.properties.items():
             path = os.path.join(directory, META_PROPERTIES)
@@ -120,7 +123,7 @@ class MetaPropertiesEnsemble(NamedTuple):
                 continue
             text = uuid_text(meta.directory_id)
             if is_reserved(meta.directory_id):
-                raise FormatterError(f"Invalid reserved directory ID {text} found in {directory}")
+                raise FormatterError(f"Invalid {reserved} directory ID {text} found in {directory}")
             if meta.directory_id in seen:
                 raise FormatterError(
                     f"Duplicate directory ID Optional[{text}] found. It was the ID of {seen[meta.directory_id]}, but "

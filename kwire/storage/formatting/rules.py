@@ -9,9 +9,11 @@ from kwire.schema import metadata_bounds, release_name, releases
 
 
 class Rules(NamedTuple):
-    """How kafka-storage of a release behaves. Each flag names the release from which it holds."""
+    """How kafka-storage of a release behaves. The comment of a flag names the release from which it holds."""
 
-    release: str
+    asked: str  # the release as it was named: "3.9.1"
+    release: str  # its minor: "3.9"
+    kraft_needs_3_9: bool  # 3.9.0 and 3.9.1: kraft.version 1 depends on metadata.version 3.9-IV0
     scram: bool  # 3.5: --add-scram (KIP-900)
     ensemble: bool  # 3.7: existing directories are verified, new ones get a directory.id (KIP-858)
     features: bool  # 3.8: --feature (KIP-1022)
@@ -31,4 +33,5 @@ def rules_of(release: str | None = None) -> Rules:
     def since(first: str) -> bool:
         return releases().index(name) >= releases().index(first)
 
-    return Rules(name, *map(since, ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.4")))
+    early = release in ("3.9.0", "3.9.1")
+    return Rules(release or name, name, early, *map(since, ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.4")))

@@ -124,8 +124,7 @@ class ServerConfig:
             if name not in (BROKER, CONTROLLER):
                 raise ConfigError(f"Unknown process role '{name}' (only 'broker' and 'controller' are allowed roles)")
         if len(set(names)) != len(names):
-            shown = ", ".join(f"{name.capitalize()}Role" for name in dict.fromkeys(names))
-            raise ConfigError(f"Duplicate role names found in `process.roles`: Set({shown})")
+            raise ConfigError(f"Duplicate role names found in `process.roles`: ArrayBuffer({', '.join(names)})")
         return tuple(names)
 
     def _security_protocols(self) -> dict[str, str]:
@@ -162,15 +161,19 @@ class ServerConfig:
                 except ValueError:
                     raise ValueError(f'For input string: "{match[3]}"') from None
                 found.append(Endpoint(listener, match[2] or None, port, protocol))
-            if len({one.listener for one in found}) != len(found):
-                raise ValueError(f"Each listener must have a different name, listeners: {shown}")
-            by_port: dict[int, list[Endpoint]] = {}
-            for one in found:
-                by_port.setdefault(one.port, []).append(one)
-            if distinct_ports and any(_clash(group) for port, group in by_port.items() if port):
-                raise ValueError(f"Each listener must have a different port, listeners: {shown}")
         except ValueError as error:
             raise ConfigError(f"Error creating broker listeners from '{shown}': {error}") from None
+        by_port: dict[int, list[Endpoint]] = {}
+        for one in found:
+            by_port.setdefault(one.port, []).append(one)
+        same = None
+        if len({one.listener for one in found}) != len(found):
+            same = "name"
+        elif distinct_ports and any(_clash(group) for port, group in by_port.items() if port):
+            same = "port"
+        if same is not None:
+            where = f"Error creating broker listeners from '{shown}'" if self.rules.shows_records else "requirement failed"
+            raise ConfigError(f"{where}: Each listener must have a different {same}, listeners: {shown}")
         return found
 
     def _controllers_of(self, endpoints: list[Endpoint]) -> list[Endpoint]:

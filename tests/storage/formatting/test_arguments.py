@@ -35,7 +35,8 @@ def test_uuids_there_and_back() -> None:
     ("", "decoded as 0 bytes"), ("A", "should at least have 2 bytes"), ("AA", "decoded as 1 bytes"),
     ("A" * 25, f"with prefix `{'A' * 24}` is too long"), ("MkU3OEVBNTcwNTJENDM2Q!", "Illegal base64 character 21"),
     ("é" * 22, "Illegal base64 character -17"), ("AAAAA", "Last unit does not have enough valid bits"),
-    ("AAAA=", "wrong 4-byte ending unit"), ("AA=A", "wrong 4-byte ending unit"), ("AA==A", "incorrect ending byte at 4"),
+    ("AAAA=", "wrong 4-byte ending unit"), ("AA=A", "wrong 4-byte ending unit"),
+    ("AA==A", "incorrect ending byte at 4"),
 ])  # fmt: skip
 def test_a_text_that_is_no_uuid(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):

@@ -86,12 +86,12 @@ def test_standalone_with_a_scram_user(release: str, tmp_path: Path) -> None:
     (port,) = broker.free_ports(1)
     old = release.startswith("3")
     flags = ["--add-scram", SCRAM, "--add-scram", "SCRAM-SHA-512=[name=bob,iterations=8192,password=b]"]
-    flags += ["--release-version", "3.8"] if old else ["-f", "group.version=0", "-f", "transaction.version=1"]
+    flags += [] if old else ["-f", "group.version=0", "-f", "transaction.version=1"]
     listener = f"SECURE:SASL_PLAINTEXT:{port}:{port}"
     with start(release, tmp_path / "broker", *flags, listener=listener) as state:
         found = levels(state.bootstrap)
         if old:
-            assert found == {"metadata.version": 20, "kraft.version": 1}
+            assert found == {"metadata.version": 21, "kraft.version": 1}
         else:
             assert found == {
                 "metadata.version": 33 if release == "4.4.0" else 30, "share.version": 2 if release == "4.4.0" else 1,
