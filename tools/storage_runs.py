@@ -11,8 +11,9 @@ import base64
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kwire import schema
@@ -34,7 +35,7 @@ class Sequence(NamedTuple):
     name: str
     config: dict[str, str]
     runs: list[list[str]]
-    files: dict[str, str] = {}
+    files: Mapping[str, str] = MappingProxyType({})
 
 
 def formatted(*more: str, cluster: str = CLUSTER) -> list[str]:
@@ -97,12 +98,13 @@ def sequences(release: str) -> Iterator[Sequence]:
     same = f"version=1\nnode.id=1\ncluster.id={CLUSTER}\ndirectory.id=JEXY6aqzQY-32P5TStzaFg\n"
     yield Sequence("same-ids", two, [INFO, formatted("-g", *alone)],
                    {"d5a/meta.properties": same, "d5b/meta.properties": same})  # fmt: skip
-    yield Sequence("mixed", two, [INFO, formatted("-g", *alone)], {
-        "d5a/meta.properties": same, "d5b/meta.properties": same.replace(CLUSTER, "AAAAAAAAAAAAAAAAAAAAAQ")})  # fmt: skip
+    other = same.replace(CLUSTER, "AAAAAAAAAAAAAAAAAAAAAQ")
+    yield Sequence("mixed", two, [INFO, formatted("-g", *alone)],
+                   {"d5a/meta.properties": same, "d5b/meta.properties": other})  # fmt: skip
     yield Sequence("a-file", new, [INFO, formatted(*alone)], {"d": "no directory"})
     for version in ("3.2-IV0", "3.3-IV1", "3.3", "3.4-IV0", "3.5.1", "3.9", "4.0", "9.9", "2.8", "", "3.3-IV3.1"):
         yield Sequence(f"version-{version}", new, [formatted(*alone, "--release-version", version)])
-    ids = ("not a uuid", "MkU3OEVBNTcwNTJENDM2Q!", "short", "A" * 30, "MkU3OEVBNTcwNTJENDM2Qg==", " a=b:c#!", "é\\x", "")
+    ids = ("not a uuid", f"{CLUSTER[:-1]}!", "short", "A" * 30, f"{CLUSTER}==", " a=b:c#!", "é\\x", "")
     for number, cluster in enumerate(ids):
         yield Sequence(f"cluster-{number}", new, [formatted(*alone, cluster=cluster), INFO])
     yield from slips(new, alone)
@@ -124,7 +126,8 @@ def slips(base: dict[str, str], alone: list[str]) -> Iterator[Sequence]:
         ("controller", controller, alone), ("broker", broker, []), ("broker-standalone", broker, alone),
         ("no-roles", {"process.roles": "-"}, alone), ("empty-roles", {"process.roles": ""}, alone),
         ("roles-x", {"process.roles": "broker,x"}, alone), ("roles-twice", {"process.roles": "broker,broker"}, []),
-        ("no-node", {"node.id": "-"}, alone), ("node-x", {"node.id": "x"}, alone), ("node--1", {"node.id": "-1"}, alone),
+        ("no-node", {"node.id": "-"}, alone), ("node-x", {"node.id": "x"}, alone),
+        ("node--1", {"node.id": "-1"}, alone),
         ("node-big", {"node.id": "99999999999"}, alone), ("broker-id", {"broker.id": "2"}, alone),
         ("broker-id-only", {"broker.id": "1", "node.id": "-"}, alone),
         ("no-dirs", {"log.dirs": "-", "log.dir": "e"}, alone), ("empty-dirs", {"log.dirs": ""}, alone),
@@ -150,26 +153,31 @@ def slips(base: dict[str, str], alone: list[str]) -> Iterator[Sequence]:
         ("between-controller", {"inter.broker.listener.name": "CONTROLLER"}, alone),
         ("retention-x", {"log.retention.hours": "many"}, alone), ("threads-0", {"num.io.threads": "0"}, alone),
         ("cleanup-x", {"log.cleanup.policy": "delete,x"}, alone), ("codec-x", {"compression.type": "zip"}, alone),
-        ("boolean-x", {"auto.create.topics.enable": "yes"}, alone), ("double-x", {"log.cleaner.min.cleanable.ratio": "2"}, alone),
+        ("boolean-x", {"auto.create.topics.enable": "yes"}, alone),
+        ("double-x", {"log.cleaner.min.cleanable.ratio": "2"}, alone),
         ("unknown-key", {"log.dir5": "x"}, alone), ("roll-0", {"log.roll.ms": "0"}, alone),
         ("ibp", {"inter.broker.protocol.version": "3.3-IV2"}, alone),
-        ("unstable", {"unstable.feature.versions.enable": "true", "unstable.metadata.versions.enable": "true"}, alone),
-        ("unstable-x", {"unstable.feature.versions.enable": "perhaps", "unstable.metadata.versions.enable": "x"}, alone),
+        ("unstable", {f"unstable.{what}.versions.enable": "true" for what in ("feature", "metadata")}, alone),
+        ("unstable-x", {f"unstable.{what}.versions.enable": "x" for what in ("feature", "metadata")}, alone),
         ("escape", {"log.dirs": "\\u00zz"}, alone), ("latin", {"log.dirs": "caf\u00e9"}, alone),
     ):  # fmt: skip
         config = {key: value for key, value in {**base, **changes}.items() if value != "-"}
-        yield Sequence(f"slip-{name}", config, [formatted(*flags), *([INFO] if name in ("controller", "latin") else [])])
+        after = [INFO] if name in ("controller", "latin") else []
+        yield Sequence(f"slip-{name}", config, [formatted(*flags), *after])
 
 
 def scrams(base: dict[str, str], alone: list[str]) -> Iterator[Sequence]:
     """Arguments of --add-scram, good ones and others."""
     salted = 'SCRAM-SHA-512=[name=bob,iterations=8192,salt="MWx2NHBkbnc0ZndxN25vdGN4bTB5eTFrN3E=",password="bob-pw"]'
     texts = (
-        salted, "SCRAM-SHA-256=[name=alice,password=a]", 'SCRAM-SHA-256=[name=a,iterations=4096,salt="eA==",saltedpassword="eHg="]',
-        "SCRAM-SHA-256=[name=admin]", "SCRAM-SHA-1=[name=admin,password=x]", "garbage", "SCRAM-SHA-256=name=a,password=x",
+        salted, "SCRAM-SHA-256=[name=alice,password=a]",
+        'SCRAM-SHA-256=[name=a,iterations=4096,salt="eA==",saltedpassword="eHg="]',
+        "SCRAM-SHA-256=[name=admin]", "SCRAM-SHA-1=[name=admin,password=x]", "garbage",
+        "SCRAM-SHA-256=name=a,password=x",
         "SCRAM-SHA-256=[name=a,password=x", "SCRAM-SHA-256=[name=a,iterations=10,salt=eA==,password=x]",
-        "SCRAM-SHA-256=[name=a,iterations=99999,salt=eA==,password=x]", "SCRAM-SHA-256=[name=a,iterations=many,password=x]",
-        "SCRAM-SHA-256=[name=a,color=red,password=x]", "SCRAM-SHA-256=[password=x]", "SCRAM-SHA-256=[name=a,saltedpassword=eA==]",
+        "SCRAM-SHA-256=[name=a,iterations=99999,salt=eA==,password=x]",
+        "SCRAM-SHA-256=[name=a,iterations=many,password=x]", "SCRAM-SHA-256=[name=a,color=red,password=x]",
+        "SCRAM-SHA-256=[password=x]", "SCRAM-SHA-256=[name=a,saltedpassword=eA==]",
         "SCRAM-SHA-256=[name=a,salt=!,password=x]", "SCRAM-SHA-256=[name=a,password=x,saltedpassword=eA==,salt=eA==]",
         "SCRAM-SHA-256=[name,password=x]", "SCRAM-SHA-256=[]",
     )  # fmt: skip
@@ -199,15 +207,16 @@ def quorums() -> Iterator[Sequence]:
     yield Sequence("voters", dynamic, [formatted("-I", VOTERS), INFO])
     yield Sequence("no-voters", dynamic, [formatted(), formatted("-N"), INFO])
     yield Sequence("voters-elsewhere", {**dynamic, "node.id": "9"}, [formatted("-I", VOTERS)])
-    yield Sequence("voters-on-data", {**dynamic, "log.dirs": "d1,d2", "metadata.log.dir": "d2"}, [formatted("-I", VOTERS)])
+    two = {**dynamic, "log.dirs": "d1,d2", "metadata.log.dir": "d2"}
+    yield Sequence("voters-on-data", two, [formatted("-I", VOTERS)])
     yield Sequence("static-standalone", static, [formatted("-s")])
     yield Sequence("static-voters", static, [formatted("-I", VOTERS)])
     yield Sequence("static-none", static, [formatted("-N")])
     yield Sequence("static-kraft", static, [formatted("-f", "kraft.version=1")])
-    yield Sequence("lower-case", {**dynamic, "controller.listener.names": "controller",
-                                  "listeners": "PLAINTEXT://:19092,controller://:19093"}, [formatted("-s")])  # fmt: skip
-    yield Sequence("advertised-controller", {
-        **dynamic, "advertised.listeners": "PLAINTEXT://127.0.0.1:19092,CONTROLLER://example.com:777"}, [formatted("-s")])  # fmt: skip
+    lower = {"controller.listener.names": "controller", "listeners": "PLAINTEXT://:19092,controller://:19093"}
+    yield Sequence("lower-case", {**dynamic, **lower}, [formatted("-s")])
+    advertised = {"advertised.listeners": "PLAINTEXT://127.0.0.1:19092,CONTROLLER://example.com:777"}
+    yield Sequence("advertised-controller", {**dynamic, **advertised}, [formatted("-s")])
     for number, text in enumerate((
         "bad", "@h:1:x", "x@h:1:x", "-1@h:1:x", "1@", "1@[h:1", "1@h", "1@[h]1", "1@h:1", "1@h:x:y", "1@h:70000:x",
         "1@h:1:xyz", ",", "", f"{VOTERS},1@h:1:JEXY6aqzQY-32P5TStzaFg", f" {VOTERS} ", f"{VOTERS}, ",
@@ -232,14 +241,13 @@ def mappings() -> Iterator[Sequence]:
 def record(wanted: list[str]) -> None:
     """Run everything for these releases and put it into the archive."""
     for release in wanted:
-        name = schema.release_name(release)
         rows = []
-        for sequence in sequences(name):
+        for sequence in sequences(schema.release_name(release)):
             rows += list(run(release, sequence))
             print(f"{release}: {len(rows)} runs, {sequence.name}", file=sys.stderr, flush=True)
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
         known = archives.read(ARCHIVE) if ARCHIVE.exists() else {}
-        archives.write(ARCHIVE, {**known, f"{name}.jsonl": data})
+        archives.write(ARCHIVE, {**known, f"{release}.jsonl": data})
 
 
 def run(release: str, sequence: Sequence) -> Iterator[dict[str, Any]]:
@@ -259,9 +267,9 @@ def run(release: str, sequence: Sequence) -> Iterator[dict[str, Any]]:
                 for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "server.properties"
             }  # fmt: skip
             yield {
-                "sequence": sequence.name, "config": config, "before": sequence.files, "arguments": arguments,
-                "stdout": done.stdout.decode(), "stderr": "\n".join(lines(done.stderr.decode())), "exit": done.returncode,
-                "files": there,
+                "sequence": sequence.name, "config": config, "before": dict(sequence.files), "arguments": arguments,
+                "stdout": done.stdout.decode(), "stderr": "\n".join(lines(done.stderr.decode())),
+                "exit": done.returncode, "files": there,
             }  # fmt: skip
 
 

@@ -172,7 +172,9 @@ class ServerConfig:
         elif distinct_ports and any(_clash(group) for port, group in by_port.items() if port):
             same = "port"
         if same is not None:
-            where = f"Error creating broker listeners from '{shown}'" if self.rules.shows_records else "requirement failed"
+            where = "requirement failed"
+            if self.rules.shows_records:
+                where = f"Error creating broker listeners from '{shown}'"
             raise ConfigError(f"{where}: Each listener must have a different {same}, listeners: {shown}")
         return found
 

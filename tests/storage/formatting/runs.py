@@ -23,7 +23,6 @@ from tools.places import DATA
 
 TIME = re.compile(r"(?m)^#\w{3} \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}$")
 RANDOM_ID = re.compile(r"(?<=directory\.id=)[\w-]{22}")
-PATCHES = {"3.9": "3.9.1"}  # 3.9.2 differs
 SALTS = (b"1lv4pdnw4fwq7notcxm0yy1k7q", b"x")  # those that the runs give; others are random
 SECRETS = re.compile(rf"salt=\[({'|'.join(', '.join(map(str, salt)) for salt in SALTS)}|)[^]]*\], "
                      r"storedKey=\[[^]]*\], serverKey=\[[^]]*\]")  # fmt: skip
@@ -45,7 +44,7 @@ def archive() -> dict[str, bytes]:
 
 def releases() -> list[str]:
     names = (name.removesuffix(".jsonl") for name in archive())
-    return sorted(names, key=kwire.schema.releases().index)
+    return sorted(names, key=lambda name: kwire.schema.releases().index(kwire.schema.release_name(name)))
 
 
 def sequences(release: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -78,7 +77,7 @@ def again(release: str, rows: list[dict[str, Any]], folder: Path) -> Iterator[tu
         for row in rows:
             files = {name: base64.b64decode(data) for name, data in row["files"].items()}
             wanted = outcome(row["stdout"], row["stderr"], row["exit"], files)
-            mine = run(["--as", PATCHES.get(release, release), *row["arguments"]])
+            mine = run(["--as", release, *row["arguments"]])
             there = {
                 str(path.relative_to(folder)): path.read_bytes()
                 for path in folder.rglob("*") if path.is_file() and path.name != "server.properties"
