@@ -18,12 +18,11 @@ from kwire import schema
 from tools import archives, places
 from tools.schema import inputs, layouts, schemas
 from tools.schema.inputs import Input
-from tools.schema.layout import ROOT, table_text
+from tools.schema.layout import OTHERS, ROOT, table_text
 from tools.schema.tables import order
 from tools.schema.update import SchemaSet
 
 ARCHIVE = places.DATA / "schema" / "rehearsal.tar.xz"
-OTHERS = ("broker_configs.json", "storage_help.json")  # made by tools.storage
 KEPT = 2  # releases
 LAYOUTS = str(layouts.FILE.relative_to(places.ROOT))
 
