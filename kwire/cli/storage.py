@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -44,17 +44,8 @@ class _Command(click.Command):
         rules = _asked_rules(ctx) or rules_of()
         text = help_text(self.name or "", rules) or ""
         words = [_whole(word, [*_options(text), *_OURS], ctx) for word in _from_files(args, rules, ctx)]
-        for option, value in zip(words, [*words[1:], "-"], strict=False):
-            for param in self.params:
-                if isinstance(param, click.Option) and not param.is_flag and option in param.opts and _is_flag(value):
-                    raise click.BadOptionUsage(option, "expected one argument", ctx)
-        rest = super().parse_args(ctx, words)
-        for param in self.params:
-            given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
-            flag = max(param.opts, key=len)
-            if given and flag not in _OURS and flag not in _options(text):
-                raise click.NoSuchOption(flag, ctx=ctx)
-        return rest
+        _check_options(words, self.params, {*_options(text), *_OURS}, ctx)
+        return super().parse_args(ctx, words)
 
 
 class _NoSuchCommandError(click.UsageError):
@@ -148,6 +139,26 @@ def help_text(command: str, rules: Rules) -> str | None:
     order = schema.releases()
     known = [text for first, text in _help_texts()[command].items() if order.index(first) <= order.index(rules.release)]
     return known[-1] if known else None
+
+
+def _check_options(
+    words: Sequence[str], params: Sequence[click.Parameter], known: Container[str], ctx: click.Context
+) -> None:
+    """Raise a usage error for an option that the release's tool lacks, and for one whose value looks like an option."""
+    taking = {name for param in params if isinstance(param, click.Option) and not param.is_flag for name in param.opts}
+    at = 0
+    while at < len(words):
+        name = words[at].partition("=")[0] if words[at].startswith("--") else words[at][:2]
+        if not _is_flag(words[at]) or name in ("-", "--"):
+            at += 1
+            continue
+        if name not in known:
+            raise click.NoSuchOption(name, ctx=ctx)
+        at += 1
+        if name == words[at - 1] and name in taking:
+            if at == len(words) or _is_flag(words[at]):
+                raise click.BadOptionUsage(name, "expected one argument", ctx)
+            at += 1
 
 
 def _is_flag(word: str) -> bool:

@@ -76,6 +76,10 @@ class Formatter:
     ) -> None:  # fmt: skip
         if standalone + no_initial_controllers + (initial_controllers is not None) > 1:
             raise ValueError("standalone, initial_controllers, no_initial_controllers: expected at most one")
+        try:
+            cluster_id.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise FormatterError("the cluster id has a lone surrogate, which UTF-8 cannot encode") from None
         self.config, self.rules, self.cluster_id = config, config.rules, cluster_id
         self.release_version, self.features = release_version, dict(features or {})
         self.standalone, self.no_initial_controllers = standalone, no_initial_controllers
@@ -198,7 +202,7 @@ class Formatter:
         if asked is not None:
             version = version_of_level(asked, rules)
         else:
-            version = version_from_text(self.release_version or given, rules, True)
+            version = version_from_text(given if self.release_version is None else self.release_version, rules, True)
         if version.level < 0:
             known = metadata_versions(rules.release)[0].name
             least = f"metadata.version of at least {known}" if rules.features else "metadata version of at least 3.0"

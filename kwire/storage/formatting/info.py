@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.formatting.properties import read_properties
@@ -63,9 +64,11 @@ def storage_info(config: ServerConfig) -> StorageInfo:
             continue
         properties = read_properties(meta_path)
         try:
-            meta = MetaProperties.of(properties)
+            meta = MetaProperties.of(properties) if config.rules.ensemble else _before_3_7(meta_path, properties)
         except FormatterError as error:
-            problems.append(_loading_problem(meta_path, properties, str(error), config))
+            if not config.rules.ensemble and error.args[0].startswith("Failed to parse"):
+                raise
+            problems.append(f"Error loading {meta_path}: {error}" if config.rules.ensemble else str(error))
             continue
         if first is None:
             first = meta, properties
@@ -85,11 +88,16 @@ def _shown(meta: MetaProperties, properties: dict[str, str], config: ServerConfi
     return meta.to_properties() if config.rules.ensemble else properties
 
 
-def _loading_problem(path: str, properties: dict[str, str], error: str, config: ServerConfig) -> str:
-    version = properties.get("version", "0")
-    if not config.rules.ensemble and re.fullmatch(r"[0-9]{1,9}", version) and int(version) > 1:
-        return f"Unsupported version for {path}: {int(version)}"
-    return f"Error loading {path}: {error}"
+def _before_3_7(path: str, properties: dict[str, str]) -> MetaProperties:
+    """Before 3.7 only the version is looked at; the other properties are shown as they are (RawMetaProperties)."""
+    text = properties.get("version", "0")
+    try:
+        version = java_int(text)
+    except ValueError:
+        raise FormatterError(f'Failed to parse version property as an int: For input string: "{text}"') from None
+    if version not in (0, 1):
+        raise FormatterError(f"Unsupported version for {path}: {version}")
+    return MetaProperties(version, None, None)
 
 
 def _differences(
