@@ -64,7 +64,7 @@ def _logical_lines(text: str) -> list[str]:
             parts = []
     if parts:
         lines.append("".join(parts))
-    return lines
+    return [line for line in lines if line]
 
 
 def _unescaped(text: str) -> str:
