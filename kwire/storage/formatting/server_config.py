@@ -23,6 +23,12 @@ _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
 MOST_HOST = 4096  # characters of an entry with a host and a port
 _JAVA_SPACE = "".join(map(chr, range(33)))  # what String.trim takes away
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
+_NEEDED = {
+    "process.roles", "node.id", "broker.id", "log.dirs", "log.dir", "metadata.log.dir", "controller.listener.names",
+    "controller.quorum.voters", "controller.quorum.bootstrap.servers", "listeners", "advertised.listeners",
+    "listener.security.protocol.map", "inter.broker.listener.name", "security.inter.broker.protocol",
+    "inter.broker.protocol.version", "unstable.feature.versions.enable", "unstable.metadata.versions.enable",
+}  # fmt: skip
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _ANY = "0.0.0.0"
 _NO_ROUTE = "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address."
@@ -99,7 +105,12 @@ class ServerConfig:
         for one, other in (("broker.id", "node.id"), ("node.id", "broker.id")):
             if one not in given and other in given:
                 given[one] = given[other]
+        providers = "config.providers" in given
         for name, (kind, default, validator) in definitions(self.rules.release).items():
+            if providers and "${" in given.get(name, ""):
+                if name in _NEEDED:
+                    raise ConfigError(f"{name}: expected a value, found one of config.providers (kwire asks none)")
+                del given[name]  # not looked at
             values[name] = parse_value(name, kind, given.get(name, default), name in given, validator)
         self.values = values
         self.process_roles = self._roles(values["process.roles"])
@@ -216,6 +227,25 @@ class ServerConfig:
         require(all(one.host != _ANY for one in brokers), _NO_ROUTE)
         if self.rules.formatter:
             require(all(one.host != _ANY for one in self.controller_endpoints()), _NO_ROUTE)
+        self._validate_limits()
+
+    def _validate_limits(self) -> None:
+        values = self.values
+        between = values["inter.broker.listener.name"] or values["security.inter.broker.protocol"]
+        if self.protocols.get(between.upper(), "").startswith("SASL"):
+            key = "sasl.enabled.mechanisms"
+            own = self.properties.get(f"listener.name.{between.lower()}.{key}")
+            enabled: list[str] = values[key] if own is None else _list(own) or []
+            require(values["sasl.mechanism.inter.broker.protocol"] in enabled,
+                    "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms when SASL is "
+                    "used for inter-broker communication")
+        queued = values["queued.max.request.bytes"]
+        require(queued <= 0 or queued >= values["socket.request.max.bytes"],
+                "queued.max.request.bytes must be larger or equal to socket.request.max.bytes")
+        idle, delay = values["connections.max.idle.ms"], values["connection.failed.authentication.delay.ms"]
+        require(idle < 0 or delay < idle,
+                f"connection.failed.authentication.delay.ms={delay} should always be less than "
+                f"connections.max.idle.ms={idle} to prevent failed authentication responses from timing out")
 
     def _validate_zookeeper(self) -> None:
         """Before 4.0: without process.roles it is a ZooKeeper cluster's, which is not formatted."""
@@ -248,8 +278,7 @@ class ServerConfig:
         require(milliseconds("log.roll.jitter.ms", 3_600_000, "log.roll.jitter.hours") >= 0,
                 "log.roll.jitter.ms must be greater than or equal to 0")
         kept = milliseconds("log.retention.ms", 60_000, "log.retention.minutes", "log.retention.hours")
-        require(kept != 0 or values.get("log.retention.ms") not in (0,),
-                "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+        require(kept != 0, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
         threads = values["log.cleaner.threads"] or 1
         require(values["log.cleaner.dedupe.buffer.size"] // threads > 1 << 20,
                 "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
