@@ -25,6 +25,7 @@ class Staging:
     def __init__(self, directories: list[str]) -> None:
         self._undo: list[Callable[[], None]] = []
         self._moves: list[Callable[[], None]] = []
+        self._left: dict[str, dict[str, list[str]]] = {}  # folder -> name -> partial files
         above = {str(parent) for one in directories for parent in Path(os.path.abspath(one)).parents}
         self._outer = {one for one in directories if os.path.abspath(one) in above}
 
@@ -57,7 +58,7 @@ class Staging:
     def _as_new(self, place: str, files: Mapping[str, bytes]) -> None:
         parent = os.path.dirname(place)
         self._make_folder(parent)
-        _remove_partials(parent, os.path.basename(place))
+        self._remove_partials(place)
         partial = os.path.join(parent, _partial_name(os.path.basename(place)))
         self._undo.append(lambda: shutil.rmtree(partial))
         os.mkdir(partial)
@@ -80,7 +81,7 @@ class Staging:
             path = os.path.join(place, name)
             folder = os.path.dirname(path)
             self._make_folder(folder)
-            _remove_partials(folder, os.path.basename(path))
+            self._remove_partials(path)
             partial = os.path.join(folder, _partial_name(os.path.basename(path)))
             self._undo.append(lambda partial=partial: os.unlink(partial))  # type: ignore[misc]
             _write(partial, files[name])
@@ -93,6 +94,15 @@ class Staging:
                 _sync(folder)
 
             self._moves.append(move)
+
+    def _remove_partials(self, path: str) -> None:
+        """Remove what killed processes left of a file or directory. Each folder is listed once."""
+        folder, name = os.path.split(path)
+        if folder not in self._left:
+            self._left[folder] = _partials(folder)
+        for left in self._left[folder].pop(name, ()):
+            with suppress(OSError):
+                shutil.rmtree(left) if os.path.isdir(left) and not os.path.islink(left) else os.unlink(left)
 
     def _make_folder(self, folder: str) -> None:
         """Make a folder and those above it; they are removed again if they stay empty."""
@@ -115,14 +125,15 @@ def final_name(path: str) -> str:
     return _PARTIAL.sub(r"\1", path)
 
 
-def _remove_partials(folder: str, name: str) -> None:
-    """Remove what a killed process left of this file or directory."""
+def _partials(folder: str) -> dict[str, list[str]]:
+    """What killed processes left in a folder, by the name that it would have got."""
+    found: dict[str, list[str]] = {}
     with suppress(OSError):
-        for entry in os.scandir(folder):
-            match = _PARTIAL.fullmatch(entry.name)
-            if match is not None and match[1] == name:
-                with suppress(OSError):
-                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+        for name in os.listdir(folder):
+            match = _PARTIAL.fullmatch(name)
+            if match is not None:
+                found.setdefault(match[1], []).append(os.path.join(folder, name))
+    return found
 
 
 def _write(path: str, data: bytes) -> None:

@@ -17,7 +17,7 @@ from kwire.storage.formatting.directories import Staging
 from tests.storage.formatting.runs import run
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
-EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir")
+EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir")
 SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
 
 
