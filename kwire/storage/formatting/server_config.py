@@ -135,7 +135,7 @@ class ServerConfig:
             if name not in (BROKER, CONTROLLER):
                 raise ConfigError(f"Unknown process role '{name}' (only 'broker' and 'controller' are allowed roles)")
         if len(set(names)) != len(names):
-            shown = ", ".join(name if self.rules.ensemble else f"{name.capitalize()}Role" for name in names)
+            shown = ", ".join(name if self.rules.scram else f"{name.capitalize()}Role" for name in names)
             raise ConfigError(f"Duplicate role names found in `process.roles`: ArrayBuffer({shown})")
         return tuple(names)
 
