@@ -74,6 +74,11 @@ class _Group(click.Group):
             return super().make_context(info_name, args, parent, **extra)
         except click.exceptions.Exit as done:
             raise click.exceptions.Exit(_exit_code_of_help(done.exit_code, _asked(extra["obj"][_ARGUMENTS]))) from None
+        except click.UsageError as error:
+            if error.ctx is None:
+                raise
+            sys.stderr.write(_usage_error(error, error.ctx))
+            raise click.exceptions.Exit(1) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -87,6 +87,11 @@ def test_no_options_of_later_releases(config: Path) -> None:
     assert "invalid choice" in re.sub(r"\s+", " ", run(["version-mapping", "--as", "3.9"])[1])
 
 
+def test_an_option_before_the_subcommand(config: Path) -> None:
+    out, err, code = run(["--bogus", "format"])
+    assert (out, code) == ("", 1) and err.startswith("usage: kafka-storage [-h]") and "'--bogus'" in err
+
+
 def test_terminal_escapes_are_shown_escaped(config: Path) -> None:
     config.write_text(config.read_text().replace("log.dirs=d", "log.dirs=d\\u001b[31m"))
     out, _, code = formatted("-s")
