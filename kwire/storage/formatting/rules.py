@@ -13,7 +13,7 @@ class Rules(NamedTuple):
 
     asked: str  # the release as it was named: "3.9.1"
     release: str  # its minor: "3.9"
-    kraft_needs_3_9: bool  # 3.9.0 and 3.9.1: kraft.version 1 depends on metadata.version 3.9-IV0
+    kraft_needs_3_9: bool  # 3.9.0, 3.9.1, 4.0.0, 4.0.1: kraft.version 1 depends on metadata.version 3.9-IV0
     scram: bool  # 3.5: --add-scram (KIP-900)
     ensemble: bool  # 3.7: existing directories are verified, new ones get a directory.id (KIP-858)
     features: bool  # 3.8: --feature (KIP-1022)
@@ -21,6 +21,7 @@ class Rules(NamedTuple):
     kraft_only: bool  # 4.0: no ZooKeeper; version-mapping, feature-dependencies
     checks_voters: bool  # 4.1: controller.quorum.voters against --standalone and --initial-controllers
     shows_records: bool  # 4.2: the bootstrap records are printed; unknown versions are listed
+    wraps_listener_errors: bool  # 4.3: an error of the listeners names all of them
     one_checkpoint: bool  # 4.4: no bootstrap.checkpoint; its records are in the snapshot of the metadata log
 
 
@@ -33,5 +34,6 @@ def rules_of(release: str | None = None) -> Rules:
     def since(first: str) -> bool:
         return releases().index(name) >= releases().index(first)
 
-    early = release in ("3.9.0", "3.9.1")
-    return Rules(release or name, name, early, *map(since, ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.4")))
+    early = release in ("3.9.0", "3.9.1", "4.0.0", "4.0.1")
+    changes = ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+    return Rules(release or name, name, early, *map(since, changes))

@@ -185,7 +185,7 @@ class ServerConfig:
             same = "port"
         if same is not None:
             where = "requirement failed"
-            if self.rules.shows_records:
+            if self.rules.wraps_listener_errors:
                 where = f"Error creating broker listeners from '{shown}'"
             raise ConfigError(f"{where}: Each listener must have a different {same}, listeners: {shown}")
         return found
