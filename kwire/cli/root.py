@@ -22,6 +22,7 @@ COMMANDS = {
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
     "releases": ("kwire.cli.apis:releases", "List the releases that kwire knows."),
     "snapshot": ("kwire.cli.snapshot:snapshot", "Show, compare and downgrade a cluster's metadata, from its log."),
+    "storage": ("kwire.cli.storage:storage", "Format the storage of a KRaft node, as kafka-storage does."),
     "tap": ("kwire.cli.tap:tap", "Proxy a broker and record its traffic."),
     "versions": ("kwire.cli.versions:versions", "Show the API versions of every broker of a cluster."),
 }

@@ -14,6 +14,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.directory import Partition as Partition
     from kwire.storage.discovery import SegmentFile as SegmentFile
     from kwire.storage.discovery import discover as discover
+    from kwire.storage.formatting.formatter import Formatter as Formatter
+    from kwire.storage.formatting.info import storage_info as storage_info
+    from kwire.storage.formatting.server_config import ServerConfig as ServerConfig
     from kwire.storage.indexes import AbortedTransaction as AbortedTransaction
     from kwire.storage.indexes import OffsetIndex as OffsetIndex
     from kwire.storage.indexes import TimeIndex as TimeIndex
@@ -55,6 +58,9 @@ _NAMES = {
     "kwire.storage.checkpoints": ("read_leader_epochs", "read_partition_metadata", "read_producer_snapshot"),
     "kwire.storage.directory": ("LogDirectory", "Partition"),
     "kwire.storage.discovery": ("SegmentFile", "discover"),
+    "kwire.storage.formatting.formatter": ("Formatter",),
+    "kwire.storage.formatting.info": ("storage_info",),
+    "kwire.storage.formatting.server_config": ("ServerConfig",),
     "kwire.storage.indexes": ("AbortedTransaction", "OffsetIndex", "TimeIndex", "TransactionIndex"),
     "kwire.storage.internal_tables": ("internal_batches",),
     "kwire.storage.internal_topics": (

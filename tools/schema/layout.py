@@ -9,6 +9,7 @@ from typing import Any
 from tools import places
 
 ROOT = places.ROOT / "kwire" / "schema"
+OTHERS = ("broker_configs.json", "storage_help.json")  # in that folder, made by tools.storage
 
 # file of a message: the ending that its name loses, and its place in the file
 _PARTS = {

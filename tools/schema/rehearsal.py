@@ -18,7 +18,7 @@ from kwire import schema
 from tools import archives, places
 from tools.schema import inputs, layouts, schemas
 from tools.schema.inputs import Input
-from tools.schema.layout import ROOT, table_text
+from tools.schema.layout import OTHERS, ROOT, table_text
 from tools.schema.tables import order
 from tools.schema.update import SchemaSet
 
@@ -59,7 +59,7 @@ def take_out(patch: str, tree: Path) -> Input:
     before, given = read(patch)
     root = tree / ROOT.relative_to(places.ROOT)
     for path in root.rglob("*.json"):
-        if str(path.relative_to(tree)) not in before:
+        if str(path.relative_to(tree)) not in before and path.name not in OTHERS:
             path.unlink()
     for name, text in before.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)

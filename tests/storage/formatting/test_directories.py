@@ -1,0 +1,207 @@
+"""Directories are formatted or not, never half: killed, interrupted, on a full or read-only disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kwire.storage.formatting import Formatter, FormatterError, ServerConfig, directories, storage_info
+from kwire.storage.formatting.directories import Staging
+from tests.storage.formatting.runs import run
+
+CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
+EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir")
+SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"
+
+
+def config(folder: Path, dirs: str = "new,there,deep/down,deep/meta", release: str = "4.3") -> ServerConfig:
+    names = ",".join(str(folder / name) for name in dirs.split(","))
+    return ServerConfig({
+        "process.roles": "broker,controller", "node.id": "1", "log.dirs": names,
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093", "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+    }, release=release)  # fmt: skip
+
+
+def prepare(folder: Path) -> None:
+    (folder / "there").mkdir(parents=True)
+    (folder / "there" / "lost+found").mkdir()
+
+
+def tree(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def in_child(work: Callable[[], object], at: int, act: Callable[[], object]) -> int:
+    """Do the work in a forked process, and act when it touches files for the at-th time; the wait status."""
+    child = os.fork()
+    if child == 0:
+        seen = 0
+
+        def hook(event: str, arguments: object) -> None:
+            nonlocal seen
+            if event in EVENTS:
+                seen += 1
+                if seen == at:
+                    act()
+
+        try:
+            sys.addaudithook(hook)
+            work()
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    return os.waitpid(child, 0)[1]
+
+
+def check_whole_or_nothing(folder: Path, node: ServerConfig) -> int:
+    """How many directories are formatted; each that says so has all its files."""
+    count = 0
+    for number, directory in enumerate(node.log_dirs):
+        files = {"meta.properties", "bootstrap.checkpoint"} | ({SNAPSHOT} if number == 0 else set())
+        if os.path.exists(os.path.join(directory, "meta.properties")):
+            count += 1
+            for name in files:
+                assert (Path(directory) / name).stat().st_size > 0, (directory, name)
+    return count
+
+
+@pytest.fixture
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process loses nothing that it has written; a sync only takes time here."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+def test_a_killed_process_leaves_no_half_formatted_directory(tmp_path: Path, unsynced: None) -> None:
+    counts = set()
+    for at in range(1, 1000):
+        folder = tmp_path / str(at)
+        prepare(folder)
+        node = config(folder)
+        status = in_child(Formatter(node, CLUSTER, standalone=True).run, at,
+                          lambda: os.kill(os.getpid(), signal.SIGKILL))  # fmt: skip
+        counts.add(check_whole_or_nothing(folder, node))
+        Formatter(node, CLUSTER, standalone=True, ignore_formatted=True).run()
+        assert check_whole_or_nothing(folder, node) == 4
+        assert not [name for name in tree(folder) if "partial" in name]
+        if status == 0:
+            break
+    assert at > 40
+    assert counts == {0, 1, 2, 3, 4}
+
+
+def test_an_interrupted_process_leaves_nothing(tmp_path: Path, unsynced: None) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for at in range(1, 1000):
+        folder = tmp_path / str(at)
+        prepare(folder)
+        before = tree(folder)
+        status = in_child(Formatter(config(folder), CLUSTER, standalone=True).run, at, interrupt)
+        if status == 0:
+            break
+        left = tree(folder) - before
+        assert not left, (at, left)
+    assert at > 40
+
+
+@pytest.mark.parametrize("code, text", [
+    (errno.ENOSPC, "java.io.IOException: No space left on device"),
+    (errno.EROFS, "java.nio.file.FileSystemException: {path}: Read-only file system"),
+    (errno.EACCES, "java.nio.file.AccessDeniedException: {path}"),
+])  # fmt: skip
+def test_a_failed_write_leaves_nothing(
+    code: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(tmp_path)
+    before, real = tree(tmp_path), directories._write
+
+    def write(path: str, data: bytes) -> None:
+        real(path, data)
+        if "there" in path and "meta.properties" in path:
+            raise OSError(code, os.strerror(code), path)
+
+    monkeypatch.setattr(directories, "_write", write)
+    with pytest.raises(FormatterError) as caught:
+        Formatter(config(tmp_path), CLUSTER, standalone=True).run()
+    place = tmp_path / "there"
+    reason = text.format(path=place / "meta.properties.tmp")
+    assert str(caught.value) == f"Error while writing meta.properties file {place}: {reason}"
+    assert tree(tmp_path) == before
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    before = tree(tmp_path)
+
+    def work() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+        code = 0
+        try:
+            Formatter(config(tmp_path), CLUSTER, standalone=True).run()
+        except FormatterError as error:
+            code = int("File too large" in str(error))
+        os._exit(code)
+
+    assert os.waitstatus_to_exitcode(in_child(work, 0, lambda: None)) == 1
+    assert tree(tmp_path) == before
+
+
+def test_a_commit_that_fails_is_undone(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    with pytest.raises(OSError, match="not empty"), Staging(["a", "b"]) as staging:
+        staging.add(str(tmp_path / "there"), {"x": b"1", "meta.properties": b"2"})
+        staging.add(str(tmp_path / "new"), {"meta.properties": b"2"})
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "somebody's").write_bytes(b"data")
+        staging.commit()
+    assert tree(tmp_path) == {"there", "there/lost+found", "new", "new/somebody's"}
+
+
+def test_directories_in_each_other(tmp_path: Path) -> None:
+    node = config(tmp_path, "outer/inner,outer")
+    assert set(Formatter(node, CLUSTER, standalone=True).run().directories) == set(node.log_dirs)
+    assert not storage_info(node).problems
+
+
+def test_one_directory_under_two_names(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "real").mkdir()
+    with pytest.raises(FormatterError, match="are the same directory"):
+        Formatter(config(tmp_path, "link,real"), CLUSTER, standalone=True).run()
+    assert list((tmp_path / "real").iterdir()) == []
+
+
+def test_a_link_to_a_directory_and_one_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    Formatter(config(tmp_path, "link"), CLUSTER, standalone=True).run()
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "meta.properties").exists()
+    (tmp_path / "dangling").symlink_to("nothing")
+    with pytest.raises(FormatterError, match="FileAlreadyExistsException"):
+        Formatter(config(tmp_path, "dangling"), CLUSTER, standalone=True).run()
+    assert (tmp_path / "dangling").is_symlink() and not (tmp_path / "nothing").exists()
+
+
+def test_what_a_directory_holds_stays(tmp_path: Path) -> None:
+    (tmp_path / "d" / "topic-0").mkdir(parents=True)
+    (tmp_path / "d" / "topic-0" / "00000000000000000000.log").write_bytes(b"data")
+    Formatter(config(tmp_path, "d"), CLUSTER, standalone=True).run()
+    assert (tmp_path / "d" / "topic-0" / "00000000000000000000.log").read_bytes() == b"data"
+
+
+def test_the_tool_says_it_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "server.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in config(tmp_path, "file/d").properties.items()))
+    out, err, code = run(["format", "-t", CLUSTER, "-c", str(path), "-s"])
+    assert (code, err) == (1, "No available log directories to format.\n")
+    assert out == f"I/O error trying to read log directory {tmp_path / 'file/d'}. Ignoring...\n"

@@ -1,0 +1,74 @@
+"""Server configurations: what kafka-storage needs of them, and slips (the runs of the real tool have most of them)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kwire import schema
+from kwire.storage.formatting import ConfigError, ServerConfig
+from kwire.storage.formatting.server_config import definitions
+
+pytestmark = pytest.mark.quick
+BASE = {
+    "process.roles": "broker,controller", "node.id": "1", "log.dirs": "d", "controller.listener.names": "CONTROLLER",
+    "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093", "controller.quorum.bootstrap.servers": "localhost:9093",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SAFE:SASL_SSL",
+}  # fmt: skip
+
+
+def config(release: str = "4.4", **changes: str) -> ServerConfig:
+    return ServerConfig({**BASE, **{key.replace("__", "."): value for key, value in changes.items()}}, release=release)
+
+
+@pytest.mark.parametrize("key, value, reason", [
+    ("controller__quorum__bootstrap__servers", "localhost", "Failed to parse host name from localhost"),
+    ("controller__quorum__bootstrap__servers", "a" * 100_000, "Failed to parse host name"),
+    ("controller__quorum__voters", "1@" + "a" * 100_000, "Failed to parse host name"),
+    ("queued__max__request__bytes", "5", "must be larger or equal to socket.request.max.bytes"),
+    ("connections__max__idle__ms", "5", "should always be less than connections.max.idle.ms=5"),
+    ("inter__broker__listener__name", "SAFE", "must be a listener name defined in advertised.listeners"),
+    ("log__retention__ms", "0", "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
+    ("replica__fetch__wait__max__ms", "50000", "replica.socket.timeout.ms should always be at least"),
+    ("log__cleaner__dedupe__buffer__size", "1000", "at least 1MB per cleaner thread"),
+    ("listeners", "PLAINTEXT://:99999999999,CONTROLLER://:9093", 'For input string: "99999999999"'),
+    ("listeners", "PLAINTEXT://" * 100_000, "Unable to parse"),
+])  # fmt: skip
+def test_slips(key: str, value: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config(**{key: value})
+    assert reason in caught.value.reason
+
+
+def test_sasl_between_brokers() -> None:
+    changes = {"listeners": "SAFE://:9092,CONTROLLER://:9093", "inter__broker__listener__name": "SAFE"}
+    config(**changes)  # GSSAPI by default
+    with pytest.raises(ConfigError, match=r"must be included in sasl\.enabled\.mechanisms"):
+        config(**changes, sasl__mechanism__inter__broker__protocol="PLAIN")
+    config(**changes, sasl__mechanism__inter__broker__protocol="PLAIN",
+           listener__name__safe__sasl__enabled__mechanisms="PLAIN, SCRAM-SHA-256")  # fmt: skip
+
+
+def test_values_of_config_providers() -> None:
+    providers = {"config__providers": "env"}
+    config(**providers, num__io__threads="${env:THREADS}", ssl__keystore__password="${env:X}")
+    with pytest.raises(ConfigError, match=r"log\.dirs: expected a value, found one of config\.providers"):
+        config(**providers, log__dirs="${env:LOG_DIR}")
+    assert config(log__dirs="${env:LOG_DIR}").log_dirs == ("${env:LOG_DIR}",)  # as Kafka without providers
+
+
+def test_definitions_of_every_release() -> None:
+    for release in schema.releases():
+        if schema.releases().index(release) >= schema.releases().index("3.3"):
+            found = definitions(release)
+            assert len(found) > 250 and ("zookeeper.connect" in found) is (release < "4.0")
+            node = config(release, controller__quorum__voters="1@localhost:9093")
+            assert node.process_roles == ("broker", "controller")
+
+
+def test_many_listeners() -> None:
+    names = [f"L{number}" for number in range(20_000)]
+    listeners = ",".join(f"{name}://:{number + 1000}" for number, name in enumerate(names))
+    mapped = ",".join(f"{name}:PLAINTEXT" for name in ["PLAINTEXT", "CONTROLLER", *names])
+    node = config(listeners=f"PLAINTEXT://:1,CONTROLLER://:2,{listeners}", listener__security__protocol__map=mapped,
+                  controller__listener__names="CONTROLLER")  # fmt: skip
+    assert len(node.listeners) == 20_002 and node.controller_endpoints()[0].port == 2
