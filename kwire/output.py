@@ -29,6 +29,8 @@ def new_file(
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if not name:  # os.path.realpath("") is the current folder
+        raise FileNotFoundError(2, "the name of the output file is empty", name)
     kind = _kind(name)
     for source in inputs:
         if _is_same(source, name):

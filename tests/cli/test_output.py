@@ -186,6 +186,9 @@ def test_a_socket_and_a_folder_are_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(FileNotFoundError), new_file(tmp_path / "none" / "out"):
         pass
+    for force in (False, True):
+        with pytest.raises(FileNotFoundError, match="is empty"), new_file("", force=force):
+            pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "s"]
 
 

@@ -224,6 +224,7 @@ def connection(_: random.Random, __: Path, held: ExitStack) -> Work:
     held.enter_context(fake.serving(server))
     shared = connect_sync(server.address, timeout=15)
     held.callback(shared.close)
+    ask(shared, "first")  # imported: see storage
     turns = iter(range(1 << 60))
 
     def keep(number: int) -> None:
