@@ -177,7 +177,7 @@ class Dump:
     def run(self, files: Iterable[str]) -> None:
         """Dump the files one after the other, then print what did not agree."""
         for file in files:
-            self._text(f"Dumping {shown(file)}")
+            self._text(f"Dumping {printable(shown(file))}")
             name = file.rpartition("/")[2]
             suffix = name.removesuffix(".gz").rpartition(".")
             if not suffix[1]:
@@ -213,7 +213,7 @@ class Dump:
                 last = self._records(file, batch, last)
         left = batches.end - batches.position
         if left > 0 and self._max_bytes == _NO_LIMIT:
-            self._text(f"Found {left} invalid bytes at the end of {name}")
+            self._text(f"Found {left} invalid bytes at the end of {printable(name)}")
             if self._out.json:
                 self._out.value("finding", file, {"finding": "invalid_bytes", "position": batches.position,
                                                   "size": left})
@@ -247,7 +247,7 @@ class Dump:
         log.size()
         data = index_bytes(open_file(file))
         if len(data) < 8:
-            self._text(f"{shown(file)} is empty.")
+            self._text(f"{printable(shown(file))} is empty.")
         elif self._sanity_only:
             self._sanity(file, offset_index_damage(data, base, _absolute(file)))
         else:
@@ -279,7 +279,7 @@ class Dump:
     def _sanity(self, file: str, damage: str | None) -> None:
         if damage is not None:
             raise click.ClickException(damage)
-        self._value("sanity_check", file, f"{shown(file)} passed sanity check.", {"passed": True})
+        self._value("sanity_check", file, f"{printable(shown(file))} passed sanity check.", {"passed": True})
 
     def _value(self, kind: str, file: str, line: str, values: dict[str, Any]) -> None:
         if self._out.json:

@@ -90,9 +90,9 @@ def _as_java(path: str) -> str:
 
 
 def _expanded(paths: Iterable[str]) -> Iterator[str]:
-    """The files of paths: of a folder its segments."""
+    """The files of paths: of a folder its segments. A URL without a dot in its last part is a folder."""
     for path in paths:
-        if os.path.isdir(path):
+        if os.path.isdir(path) or ("://" in path and "." not in path.rstrip("/").rpartition("/")[2]):
             from kwire.storage import discover
 
             yield from (file.path for file in discover(path))

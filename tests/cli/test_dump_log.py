@@ -14,6 +14,7 @@ from pathlib import Path
 from struct import iter_unpack, pack
 from typing import Any
 
+import fsspec
 import pytest
 
 import kwire
@@ -348,6 +349,23 @@ def test_options_as_kafka_parses_them(tmp_path: Path, capsys: pytest.CaptureFixt
     default = ended(capsys, path, "--value-decoder-class", f"{CLASSES}DefaultDecoder")[1][-1]
     assert default.endswith(f"payload: 0x{value.hex()}")
     assert "--offsets-decoder" in run(capsys, "log", "dump", "--help")[1]
+
+
+@pytest.mark.quick
+def test_urls(capsys: pytest.CaptureFixture[str]) -> None:
+    store = fsspec.filesystem("memory")
+    folder = "memory://dump/t-0"
+    data = b"".join(kwire.build_batch([(0, None, b"v")], base_offset=at) for at in (0, 5))
+    store.pipe_file(f"{folder}/{SEGMENT}", data)
+    store.pipe_file(f"{folder}/{0:020}.index", pack(">ii", 5, 0))
+    wanted = ended(capsys, "--files", f"{folder}/{SEGMENT}", "--deep-iteration")
+    assert wanted[0] == 0 and len(wanted[1]) == 6 and f" in {folder}/{SEGMENT}\n" in wanted[2]
+    assert ended(capsys, folder, "--deep-iteration") == wanted
+    assert ended(capsys, f"{folder}/{0:020}.index") == (
+        0, [f"Dumping {folder}/{0:020}.index", "offset: 5 position: 0"],
+        f"Mismatches in :{folder}/{0:020}.index\n  Index offset: 5, log offset: 0\n")  # fmt: skip
+    code, _, err = ended(capsys, f"{folder}/{9:020}.log")
+    assert code == 1 and err.startswith("kwire: ") and err.count("\n") == 1
 
 
 @pytest.mark.quick

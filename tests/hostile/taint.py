@@ -245,6 +245,8 @@ def logs(marks: Marks, folder: Path) -> None:
         ["show", top / marks.name()], ["show", f"{top}/*{marks.name()}*"], ["show", top, "--topic", marks.text()],
         ["show", top, "--start-timestamp", marks.text()], ["to-parquet", top, "-o", folder / marks.name()],
         ["to-parquet", lone, "-o", lone], ["stats", lone, "--plot", folder / marks.name()], [marks.text()],
+        ["dump", first], ["dump", lone], ["dump", "--files", marks.name()], ["dump", top / f"{marks.name()}.metadata"],
+        ["dump", first, "--value-decoder-class", marks.text()], ["dump", first.with_suffix(".txnindex")],
     ):
         run(marks, "log", *arguments)
     for arguments in (
@@ -252,6 +254,8 @@ def logs(marks: Marks, folder: Path) -> None:
         ["to-parquet", lone, "--output", folder / f"{marks.name()}.parquet"],
     ):
         parsed(str(arguments), run(marks, "log", *arguments, "--json"))
+    for option in ("--print-data-log", "--value-decoder-class", "--offsets-decoder"):
+        parsed("log dump", run(marks, "log", "dump", first, option, "--json"))
     if marks.dice.random() < 0.2:
         picture = folder / f"{marks.name()}.svg"
         run(marks, "log", "stats", top, "--plot", picture, codes=(0,))
