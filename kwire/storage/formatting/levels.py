@@ -161,7 +161,7 @@ def effective_levels(
         if name == KRAFT_VERSION and wanted.level and rules.kraft_needs_3_9:
             wanted = wanted._replace(dependencies={METADATA_VERSION: version_from_text("3.9", rules, False).level})
         check_dependencies(name, wanted, levels, rules)
-    return levels
+    return dict(sorted(levels.items()))
 
 
 def _kraft_version(asked: int | None, dynamic_quorum: bool, rules: Rules) -> int:

@@ -13,6 +13,8 @@ from tests.storage.formatting.runs import Outcome, again, releases, sequences
 RANDOM_UUID = re.compile(r"[\w-]{22}\n")
 # A directory that the tool of 3.3 leaves half formatted, with meta.properties alone, is left as it was
 HALF_FORMATTED = {"version-3.2-IV0", "version-2.8"}
+# What 3.5 to 3.8 say of a malformed --add-scram; kwire says what is wrong with it
+OBSCURE = ("Index 1 out of bounds", "Input byte[] should", "key not found: ")
 
 
 @pytest.mark.parametrize("release", releases())
@@ -44,7 +46,7 @@ def differ(row: dict[str, Any], wanted: Outcome, found: Outcome) -> str:
         lines.append(f"stdout:   {found.stdout!r}\nexpected: {stdout!r}")
     if failed:  # one clear line in place of a stack trace, with the exception's own words
         reason = stderr.split("\n")[0].partition(": ")[2]
-        if found.stderr.count("\n") != 1 or reason not in found.stderr:
+        if found.stderr.count("\n") != 1 or not (reason in found.stderr or reason.startswith(OBSCURE)):
             lines.append(f"stderr:   {found.stderr!r}\nexpected: {reason!r}")
     elif found.stderr != stderr:
         lines.append(f"stderr:   {found.stderr!r}\nexpected: {stderr!r}")
