@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
 from importlib import import_module
-from json.encoder import encode_basestring
-from re import Match, compile
+from re import compile
 from typing import Any, NamedTuple
 
 from kwire.cli.terminal import as_json
-from kwire.codec.json import to_json
+from kwire.codec.json import java_double, json_text, to_json
 from kwire.codec.messages import decode, decode_from
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.schema import record_types
 from kwire.schema.definitions import Field, snake
-from kwire_c.json import UNKNOWN, strict_base64
+from kwire_c.json import strict_base64
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 from kwire_c.record_batch import Record, java_string
@@ -29,7 +27,6 @@ Decoded = tuple[Any, Any]
 _SHORT = compile(r"(\d+) bytes needed, (\d+) remaining")
 _COUNT = compile(r"array of (\d+) elements exceeds the (\d+) bytes remaining")
 _INDEX = compile(r"\[\d+\]")
-_CONTROL_CHARACTER = compile(r"\\(?:\\|u00[01][0-9a-f])")  # as Python's json writes it; a doubled backslash is none
 
 
 class Decoder(NamedTuple):
@@ -43,53 +40,9 @@ class NotDecoded(KwireError):
     """A record that ends the dump, because the decoder cannot be used for it."""
 
 
-# JSON as Jackson writes it
-
-
 def java_json(value: Any) -> str:
     """A JSON value as Jackson's JsonNode.toString() gives it; the unknown tags in messages are left out, as in Java."""
-    kind = type(value)
-    if kind is str:
-        return _quoted(value)
-    if kind is int:
-        return str(value)
-    if kind is dict:
-        return "{" + ",".join(
-            [f'"{name}":{java_json(item)}' for name, item in value.items() if name != UNKNOWN]) + "}"
-    if kind is list or kind is tuple:
-        return "[" + ",".join([java_json(item) for item in value]) + "]"
-    if value is None:
-        return "null"
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is float:
-        return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
-    raise TypeError(f"no JSON value: {kind.__name__}")
-
-
-def _quoted(text: str) -> str:
-    quoted = encode_basestring(text)
-    return _CONTROL_CHARACTER.sub(_upper, quoted) if "\\u00" in quoted else quoted
-
-
-def _upper(found: Match[str]) -> str:
-    escape = found[0]
-    return escape if escape == "\\\\" else "\\u" + escape[2:].upper()
-
-
-def java_double(value: float) -> str:
-    """A double as Java's Double.toString gives it: 0.5, 1.0E7, NaN, -Infinity."""
-    if not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    shortest = Decimal(repr(value))
-    if len(shortest.as_tuple().digits) == 1:
-        shortest = Decimal(f"{value:.1e}")  # of two digits, the nearest: 4.9E-324
-    sign, digits, exponent = shortest.as_tuple()
-    text = "".join(map(str, digits)).rstrip("0")
-    assert isinstance(exponent, int)
-    return f"{'-' * sign}{text[0]}.{text[1:] or '0'}E{exponent + len(digits) - 1}"
+    return json_text(value, unknown_tags=False)
 
 
 # plain keys and values

@@ -2,56 +2,58 @@
 
 from __future__ import annotations
 
-import json
 import re
 from decimal import Decimal
+from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
 
-from kwire_c.json import from_json, to_json
+from kwire_c.json import UNKNOWN, from_json, to_json
 
-__all__ = ["from_json", "json_text", "to_json"]
+__all__ = ["from_json", "java_double", "json_text", "to_json"]
 
-_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ESCAPE = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, *, unknown_tags: bool = True) -> str:
     """A JSON value as Jackson's JsonNode.toString writes it, which is what Kafka's tools print: on one line.
 
     Characters outside of ASCII are as they are; doubles are as Java's Double.toString writes them ("1.0E7").
+    unknown_tags=False: without those of messages, as Java leaves them out. Raises TypeError for what is no JSON value.
     """
-    if _has_double(value):
-        return _text(value)
-    text = _ENCODE(value)
-    return _upper(text) if "\\u00" in text else text
-
-
-def _has_double(value: Any) -> bool:
     kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is int:
+        return str(value)
     if kind is dict:
-        return any([_has_double(item) for item in value.values()])
-    if kind is list:
-        return any([_has_double(item) for item in value])
-    return kind is float
+        return "{" + ",".join([
+            f"{_quoted(name)}:{json_text(item, unknown_tags=unknown_tags)}" for name, item in value.items()
+            if unknown_tags or name != UNKNOWN
+        ]) + "}"
+    if kind is list or kind is tuple:
+        return "[" + ",".join([json_text(item, unknown_tags=unknown_tags) for item in value]) + "]"
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is float:
+        return java_double(value) if isfinite(value) else f'"{java_double(value)}"'
+    raise TypeError(f"no JSON value: {kind.__name__}")
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_text(name)}:{_text(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_text, value)) + "]"
-    if isinstance(value, float):
-        return _java_double(value) if isfinite(value) else f'"{_java_double(value)}"'
-    return _upper(_ENCODE(value))
+def _quoted(text: str) -> str:
+    quoted = encode_basestring(text)
+    return _ESCAPE.sub(_upper, quoted) if "\\u00" in quoted else quoted
 
 
-def _upper(text: str) -> str:
-    """JSON with the hex digits of escapes in upper case, as Jackson has them."""
-    return _ESCAPE.sub(lambda sign: "\\u" + sign[0][2:].upper() if sign[0][1] == "u" else sign[0], text)
+def _upper(found: re.Match[str]) -> str:
+    """An escape with its hex digits in upper case, as Jackson has them."""
+    escape = found[0]
+    return "\\u" + escape[2:].upper() if escape[1] == "u" else escape
 
 
-def _java_double(value: float) -> str:
+def java_double(value: float) -> str:
     """A double as java.lang.Double.toString writes it: 100.0, 1.0E7, 1.0E-4, NaN, -Infinity."""
     if not isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"

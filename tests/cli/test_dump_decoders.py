@@ -11,8 +11,9 @@ import pytest
 
 import kwire
 from kwire import messages
-from kwire.cli.dump_decoders import METADATA, coordinator_decoder, java_double, java_json
+from kwire.cli.dump_decoders import METADATA, coordinator_decoder, java_json
 from kwire.cli.dump_text import entry_checksums
+from kwire.codec.json import java_double
 from tests.cli import dump_records
 from tests.cli.test_log import run
 
