@@ -204,7 +204,7 @@ class Formatter:
         else:
             version = version_from_text(given if self.release_version is None else self.release_version, rules, True)
         if version.level < 0:
-            known = metadata_versions(rules.release)[0].name
+            known = [row.name for row in metadata_versions(old=True) if row.level < 0][-1]  # so Kafka says: 3.0-IV0
             least = f"metadata.version of at least {known}" if rules.features else "metadata version of at least 3.0"
             raise FormatterError(f"Must specify a valid KRaft {least}.")
         if rules.ensemble:
