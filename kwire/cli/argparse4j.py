@@ -38,14 +38,7 @@ class ArgumentError(Exception):
     def usage_text(self) -> str:
         """The usage, the message and the nearest names (ArgumentParserImpl.handleError)."""
         error = wrap(f"{self.parser.root.prog}: error: {self}\n", 0, "")
-        return self.parser.usage() + error + self._did_you_mean()
-
-    def _did_you_mean(self) -> str:
-        ranked = sorted((_distance(self._mistaken, name.lstrip("-")), name) for name in self._near)
-        if not ranked or ranked[0][0] >= _FARTHEST:
-            return ""
-        nearest = (name for distance, name in ranked if distance == ranked[0][0])
-        return "\nDid you mean:\n" + "".join(f"\t{name}\n" for name in nearest)
+        return self.parser.usage() + error + did_you_mean(self._mistaken, self._near)
 
 
 class HelpRequested(Exception):
@@ -376,6 +369,15 @@ def _justified(line: str, missing: int) -> str:
         more = each + (first <= number < first + rest)
         bare = bare[: gaps[number]] + " " * more + bare[gaps[number] :]
     return bare
+
+
+def did_you_mean(mistaken: str, names: Sequence[str]) -> str:
+    """The names nearest to a mistaken one, as argparse4j lists them after an error; "" where none is near."""
+    ranked = sorted((_distance(mistaken, name.lstrip("-")), name) for name in names)
+    if not ranked or ranked[0][0] >= _FARTHEST:
+        return ""
+    nearest = (name for distance, name in ranked if distance == ranked[0][0])
+    return "\nDid you mean:\n" + "".join(f"\t{name}\n" for name in nearest)
 
 
 def _distance(text: str, other: str) -> int:

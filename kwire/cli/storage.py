@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kwire import schema
-from kwire.cli.storage_usage import usage_error
+from kwire.cli.argparse4j import did_you_mean, wrap
 from kwire.cli.terminal import print_json
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
@@ -212,15 +212,14 @@ def _usage_error(error: click.UsageError, ctx: click.Context) -> str:
     rules = _asked_rules(ctx) or rules_of()
     command = "" if error.ctx is None or error.ctx is ctx else error.ctx.info_name or ""
     text = help_text(command, rules)
-    unknown: str | None = None
-    known: list[str] = []
+    unknown, known = "", list[str]()
     if text is None:
         text, command = help_text("", rules) or "", ""
     message = error.format_message()
     if isinstance(error, click.NoSuchOption):
-        unknown = error.option_name
-        message = f"unrecognized arguments: '{unknown}'"
-        known = _options(text)
+        message = f"unrecognized arguments: '{error.option_name}'"
+        unknown = error.option_name.lstrip("-")
+        known = [name for name in _options(text) if len(name.lstrip("-")) > 1] if len(unknown) > 1 else []
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         message = f"argument {_name(error.param)} is required"
     elif isinstance(error, click.BadOptionUsage) and error.ctx is not None:
@@ -232,10 +231,11 @@ def _usage_error(error: click.UsageError, ctx: click.Context) -> str:
         known = text.partition("{")[2].partition("}")[0].split(",")
         message = f"invalid choice: '{unknown}' (choose from {', '.join(repr(name) for name in known)})"
     elif message.startswith("Got unexpected extra argument"):
-        unknown = message.partition("(")[2].rstrip(")")
-        message = f"unrecognized arguments: '{unknown}'"
+        message = f"unrecognized arguments: '{message.partition('(')[2].rstrip(')')}'"
     message = re.sub(r"(password=)[^,\]]*", r"\1[hidden]", message)  # of an --add-scram without its option
-    lines = usage_error(text, message, unknown, known).splitlines()
+    usage = text.split("\n\n", 1)[0]
+    error_text = wrap(f"kafka-storage: error: {message}\n", 0, "")
+    lines = f"{usage}\n{error_text}{did_you_mean(unknown[:200], known)}".splitlines()
     return "".join(f"{printable(line)}\n" if not line.startswith("\t") else f"{line}\n" for line in lines)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kwire import schema
-from kwire.cli.storage_usage import usage_error, wrap
 from tests.storage.formatting.runs import run
 
 pytestmark = pytest.mark.quick
@@ -121,11 +120,3 @@ def test_a_folder_and_a_missing_file_as_configuration(config: Path) -> None:
     for name in (".", "missing", "server.properties/x", "a\0b"):
         _, err, code = run(["info", "-c", name])
         assert code == 1 and err.count("\n") == 1
-
-
-def test_lines_are_filled_as_argparse4j_does() -> None:
-    text = "kafka-storage: error: invalid choice: 'bogus' (choose from 'info', 'format', 'random-uuid')"
-    first = "kafka-storage:  error:  invalid  choice:   'bogus'   (choose  from  'info',"
-    assert wrap(text) == f"{first}\n'format', 'random-uuid')"
-    assert usage_error("usage: x\n\nmore", "no", "forma", ["format", "info"]).endswith("\nDid you mean:\n\tformat\n")
-    assert wrap("x" * 200) == "x" * 200

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from kwire.output import sync_folder
+
 _LAST = "meta.properties"  # a directory is formatted once it has this file
 _PARTIAL = re.compile(r"\.([^/]+)\.[0-9a-f]{16}\.partial")
 
@@ -66,13 +68,13 @@ class Staging:
             path = os.path.join(partial, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             _write(path, data)
-            _sync(os.path.dirname(path))
-        _sync(partial)
+            sync_folder(os.path.dirname(path))
+        sync_folder(partial)
 
         def move() -> None:
             os.rename(partial, place)
             self._undo.append(lambda: shutil.rmtree(place))
-            _sync(parent)
+            sync_folder(parent)
 
         self._moves.append(move)
 
@@ -91,7 +93,7 @@ class Staging:
                 os.replace(partial, path)
                 if new:
                     self._undo.append(lambda: os.unlink(path))
-                _sync(folder)
+                sync_folder(folder)
 
             self._moves.append(move)
 
@@ -113,7 +115,7 @@ class Staging:
         for one in reversed(missing):
             self._undo.append(lambda one=one: os.rmdir(one))  # type: ignore[misc]
             os.mkdir(one)
-            _sync(os.path.dirname(one))
+            sync_folder(os.path.dirname(one))
 
 
 def _partial_name(name: str) -> str:
@@ -144,12 +146,3 @@ def _write(path: str, data: bytes) -> None:
             os.fsync(file.fileno())
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from None
-
-
-def _sync(folder: str) -> None:
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
