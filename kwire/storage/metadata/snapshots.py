@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from kwire.storage.metadata.errors import MetadataLogError
 
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
+    from kwire.storage.metadata.quorum import Quorum
 
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _BATCH_RECORDS = 1024  # SnapshotEmitter.DEFAULT_BATCH_SIZE
@@ -49,18 +50,30 @@ def write_snapshot(image: ClusterImage, path: str | os.PathLike[str], force: boo
     return name
 
 
-def _batches(image: ClusterImage) -> Iterator[bytes]:
-    """The batches of a snapshot. All times are that of its last record, so an image always gives the same bytes."""
-    time, offset = max(image.timestamp, 0), 0
-    records = (encode_metadata_record(record, version) for record, version in image.records())
-    groups: Iterator[tuple[list[tuple[Any, ...]], bool]] = chain(
-        [([(time, *row) for row in image.quorum.header(image.timestamp)], True)],
-        (([(time, None, value) for value in group], False) for group in _grouped(records)),
-        [([(time, *image.quorum.footer())], True)],
+def snapshot_batches(
+    quorum: Quorum, groups: Iterable[list[bytes]], time: int, *, last_timestamp: int, epoch: int = 0
+) -> Iterator[bytes]:
+    """The batches of a snapshot: control records, a batch of metadata records for each group, the footer.
+
+    groups: the bytes of metadata records; time: milliseconds, of every record; last_timestamp: of the last record that
+    is in the snapshot, as its header says; epoch: of the leader. Source: RecordsSnapshotWriter, BatchFileWriter.
+    """
+    batches: Iterator[tuple[list[tuple[Any, ...]], bool]] = chain(
+        [([(time, *row) for row in quorum.header(last_timestamp)], True)],
+        (([(time, None, value) for value in group], False) for group in groups),
+        [([(time, *quorum.footer())], True)],
     )
-    for group, control in groups:
-        yield build_batch(group, base_offset=offset, partition_leader_epoch=max(image.epoch, 0), control=control)
-        offset += len(group)
+    offset = 0
+    for rows, control in batches:
+        yield build_batch(rows, base_offset=offset, partition_leader_epoch=epoch, control=control)
+        offset += len(rows)
+
+
+def _batches(image: ClusterImage) -> Iterator[bytes]:
+    """The batches of an image. All times are that of its last record, so an image always gives the same bytes."""
+    groups = _grouped(encode_metadata_record(record, version) for record, version in image.records())
+    time, epoch = max(image.timestamp, 0), max(image.epoch, 0)
+    return snapshot_batches(image.quorum, groups, time, last_timestamp=image.timestamp, epoch=epoch)
 
 
 def _grouped(values: Iterator[bytes]) -> Iterator[list[bytes]]:
