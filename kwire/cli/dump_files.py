@@ -15,10 +15,10 @@ from kwire.cli.dump_decoders import METADATA, Decoder, coordinator_decoder, plai
 from kwire.cli.dump_dialects import Dialect, dialect
 from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
-from kwire.cli.java_order import java_hash, java_order, scala_order
 from kwire.cli.terminal import json_text
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire.storage.filesystem import is_url, open_file, shown
+from kwire.storage.java import computed_order, java_hash, scala_order
 from kwire_c.printable import brief, printable
 from kwire_c.record_batch import RecordBatch
 
@@ -126,7 +126,7 @@ class _Findings:
         """Print them in the tool's order."""
         for kind, (title, line, _) in _FINDINGS.items():
             by_path = {_absolute(file): pairs for file, pairs in self._pairs[kind].items()}
-            for path in java_order(by_path) if self._dialect.in_java else scala_order(by_path, java_hash):
+            for path in computed_order(by_path) if self._dialect.in_java else scala_order(by_path, java_hash):
                 pairs = by_path[path]
                 if kind == "offset_not_found" and not self._dialect.in_java:
                     title = "The following indexed offsets are not found in the log."

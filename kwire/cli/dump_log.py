@@ -74,19 +74,14 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
     if not names and not paths:
         raise click.ClickException('Missing required argument "[files]" (see kwire log dump --help)')
     from kwire.cli.dump_files import Dump, Output
+    from kwire.storage.java import java_path
 
     with Output(as_lines) as out:
         try:
-            Dump(out, **options).run([*map(_as_java, names), *_expanded(paths)])
+            shown = (name if "://" in name else java_path(name) for name in names)
+            Dump(out, **options).run([*shown, *_expanded(paths)])
         except (FileNotFoundError, FileExistsError) as error:  # the tool's exit code
             raise click.ClickException(f"{error.filename}: {error.strerror}") from None
-
-
-def _as_java(path: str) -> str:
-    """A path as java.io.File shows it: without doubled slashes and one at the end."""
-    if "://" in path:
-        return path
-    return re.sub("/+", "/", path).rstrip("/") or path[:1]
 
 
 def _expanded(paths: Iterable[str]) -> Iterator[str]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kwire.cli.dump_decoders import Decoded, NotDecoded, java_json
-from kwire.cli.java_order import java_hash, scala_order, topic_partition_hash
 from kwire.codec.messages import decode
 from kwire.errors import KwireError
+from kwire.storage.java import java_hash, scala_order, topic_partition_hash
 from kwire_c.plan import message_of
 from kwire_c.record_batch import Record
 

@@ -14,10 +14,10 @@ from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, Parser
 from kwire.net.feature_updates import METADATA_VERSION, FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import MetadataVersion
+from kwire.storage.java import java_int
 from kwire_c.printable import printable
 
 UPGRADE, DOWNGRADE, DISABLE = "upgrade", "downgrade", "disable"
-_SHORT = re.compile(r"[+-]?\d{1,100}")
 _BLANKS = "".join(map(chr, range(33)))  # what Java's trim removes
 _DEPRECATED = " `metadata` flag is deprecated and may be removed in a future release."
 
@@ -66,7 +66,7 @@ class Tool:
         parser.add("--command-config", help="Property file containing configs to be passed to Admin Client.")
         describe = parser.command("describe", "Describes the current active feature flags.")
         if self.since("4.2"):
-            describe.add("--node-id", type=_integer, help=(
+            describe.add("--node-id", type=java_int, help=(
                 "The node id to which the requests should be sent. If not specified, the requests will be sent to an "
                 "arbitrary controller/broker."))  # fmt: skip
         self._changing(parser.command(UPGRADE, "Upgrade one or more feature flags."), UPGRADE, "update", "3.3-IV3")
@@ -265,9 +265,10 @@ class Tool:
             for row in self.levels.values():
                 if row.name == level:
                     return name, row.level
-        if not _SHORT.fullmatch(level) or not -(1 << 15) <= int(level) < 1 << 15:
-            raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
-        return name, int(level)
+        try:
+            return name, java_int(level, 16)
+        except ValueError:
+            raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.") from None
 
     def level_text(self, feature: str, level: int) -> str:
         """A level, of metadata.version by name."""
@@ -333,10 +334,3 @@ def results_text(
         else:
             lines.append(f"{'Can' if dry_run else 'Could'} not {op} {shown}{to}. {error.reason}\n")
     return "".join(lines)
-
-
-def _integer(text: str) -> int:
-    """A number as Java's Integer.valueOf reads it. Raises ValueError."""
-    if not _SHORT.fullmatch(text) or not -(1 << 31) <= int(text) < 1 << 31:
-        raise ValueError(text)
-    return int(text)

@@ -143,9 +143,9 @@ def _named(names: Any) -> str:
 
 
 def _uuid(value: Any) -> str:
-    from base64 import urlsafe_b64encode
+    from kwire.storage.uuids import uuid_text
 
-    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+    return uuid_text(value)
 
 
 # diff

@@ -6,7 +6,6 @@ import json
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import pyarrow as pa
 from pyspark.sql import types as spark
@@ -20,6 +19,7 @@ from kwire.errors import KwireError
 from kwire.spark.options import DECODING_MODES, one_of
 from kwire.spark.payloads import payload_of
 from kwire.spark.schema import CORRUPT
+from kwire.storage.uuids import uuid_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -103,7 +103,7 @@ class _RowMaker:
         if field.struct:
             convert = self._of_struct(field.fields)
         elif field.element == "uuid":
-            convert = _uuid_text
+            convert = uuid_text
         else:
             convert = list if field.is_array else _same
             return lambda value: None if value is None else convert(value)
@@ -114,10 +114,6 @@ class _RowMaker:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _uuid_text(value: UUID) -> str:
-    return urlsafe_b64encode(value.bytes)[:22].decode()
 
 
 def decode_messages(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from kwire.storage.checkpoints import (
     small_file,
 )
 from kwire.storage.filesystem import is_url, located, open_file, plain
+from kwire.storage.uuids import uuid_text
 
 _RENAMED = re.compile(r"\.(?:deleted|swap|cleaned)$")  # what a broker appends to the names of files on their way out
 _BASE = re.compile(r"\d{1,20}(?=\.)")
@@ -116,8 +116,7 @@ def _offset_checkpoint(path: str, kind: str, options: dict[str, Any] | None) -> 
 
 def _partition_metadata(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
     version, topic_id = read_partition_metadata(path, options)
-    text = urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")  # as Kafka's Uuid
-    return SideFile(path, kind, ("version", "topic_id"), [(version, text)])
+    return SideFile(path, kind, ("version", "topic_id"), [(version, uuid_text(topic_id))])
 
 
 def _properties(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:

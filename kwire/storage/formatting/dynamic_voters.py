@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from kwire import messages
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.hash_map import copy_order, put_order
-from kwire.storage.formatting.uuids import uuid_from_text, uuid_text
-
-_INT = re.compile(r"[+-]?[0-9]+")
+from kwire.storage.java import copy_order, java_int, put_order
+from kwire.storage.uuids import uuid_from_text, uuid_text
 
 
 class DynamicVoter(NamedTuple):
@@ -26,16 +23,6 @@ class DynamicVoter(NamedTuple):
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.node_id}@{host}:{self.port}:{uuid_text(self.directory_id)}"
-
-
-def java_int(text: str, bits: int = 32) -> int:
-    """The number that Integer.parseInt or Short.parseShort reads. Raises ValueError."""
-    if len(text) > 400 or not _INT.fullmatch(text):
-        raise ValueError(f"not a number of {bits} bits")
-    value = int(text)
-    if not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise ValueError(f"not a number of {bits} bits")
-    return value
 
 
 def parse_voters(text: str) -> dict[int, DynamicVoter]:

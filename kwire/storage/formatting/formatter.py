@@ -12,7 +12,6 @@ from kwire.schema import MetadataVersion, metadata_bounds, metadata_versions
 from kwire.storage.formatting.directories import Staging, final_name
 from kwire.storage.formatting.dynamic_voters import DynamicVoter, parse_voters, voters_record
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.hash_map import copy_order, put_order
 from kwire.storage.formatting.levels import (
     KRAFT_VERSION,
     METADATA_VERSION,
@@ -31,7 +30,8 @@ from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProper
 from kwire.storage.formatting.scram_parser import scram_records
 from kwire.storage.formatting.server_config import CONTROLLER, ServerConfig
 from kwire.storage.formatting.snapshots import bootstrap_checkpoint, quorum_snapshot
-from kwire.storage.formatting.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
+from kwire.storage.java import copy_order, put_order
+from kwire.storage.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 METADATA_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"

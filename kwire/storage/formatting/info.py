@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.server_config import ServerConfig
+from kwire.storage.java import java_int, java_path
 
 _IN_KRAFT = (
     "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for "
@@ -117,9 +116,3 @@ def _differences(
 
 def _map_text(values: Mapping[str, str]) -> str:
     return f"{{{', '.join(f'{key}={value}' for key, value in sorted(values.items()))}}}"
-
-
-def java_path(text: str) -> str:
-    """A path as java.nio.file.Path shows it: no double slash, none at the end."""
-    path = re.sub(r"/+", "/", text)
-    return path if path == "/" else path.rstrip("/")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from kwire import messages
 from kwire.schema import FeatureLevel, FeatureRange, MetadataVersion, features, metadata_bounds, metadata_versions
-from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
+from kwire.storage.java import java_int
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"

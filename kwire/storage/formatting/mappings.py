@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.schema import metadata_bounds
-from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.levels import (
     METADATA_VERSION,
@@ -15,6 +14,7 @@ from kwire.storage.formatting.levels import (
     version_of_level,
 )
 from kwire.storage.formatting.rules import Rules
+from kwire.storage.java import java_int
 
 
 class Dependencies(NamedTuple):

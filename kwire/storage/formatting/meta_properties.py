@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.properties import properties_text, read_properties
-from kwire.storage.formatting.uuids import is_reserved, uuid_from_text, uuid_text
+from kwire.storage.java import java_int
+from kwire.storage.uuids import is_reserved, uuid_from_text, uuid_text
 
 META_PROPERTIES = "meta.properties"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kwire import messages
-from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
-from kwire.storage.formatting.uuids import decode_base64
+from kwire.storage.java import java_int
+from kwire.storage.uuids import decode_base64
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _KEYS = ("name", "salt", "iterations", "password", "saltedpassword")

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kwire.schema import files, metadata_versions, releases
-from kwire.storage.formatting.dynamic_voters import java_int
 from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
+from kwire.storage.java import java_int
 
 MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"

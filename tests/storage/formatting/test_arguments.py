@@ -12,12 +12,12 @@ import pytest
 from kwire import schema
 from kwire.storage.formatting import FormatterError, parse_voters, random_uuid, uuid_from_text, uuid_text
 from kwire.storage.formatting.dynamic_voters import host_text
-from kwire.storage.formatting.hash_map import copy_order, put_order, string_hash
 from kwire.storage.formatting.levels import effective_levels, version_from_text
 from kwire.storage.formatting.mappings import feature_dependencies, version_mapping
 from kwire.storage.formatting.rules import rules_of
 from kwire.storage.formatting.scram_parser import random_salt, scram_records
-from kwire.storage.formatting.uuids import decode_base64, is_reserved, random_directory_id
+from kwire.storage.java import copy_order, java_hash, put_order
+from kwire.storage.uuids import decode_base64, is_reserved, random_directory_id
 
 pytestmark = pytest.mark.quick
 KRAFT = [name for name in schema.releases() if schema.releases().index(name) >= schema.releases().index("3.3")]
@@ -48,8 +48,8 @@ def test_base64() -> None:
     assert decode_base64("-_", url_safe=True) == decode_base64("+/") == b"\xfb"
 
 
-def test_java_hash_order() -> None:
-    assert string_hash("hello") == 99162322 and string_hash("\U0001f600") == 0xD83D * 31 + 0xDE00
+def test_order_of_hash_maps() -> None:
+    assert java_hash("hello") == 99162322 and java_hash("\U0001f600") == 0xD83D * 31 + 0xDE00
     assert put_order(["b", "a", "Q"]) == ["a", "Q", "b"]  # "a" is 97, "Q" 81: one bucket, in the order of insertion
     assert put_order(["Q", "b", "a"]) == ["Q", "a", "b"]
     assert copy_order([1, 7, 8]) == [8, 1, 7] and put_order([1, 7, 8]) == [1, 7, 8]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwire.cli.java_order import java_hash, java_order, scala_order, topic_partition_hash
+from kwire.storage.java import computed_order, java_hash, scala_order, topic_partition_hash
 
 pytestmark = pytest.mark.quick
 
@@ -16,12 +16,12 @@ def test_hashes() -> None:
     assert topic_partition_hash("a", 0) == 1058
 
 
-def test_java_order() -> None:
+def test_computed_order() -> None:
     """Buckets in order; within one, what computeIfAbsent added last is first."""
-    assert java_order(["b", "a", "q", "A"]) == ["A", "q", "a", "b"]
-    assert java_order(["a", "q"]) == ["q", "a"] and java_order(["q", "a"]) == ["a", "q"]
+    assert computed_order(["b", "a", "q", "A"]) == ["A", "q", "a", "b"]
+    assert computed_order(["a", "q"]) == ["q", "a"] and computed_order(["q", "a"]) == ["a", "q"]
     many = [chr(ord("a") + at) for at in range(13)]
-    assert java_order([*many, "A"]) == ["A", *many]
+    assert computed_order([*many, "A"]) == ["A", *many]
 
 
 def order(*sets: tuple[str, int]) -> str:
