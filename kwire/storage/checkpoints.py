@@ -131,7 +131,11 @@ def read_leader_epochs(path: str | os.PathLike[str], options: dict[str, Any] | N
     Raises DecodeError (.file) for a malformed file, LimitError for more than 1 MiB.
     """
     lines, name = _lines(path, options)
-    return _checkpoint(lines, name, "leader epoch checkpoint", lambda line: LeaderEpoch(*map(_number, line.split())))
+
+    def entry(row: list[str]) -> LeaderEpoch:
+        return LeaderEpoch(*map(_number, row))
+
+    return _checkpoint(lines, name, "leader epoch checkpoint", "epoch offset", entry)
 
 
 def leader_epoch_checkpoint(epochs: Sequence[LeaderEpoch]) -> bytes:
@@ -148,11 +152,11 @@ def read_offset_checkpoint(
     """
     lines, name = _lines(path, options, MOST_BYTES)
 
-    def entry(line: str) -> PartitionOffset:
-        topic, partition, offset = line.split()
+    def entry(row: list[str]) -> PartitionOffset:
+        topic, partition, offset = row
         return PartitionOffset(topic, _number(partition), _number(offset))
 
-    return _checkpoint(lines, name, "offset checkpoint", entry)
+    return _checkpoint(lines, name, "offset checkpoint", "topic partition offset", entry)
 
 
 def offset_checkpoint(offsets: Sequence[PartitionOffset]) -> bytes:
@@ -166,14 +170,21 @@ def _written(entries: Sequence[tuple[Any, ...]]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _checkpoint(lines: list[str], name: str, what: str, entry: Callable[[str], T]) -> list[T]:
-    """The entries of a checkpoint file. Raises DecodeError."""
+def _checkpoint(lines: list[str], name: str, what: str, columns: str, entry: Callable[[list[str]], T]) -> list[T]:
+    """The entries of a checkpoint file. columns: what a line has; entry: one of the parts. Raises DecodeError."""
     if not lines:
         return []
+    if len(lines) == 1:
+        raise located(DecodeError(f"malformed {what}: expected the number of entries in line 2, found the end"), name)
+    entries, width = [], len(columns.split())
     try:
         version, count = _number(lines[0]), _number(lines[1])
-        entries = [entry(line) for line in lines[2:]]
-    except (ValueError, IndexError, TypeError) as error:
+        for number, line in enumerate(lines[2:], 3):
+            parts = line.split()
+            if len(parts) != width:
+                raise ValueError(f'expected "{columns}" in line {number}, found {line[:80]!r}')
+            entries.append(entry(parts))
+    except ValueError as error:
         raise located(DecodeError(f"malformed {what}: {error}"), name) from None
     if version != 0:
         raise located(DecodeError(f"unrecognized version {version} of the {what}, expected 0"), name)

@@ -13,19 +13,21 @@ from kwire.storage import indexes
 from kwire.storage.checkpoints import (
     MOST_TEXT,
     LeaderEpoch,
+    PartitionOffset,
     ProducerState,
     producer_entries,
     read_leader_epochs,
+    read_offset_checkpoint,
     read_partition_metadata,
     small_file,
 )
 from kwire.storage.filesystem import is_url, located, open_file, plain
+from kwire.storage.formatting.properties import parse_properties
 from kwire.storage.uuids import uuid_text
 
 _RENAMED = re.compile(r"\.(?:deleted|swap|cleaned)$")  # what a broker appends to the names of files on their way out
 _BASE = re.compile(r"\d{1,20}(?=\.)")
 _SNIFFED = 4096  # bytes at the beginning of a file that tell what it is
-_INTEGER = re.compile(r"-?\d{1,19}")
 
 
 class SideFile(NamedTuple):
@@ -99,19 +101,7 @@ def _leader_epochs(path: str, kind: str, options: dict[str, Any] | None) -> Side
 
 
 def _offset_checkpoint(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
-    """OffsetCheckpointFile: the version, the number of lines, then "topic partition offset"."""
-    lines = _text(path, options).splitlines()
-    rows = []
-    for number, line in enumerate(lines[2:], 3):
-        parts = line.split(" ")
-        if len(parts) != 3 or not _INTEGER.fullmatch(parts[1]) or not _INTEGER.fullmatch(parts[2]):
-            raise DecodeError(f"malformed {kind}: expected \"topic partition offset\" in line {number}, "
-                              f"found {line[:80]!r}")
-        rows.append((parts[0], int(parts[1]), int(parts[2])))
-    if lines and (lines[0] != "0" or len(lines) < 2 or lines[1] != str(len(rows))):
-        head = " ".join(lines[:2])
-        raise DecodeError(f"malformed {kind}: expected version 0 and {len(rows)} entries, found {head[:80]!r}")
-    return SideFile(path, kind, ("topic", "partition", "offset"), rows)
+    return SideFile(path, kind, PartitionOffset._fields, read_offset_checkpoint(path, options))
 
 
 def _partition_metadata(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
@@ -120,15 +110,12 @@ def _partition_metadata(path: str, kind: str, options: dict[str, Any] | None) ->
 
 
 def _properties(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:
-    """meta.properties, in Java's simplest form: "name=value" lines, comments begin with "#"."""
-    rows = []
-    for number, line in enumerate(_text(path, options).splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith(("#", "!")):
-            name, equals, value = line.partition("=")
-            if not equals:
-                raise DecodeError(f"malformed {kind}: expected \"name=value\" in line {number}, found {line[:80]!r}")
-            rows.append((name.strip(), value.strip()))
-    return SideFile(path, kind, ("name", "value"), rows)
+    text = small_file(path, options, most=MOST_TEXT).decode("latin-1")
+    try:
+        properties = parse_properties(text)
+    except ValueError as error:
+        raise DecodeError(f"malformed {kind}: {error}") from None
+    return SideFile(path, kind, ("name", "value"), list(properties.items()))
 
 
 def _quorum_state(path: str, kind: str, options: dict[str, Any] | None) -> SideFile:

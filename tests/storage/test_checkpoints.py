@@ -47,7 +47,8 @@ def test_leader_epochs(tmp_path: Path) -> None:
     assert read_leader_epochs(path) == []
     for wrong, reason in (
         ("1\n0\n", "unrecognized version 1"), ("0\n3\n0 0\n", "expected 3 entries .*, found 1"),
-        ("0\nx\n", "'x' is not an integer"), ("0\n1\n1 2 3\n", "malformed"), ("\xff", "not UTF-8 text"),
+        ("0\nx\n", "'x' is not an integer"), ("0\n1\n1 2 3\n", 'expected "epoch offset" in line 3'),
+        ("\xff", "not UTF-8 text"),
     ):  # fmt: skip
         path.write_bytes(wrong.encode("latin-1"))
         with pytest.raises(kwire.DecodeError, match=f"leader-epoch-checkpoint: .*{reason}"):
