@@ -14,7 +14,8 @@ from kwire.cli.features_tool import DISABLE, DOWNGRADE, UPGRADE, Failure, Tool, 
 from kwire.cli.terminal import print_json
 from kwire.net import Cluster, RequestRefusedError
 from kwire.net.address import addresses
-from kwire.net.feature_updates import METADATA_VERSION, FeatureMetadata, FeatureUpdate, FeatureUpdateError
+from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire_c.printable import printable
 
 _OWN_OPTIONS = """

@@ -12,8 +12,8 @@ from typing import Any
 
 from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, Parser
-from kwire.net.feature_updates import METADATA_VERSION, FeatureMetadata, FeatureUpdate, FeatureUpdateError
-from kwire.schema.feature_levels import MetadataVersion
+from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
+from kwire.schema.feature_levels import METADATA_VERSION, MetadataVersion
 from kwire.storage.java import java_int
 from kwire_c.printable import printable
 

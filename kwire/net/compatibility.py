@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from kwire import schema
 from kwire.net.api_versions import TELEMETRY, NodeApiVersions, api_name, is_broker_api, release_table
-from kwire.net.features import FEATURES, METADATA_VERSION
+from kwire.net.features import FEATURES
 from kwire.schema import NO_VERSIONS, Versions, api_keys
+from kwire.schema.feature_levels import METADATA_VERSION
 
 Range = tuple[int, int]
 

@@ -11,6 +11,7 @@ from kwire import messages, schema
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import SOFTWARE
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.version import __version__
 from kwire_c.printable import brief, printable
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from kwire.net.cluster import Cluster
     from kwire.net.connection import Connection
 
-METADATA_VERSION = "metadata.version"
 _UPGRADE_TYPES = {"NONE": 1, "SAFE": 2, "UNSAFE": 3}  # KIP-778's DowngradeType -> FeatureUpdate.UpgradeType as shipped
 _HIGHEST_LEVEL = (1 << 15) - 1
 _LONGEST_TIMEOUT = 2_147_483  # seconds, that milliseconds in an int32 can say

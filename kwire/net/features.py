@@ -10,6 +10,7 @@ from kwire import schema
 from kwire.net.api_versions import api_key
 from kwire.schema import NO_VERSIONS, Versions
 from kwire.schema.definitions import LAST_VERSION
+from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire_c.printable import brief
 
 Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API name or key -> (min, max)
@@ -75,9 +76,6 @@ class Feature:
         """Feature -> the level needed, for those whose finalized level is lower."""
         needed = {**(self.kraft_levels if METADATA_VERSION in levels else {}), **self.levels}
         return {name: level for name, level in needed.items() if levels.get(name, 0) < level}
-
-
-METADATA_VERSION = "metadata.version"
 
 
 def _key(api: str | int) -> int:
@@ -174,7 +172,7 @@ _ALL = (
     _feature("groups-by-type", "KIP-848", ListGroups=5),
     _feature("client-telemetry", "KIP-714", GetTelemetrySubscriptions=0, PushTelemetry=0),
     _feature("describe-topic-partitions", "KIP-966", DescribeTopicPartitions=0),
-    _feature("raft-voters", "KIP-853", AddRaftVoter=0, RemoveRaftVoter=0, levels={"kraft.version": 1}),
+    _feature("raft-voters", "KIP-853", AddRaftVoter=0, RemoveRaftVoter=0, levels={KRAFT_VERSION: 1}),
     _feature("server-side-regex", "KIP-848", ConsumerGroupHeartbeat=1, levels={"group.version": 1}),
     _feature(
         "transactions-v2", "KIP-890", EndTxn=5, Produce=12, TxnOffsetCommit=5, levels={"transaction.version": 2}

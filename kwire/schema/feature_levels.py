@@ -10,6 +10,8 @@ from kwire.schema import files
 from kwire.schema.release_apis import release_name, releases
 from kwire_c.printable import brief
 
+METADATA_VERSION, KRAFT_VERSION = "metadata.version", "kraft.version"
+
 
 class MetadataVersion(NamedTuple):
     """One metadata.version.
@@ -113,8 +115,8 @@ def features(release: str | None = None) -> dict[str, FeatureRange]:
     at = _kraft(release)
     levels, bounds = {row.name: row for row in metadata_versions(at)}, metadata_bounds(at)
     ranges = {
-        "metadata.version": FeatureRange(
-            "metadata.version", levels[bounds.minimum].level, levels[bounds.default].level,
+        METADATA_VERSION: FeatureRange(
+            METADATA_VERSION, levels[bounds.minimum].level, levels[bounds.default].level,
             levels[bounds.testing].level,
             tuple(FeatureLevel(row.name, row.level, row.name, {}) for row in levels.values()),
         )

@@ -9,12 +9,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from kwire.schema import MetadataVersion, metadata_bounds, metadata_versions
+from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.formatting.directories import Staging, final_name
 from kwire.storage.formatting.dynamic_voters import DynamicVoter, parse_voters, voters_record
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.levels import (
-    KRAFT_VERSION,
-    METADATA_VERSION,
     BootstrapMetadata,
     bootstrap_metadata,
     check_dependencies,

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 from kwire import messages
 from kwire.schema import FeatureLevel, FeatureRange, MetadataVersion, features, metadata_bounds, metadata_versions
+from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
 from kwire.storage.java import java_int
-
-METADATA_VERSION = "metadata.version"
-KRAFT_VERSION = "kraft.version"
 
 
 class BootstrapMetadata(NamedTuple):

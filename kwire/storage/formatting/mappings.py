@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kwire.schema import metadata_bounds
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.levels import (
-    METADATA_VERSION,
-    default_level,
-    other_features,
-    version_from_text,
-    version_of_level,
-)
+from kwire.storage.formatting.levels import default_level, other_features, version_from_text, version_of_level
 from kwire.storage.formatting.rules import Rules
 from kwire.storage.java import java_int
 

@@ -9,7 +9,7 @@ from kwire import messages
 from kwire.codec.messages import encode
 from kwire.codec.record_serdes import encode_metadata_record
 from kwire.storage.formatting.levels import BootstrapMetadata
-from kwire.storage.metadata.quorum import KRAFT_VERSION, VOTERS, Quorum
+from kwire.storage.metadata.quorum import VERSION, VOTERS, Quorum
 from kwire.storage.metadata.snapshots import snapshot_batches
 
 
@@ -29,7 +29,7 @@ def quorum_snapshot(
     now = int(time.time() * 1000) if timestamp is None else timestamp
     values = {}
     if kraft_version > 0:
-        values[KRAFT_VERSION] = encode(messages.KRaftVersionRecord(kraft_version=kraft_version), 0)
+        values[VERSION] = encode(messages.KRaftVersionRecord(kraft_version=kraft_version), 0)
         if voters is not None:
             values[VOTERS] = encode(voters, 0)
     return _snapshot(Quorum(values=values), metadata, now, now)

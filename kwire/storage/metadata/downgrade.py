@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import MetadataVersion, metadata_version
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.errors import DowngradeError
 from kwire.storage.metadata.levels import (
     ELIGIBLE_REPLICAS,
-    METADATA_VERSION,
     Loss,
     Writer,
     changed_between,

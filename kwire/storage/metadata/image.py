@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.downgrade import Downgrade, downgraded
 from kwire.storage.metadata.errors import MetadataLogError
 from kwire.storage.metadata.image_diff import Change, changes
 from kwire.storage.metadata.image_json import as_json
-from kwire.storage.metadata.levels import METADATA_VERSION, Loss, Writer, eligible_replicas, known_level, written
+from kwire.storage.metadata.levels import Loss, Writer, eligible_replicas, known_level, written
 from kwire.storage.metadata.metadata_log import read_log
 from kwire.storage.metadata.quorum import Quorum
 from kwire.storage.metadata.snapshots import write_snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.storage.metadata.quorum import KRAFT_VERSION, VOTERS
+from kwire.storage.metadata.quorum import VERSION, VOTERS
 from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import Tables
 
@@ -49,7 +49,7 @@ class Change(NamedTuple):
 
 def changes(before: ClusterImage, after: ClusterImage) -> Iterator[Change]:
     """The changes from one image to another: those in both in the order of the first, then what was added."""
-    for kind in (KRAFT_VERSION, VOTERS):
+    for kind in (VERSION, VOTERS):
         one, other = before.quorum.records.get(kind), after.quorum.records.get(kind)
         change = Change(type(other if one is None else one).__name__, (), one, other)
         if one != other and (change.fields or change.kind != "changed"):

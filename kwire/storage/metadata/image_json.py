@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import UnsupportedVersionError
-from kwire.storage.metadata.levels import METADATA_VERSION, known_level
+from kwire.schema.feature_levels import METADATA_VERSION
+from kwire.storage.metadata.levels import known_level
 from kwire.storage.metadata.record_json import record_json
 from kwire.storage.metadata.tables import Entity
 

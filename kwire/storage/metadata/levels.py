@@ -18,10 +18,10 @@ from kwire.schema import (
     metadata_versions,
     releases,
 )
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import MIGRATING, Tables
 
-METADATA_VERSION = "metadata.version"
 ELIGIBLE_REPLICAS = "eligible.leader.replicas.version"
 _ELIGIBLE_FIELDS = ("eligible_leader_replicas", "last_known_elr")
 

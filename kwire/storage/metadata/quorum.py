@@ -10,8 +10,8 @@ from kwire import messages
 from kwire.codec.messages import encode
 from kwire.schema import record_types
 
-HEADER, FOOTER, KRAFT_VERSION, VOTERS = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION", "KRAFT_VOTERS"
-_KEPT = (HEADER, FOOTER, KRAFT_VERSION, VOTERS)
+HEADER, FOOTER, VERSION, VOTERS = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION", "KRAFT_VOTERS"
+_KEPT = (HEADER, FOOTER, VERSION, VOTERS)
 _BLANK = {HEADER: "SnapshotHeaderRecord", FOOTER: "SnapshotFooterRecord"}
 
 
@@ -34,7 +34,7 @@ class Quorum:
     @property
     def kraft_version(self) -> int:
         """The level of kraft.version."""
-        record = self.records.get(KRAFT_VERSION)
+        record = self.records.get(VERSION)
         return 0 if record is None else record.kraft_version
 
     @property
@@ -47,7 +47,7 @@ class Quorum:
         """(key, value) of the control records at the start of a snapshot; timestamp: of its last record, in ms."""
         value = self._value(HEADER)  # version, timestamp and what newer versions add
         yield _key(HEADER), value[:2] + timestamp.to_bytes(8, "big", signed=True) + value[10:]
-        for kind in (KRAFT_VERSION, VOTERS):
+        for kind in (VERSION, VOTERS):
             if kind in self.values:
                 yield _key(kind), self.values[kind]
 

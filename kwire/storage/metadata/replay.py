@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from kwire.errors import LimitError, UnsupportedVersionError
+from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.metadata.errors import MetadataLogError
 from kwire.storage.metadata.tables import MIGRATING, Tables, Topic
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
-_METADATA_VERSION, _KRAFT_VERSION = "metadata.version", "kraft.version"
 MOST_WAITING = 5_000_000  # records of one metadata transaction: the migration of a large cluster was one
 _TOPIC = 2  # ConfigResource.Type
 _NO_LEADER_CHANGE = -2  # LeaderConstants
@@ -290,11 +290,11 @@ class Replay:
     # features
 
     def _feature(self, record: Any) -> None:
-        if record.name == _KRAFT_VERSION:  # its level is in control records (KAFKA-18979)
+        if record.name == KRAFT_VERSION:  # its level is in control records (KAFKA-18979)
             return
         if record.feature_level > 0:
             self.tables.features[record.name] = record
-        elif record.name == _METADATA_VERSION:
+        elif record.name == METADATA_VERSION:
             raise MetadataLogError(f"FeatureLevelRecord of metadata.version: unknown level {record.feature_level}")
         else:
             self.tables.features.pop(record.name, None)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kwire.schema.feature_levels import METADATA_VERSION
+
 MIGRATING = UUID(int=0)  # of Kafka's DirectoryId: a replica whose directory is not known
 Entity = tuple[tuple[str, str | None], ...]  # of a quota: (type, name or None for the default) in order
 
@@ -54,7 +56,7 @@ class Tables:
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """(key, record) of everything, in the order of Kafka's MetadataImage.write: metadata.version comes first."""
-        yield from sorted(self.features.items(), key=lambda item: item[0] != "metadata.version")
+        yield from sorted(self.features.items(), key=lambda item: item[0] != METADATA_VERSION)
         if self.zk_migration is not None:
             yield (), self.zk_migration
         yield from self.brokers.items()
