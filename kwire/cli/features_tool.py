@@ -6,7 +6,6 @@ behaves as the newest before it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,9 @@ from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, Parser
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION, MetadataVersion
+from kwire.storage.formatting.errors import FormatterError
+from kwire.storage.formatting.levels import default_level, other_features, version_from_text
+from kwire.storage.formatting.rules import rules_of
 from kwire.storage.java import java_int
 from kwire_c.printable import printable
 
@@ -35,6 +37,7 @@ class Tool:
     def __init__(self, release: str, *, strict: bool = True) -> None:
         self.release, self.strict = schema.release_name(release), strict
         self.bounds = schema.metadata_bounds(self.release)
+        self._rules = rules_of(self.release)
         self.levels = {row.level: row for row in schema.metadata_versions(self.release)}
 
     def since(self, release: str) -> bool:
@@ -191,29 +194,14 @@ class Tool:
 
     def default_levels(self, version: MetadataVersion) -> dict[str, int]:
         """The level that each feature but metadata.version gets by default with a metadata version."""
-        levels = {}
-        for name, feature in schema.features(self.release).items():
-            if name == METADATA_VERSION:
-                continue
-            fitting = feature.minimum
-            for row in feature.levels:
-                if schema.metadata_version(row.bootstrap_metadata_version).level > version.level:
-                    break
-                fitting = row.level
-            levels[name] = fitting
-        return levels
+        return {name: default_level(row, version, self._rules) for name, row in other_features(self._rules).items()}
 
     def _metadata_version(self, text: str) -> MetadataVersion:
         """As MetadataVersion.fromVersionString: "3.7-IV4", "3.7" (its last stable one), or "3.7.anything"."""
-        rows = schema.metadata_versions(self.release, old=not self.since("4.0"))
-        stable = next(number for number, row in enumerate(rows) if row.name == self.bounds.default)
-        names = {row.name: row for row in rows} | {row.release: row for row in rows[: stable + 1]}
-        parts = re.sub(r"\.+$", "", text).split(".")
-        count = 3 if text.startswith("0.") and not self.since("4.0") else 2
-        key = ".".join(parts[:count]) if len(parts) > count else text
-        if key in names:
-            return names[key]
-        raise Failure(self._unknown_version(text))
+        try:
+            return version_from_text(text, self._rules, unstable=True)
+        except FormatterError:
+            raise Failure(self._unknown_version(text)) from None
 
     def _unknown_version(self, text: str) -> str:
         lowest = self.bounds.minimum if self.since("4.0") else self.bounds.bootstrap_minimum
