@@ -332,10 +332,12 @@ def _start_line(file: str, name: str) -> str:
         return "KRaft bootstrap snapshot"
     if not name.endswith(".checkpoint"):
         return f"Log starting offset: {_base_offset(file, name)}"
-    found = re.fullmatch(r"([0-9]{20})-([0-9]{10})\.checkpoint", name)
+    from kwire.storage.metadata.snapshots import snapshot_id
+
+    found = snapshot_id(name)
     if found is None:
         raise click.ClickException(f"{shown(file)}: expected the name OFFSET-EPOCH.checkpoint of a KRaft snapshot")
-    return f"Snapshot end offset: {int(found[1])}, epoch: {int(found[2])}"
+    return f"Snapshot end offset: {found[0]}, epoch: {found[1]}"
 
 
 def _base_offset(file: str, name: str) -> int:

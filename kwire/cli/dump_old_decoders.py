@@ -12,12 +12,10 @@ from typing import Any
 from kwire.cli.dump_decoders import Decoded, NotDecoded, java_json
 from kwire.codec.messages import decode
 from kwire.errors import KwireError
+from kwire.storage.internal_topics import TRANSACTION_STATES
 from kwire.storage.java import java_hash, scala_order, topic_partition_hash
 from kwire_c.plan import message_of
 from kwire_c.record_batch import Record
-
-_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
-           "PrepareEpochFence")  # fmt: skip
 
 
 def _part(data: bytes, what: str) -> tuple[int, bytes]:
@@ -51,7 +49,7 @@ def transaction_text(record: Record) -> Decoded:
     value = _read("TransactionLogValue", version, data,
                   f"Unknown version {version} from the transaction log message value")
     status = value.transaction_status
-    if not 0 <= status < len(_STATES):
+    if not 0 <= status < len(TRANSACTION_STATES):
         raise NotDecoded(f"Unknown transaction state id {status} from the transaction status message")
     partitions: list[tuple[str, int]] = []
     groups = []
@@ -61,7 +59,8 @@ def transaction_text(record: Record) -> Decoded:
         partitions += own
     ordered = scala_order(partitions, lambda item: topic_partition_hash(*item), groups)
     listed = ",".join(f"{topic}-{number}" for topic, number in ordered)
-    return key, (f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},state={_STATES[status]},"
+    state = TRANSACTION_STATES[status]
+    return key, (f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},state={state},"
                  f"partitions=[{listed}],txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"
                  f"txnTimeoutMs={value.transaction_timeout_ms}")
 

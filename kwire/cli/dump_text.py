@@ -9,14 +9,13 @@ from typing import Any
 
 from kwire.cli.dump_decoders import Decoder, NotDecoded, java_json
 from kwire.cli.dump_dialects import Dialect
-from kwire.codec.json import to_json
+from kwire.codec.control import control_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, DecodeError
 from kwire.storage.batch_header import parse_header
 from kwire.storage.checkpoints import ProducerState
 from kwire_c.codecs import CODECS
-from kwire_c.plan import message_of
 from kwire_c.record_batch import (
     CODEC_MASK,
     LEGACY_CRC_OFFSET,
@@ -215,8 +214,7 @@ def _control(record: Record) -> tuple[str | int | None, Any]:
         raise CorruptBatchError(f"record at offset {record.offset}: {error.reason}", offset=record.offset) from None
     if message is None or kind in _MARKERS:
         return kind, message
-    version = int.from_bytes((record.value or b"")[:2], "big", signed=True)
-    return kind, to_json(message, min(version, message_of(message).last))
+    return kind, control_json(message, record.value or b"")
 
 
 def _control_text(record: Record, dialect: Dialect) -> str:

@@ -11,8 +11,8 @@ import click
 
 from kwire.cli.log import segment_name, segments_at, selected, span
 from kwire.cli.terminal import as_json, as_text, print_json, when
-from kwire.codec.json import json_text, to_json
-from kwire_c.plan import message_of
+from kwire.codec.control import control_json
+from kwire.codec.json import json_text
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -203,9 +203,7 @@ def _control_json(record: Any) -> dict[str, Any] | None:
     """The message of a control record as kafka-dump-log shows it, None for one of an unknown type."""
     if record.control is None:
         return None
-    version = min(int.from_bytes(record.value[:2], "big"), message_of(record.control).last)
-    message: dict[str, Any] = to_json(record.control, version)
-    return message
+    return control_json(record.control, record.value)
 
 
 # batches

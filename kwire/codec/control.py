@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwire.codec.json import to_json
 from kwire.codec.messages import decode
 from kwire.errors import DecodeError
 from kwire.schema.record_type_ids import record_types
@@ -35,6 +36,12 @@ def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, A
     # a marker's version precedes the message; in the other types the version is the first field
     version = min(version, message_of(name).last)
     return kind, decode(name, version, value[2:] if number < 2 else value, lenient=True)
+
+
+def control_json(message: Any, value: bytes) -> dict[str, Any]:
+    """The message of a control record as a JSON value, in the version of its bytes (at most the newest known)."""
+    shown: dict[str, Any] = to_json(message, min(_int16(value), message_of(message).last))
+    return shown
 
 
 def _int16(data: bytes) -> int:

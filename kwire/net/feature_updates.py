@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire import messages, schema
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
-from kwire.net.negotiation import SOFTWARE
+from kwire.net.negotiation import api_versions_request
 from kwire.schema.feature_levels import METADATA_VERSION
-from kwire.version import __version__
 from kwire_c.printable import brief, printable
 
 if TYPE_CHECKING:
@@ -111,11 +110,8 @@ async def describe_features(cluster: Cluster, node: int | None = None) -> Featur
 
 
 async def _described(connection: Connection) -> FeatureMetadata:
-    request = messages.ApiVersionsRequest(
-        client_software_name=SOFTWARE, client_software_version=__version__.replace("+", ".")
-    )
     try:
-        answer = await connection.send(request)
+        answer = await connection.send(api_versions_request())
     except DecodeError as error:
         raise BrokerConnectionError(f"invalid ApiVersions response: {error}", address=str(connection.address)) from None
     if answer.error_code:

@@ -33,7 +33,7 @@ _KINDS = tuple(INTERNAL_TOPICS.values())
 _UNKEYED = {"metadata": decode_metadata_record, "remote_log": decode_remote_log_record}
 
 # the id of a TransactionState in TransactionLogValue -> its name (org.apache.kafka.coordinator.transaction)
-_TRANSACTION_STATES = (
+TRANSACTION_STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
 )  # fmt: skip
 _SNIFFED = 5  # batches and records of a file that tell what it holds
@@ -257,7 +257,7 @@ def transaction_row(record: InternalRecord) -> TransactionRow | None:
 
 def transaction_state(number: int) -> str:
     """The name of a transaction's state, the number itself where it is unknown."""
-    return _TRANSACTION_STATES[number] if 0 <= number < len(_TRANSACTION_STATES) else str(number)
+    return TRANSACTION_STATES[number] if 0 <= number < len(TRANSACTION_STATES) else str(number)
 
 
 @cache

@@ -14,7 +14,7 @@ from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner, window_he
 _WINDOW = 1024  # batches that are compared with each other; half of them are decided at a time
 
 
-class Bounds(NamedTuple):
+class OffsetBounds(NamedTuple):
     """What is known of a segment's offsets. low, high: between which they must be (high is exclusive).
 
     end: where its last batch is expected to end (the base offset of the next segment, a producer snapshot), or -1.
@@ -25,7 +25,7 @@ class Bounds(NamedTuple):
     end: int
 
 
-def misplaced(file: File, bounds: Bounds) -> set[int]:
+def misplaced(file: File, bounds: OffsetBounds) -> set[int]:
     """The positions of the valid batches that cannot be in a log together with the rest.
 
     The rest is the longest sequence of batches with ascending offsets; of equally long ones that in which more batches
@@ -48,7 +48,7 @@ def _headers(file: File) -> Iterator[BatchHeader]:
 
 
 class _Order:
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: OffsetBounds) -> None:
         self._bounds, self._before = bounds, bounds.low - 1  # the last offset that was decided
         self._batches: list[tuple[int, int, int]] = []  # (position, base offset, last offset) of those to decide
         self._newest = self._before

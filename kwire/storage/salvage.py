@@ -29,7 +29,7 @@ from kwire.storage.checkpoints import (
 from kwire.storage.directory import Partition
 from kwire.storage.discovery import SegmentFile, beside, discover, offset_in_name, place_of
 from kwire.storage.filesystem import is_url, located, plain
-from kwire.storage.offset_order import Bounds, misplaced
+from kwire.storage.offset_order import OffsetBounds, misplaced
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
@@ -428,7 +428,7 @@ class _Kept:
             last = number + 1 == len(self._segments)
             high = self._high if last else self._segments[number + 1].base_offset
             self._low = max(self._low, segment.named_offset or 0)
-            bounds = Bounds(self._low, min(high, _limit(segment)), self._end if last else high)
+            bounds = OffsetBounds(self._low, min(high, _limit(segment)), self._end if last else high)
             yield from self._batches(segment, bounds)
             if not last:
                 self._settle(high)
@@ -437,7 +437,7 @@ class _Kept:
             self._bad.append(_Bad(segment.path, segment.size, 0, -1, -1, reason))
         self._settle(self._end if self._end > self._low else -1)
 
-    def _batches(self, segment: LogSegment, bounds: Bounds) -> Iterator[Any]:
+    def _batches(self, segment: LogSegment, bounds: OffsetBounds) -> Iterator[Any]:
         """The valid batches of a segment, but for those with a wrong base offset."""
         file = segment.file.held()
         wrong = misplaced(file, bounds)

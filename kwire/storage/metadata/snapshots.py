@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
     from kwire.storage.metadata.quorum import Quorum
 
-_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 _BATCH_RECORDS = 1024  # SnapshotEmitter.DEFAULT_BATCH_SIZE
 _BATCH_BYTES = 8 << 20  # KafkaRaftClient.MAX_BATCH_SIZE_BYTES
 
