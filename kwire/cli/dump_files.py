@@ -15,7 +15,7 @@ from kwire.cli.dump_decoders import METADATA, Decoder, coordinator_decoder, plai
 from kwire.cli.dump_dialects import Dialect, dialect
 from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
-from kwire.cli.terminal import json_text
+from kwire.cli.terminal import shown_json
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire.storage.filesystem import is_url, open_file, shown
 from kwire.storage.java import computed_order, java_hash, scala_order
@@ -56,7 +56,7 @@ class Output:
 
     def value(self, kind: str, file: str, values: dict[str, Any]) -> None:
         """Print a JSON object. kind: of what; file: in which."""
-        self.line(json_text({"kind": kind, "file": shown(file), **values}))
+        self.line(shown_json({"kind": kind, "file": shown(file), **values}))
 
     def _flush(self) -> None:
         lines, self._lines, self._size = self._lines, [], 0

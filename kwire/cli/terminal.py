@@ -94,10 +94,10 @@ def as_json(data: bytes | None) -> Any:
 
 def print_json(value: Any, *, indent: int | None = None) -> None:
     """Print one JSON value to stdout, on one line unless indent is given."""
-    sys.stdout.write(json_text(value, indent=indent) + "\n")
+    sys.stdout.write(shown_json(value, indent=indent) + "\n")
 
 
-def json_text(value: Any, *, indent: int | None = None) -> str:
+def shown_json(value: Any, *, indent: int | None = None) -> str:
     """A JSON value as print_json prints it, without the line end."""
     text = _encoder(sys.stdout.encoding, indent)(value)
     if text.isprintable():
