@@ -94,6 +94,6 @@ def test_through_a_session(spark: SparkSession, tmp_path: Path) -> None:
     assert {row.capture for row in some.collect()} == {f"{tmp_path}/broker-2.2.2/aiokafka.jsonl"}
     with pytest.raises(Exception, match='unknown column "topic"'):
         reader.schema("topic string").load(str(tmp_path)).collect()
-    with pytest.raises(Exception, match='streams support "records" only'):
+    with pytest.raises(Exception, match='streams support records, metadata, offsets, transactions only, not "capture"'):
         spark.readStream.format("kwire").option("kind", "capture").load(str(tmp_path)).writeStream.format(
             "noop").start().processAllAvailable()
