@@ -42,7 +42,7 @@ def read_log(
 ) -> LogState:
     """The state at an offset of the metadata log at a path. Arguments and errors: see ClusterImage.read."""
     if offset is not None and offset < -1:
-        raise ValueError(f"offset {offset}: expected 0 or more")
+        raise ValueError(f"offset {offset}: expected -1 or more")
     reader = _Reader(RecordReader(release), offset, options)
     snapshot, segments = _files(plain(path), offset, options)
     if snapshot is not None:
