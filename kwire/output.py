@@ -56,6 +56,8 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     It is made beside path under a temporary name; all that is in it is synced to disk, then it is renamed; a partial
     one is removed. Raises FileExistsError if path exists and is not an empty folder, OSError.
     """
+    if not os.fspath(path):  # os.path.realpath("") is the current folder
+        raise FileNotFoundError(2, "the name of the output folder is empty", os.fspath(path))
     target = os.path.realpath(path)
     _check_free(target, os.fspath(path))
     with scratch_folder(path) as partial:
@@ -118,7 +120,9 @@ def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
             if sync:
                 os.fsync(file.fileno())
         _rename(partial, target, force)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename == partial:
+            error.filename = None  # new_file names the file that was asked for
         with suppress(OSError):
             os.unlink(partial)
         raise

@@ -28,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from kwire.cli.root import OutputClosed, root
     from kwire.errors import KwireError
 
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller (>&-)
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are escaped
             stream.reconfigure(errors="backslashreplace")

@@ -23,7 +23,7 @@ class KafkaTool(click.Command):
             return super().parse_args(ctx, [_full_option(arg, known) for arg in args])
         except click.UsageError as error:
             raise click.ClickException(
-                f"{ctx.command_path}: {error.format_message()} (see {ctx.command_path} --help)") from None
+                f"{error.format_message()} (see {ctx.command_path} --help)") from None
 
 
 def _full_option(argument: str, known: set[str]) -> str:
@@ -89,7 +89,11 @@ def _expanded(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if os.path.isdir(path) or ("://" in path and "." not in path.rstrip("/").rpartition("/")[2]):
             from kwire.storage import discover
+            from kwire.storage.filesystem import shown
 
-            yield from (file.path for file in discover(path))
+            files = [file.path for file in discover(path)]
+            if not files:
+                raise click.ClickException(f"{shown(path)}: no log segments found")
+            yield from files
         else:
             yield path

@@ -64,7 +64,8 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
 
     directory = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
     if not directory.segments:
-        raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found")
+        which = " of the selected topics and partitions" if topics or partitions else ""
+        raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found{which}")
     return directory
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.terminal import LONG, print_json, when
+from kwire.cli.terminal import LAST_OFFSET, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
 
 @snapshot.command()
 @click.argument("path")
-@click.option("--offset", type=LONG, help="The last offset to read (inclusive). Default: the end of the log.")
+@click.option("--offset", type=LAST_OFFSET, help="The last offset to read (inclusive). Default: the end of the log.")
 @click.option("--topic", "topics", multiple=True, help="Show the partitions of this topic (may be repeated).")
 @_reading
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: everything but secrets.")
@@ -90,8 +90,9 @@ def _ids(replicas: Any) -> str:
 
 
 def _summary(image: ClusterImage) -> list[tuple[str, str]]:
+    written = f", {when(image.timestamp)} UTC" if image.timestamp > 0 else ""  # 0: nothing of the log yet
     rows = [
-        ("offset", f"{image.offset} (epoch {image.epoch}, {when(image.timestamp)} UTC)"),
+        ("offset", f"{image.offset} (epoch {image.epoch}{written})"),
         ("metadata.version", _level(image)),
         ("kraft.version", str(image.kraft_version)),
     ]
@@ -153,8 +154,10 @@ def _uuid(value: Any) -> str:
 
 @snapshot.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH [PATH]")
-@click.option("--from", "start", type=LONG, help="The last offset of the first image. Default: the end of its log.")
-@click.option("--to", "end", type=LONG, help="The last offset of the second image. Default: the end of its log.")
+@click.option("--from", "start", type=LAST_OFFSET, metavar="OFFSET",
+              help="The last offset of the first image; -1: before all. Default: the end of its log.")
+@click.option("--to", "end", type=LAST_OFFSET, metavar="OFFSET",
+              help="The last offset of the second image. Default: the end of its log.")
 @_reading
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a change.")
 def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: str | None, as_lines: bool) -> None:
@@ -171,7 +174,8 @@ def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: st
             print_json(_change_json(change, topics))
         else:
             print(printable(_change_text(change, topics)))
-    print(f"{len(changes):,} changes from offset {before.offset} to {after.offset}", file=sys.stderr)
+    number = f"{len(changes):,} change{'s' * (len(changes) != 1)}"
+    print(f"{number} from offset {before.offset} to {after.offset}", file=sys.stderr)
 
 
 def _change_json(change: Change, topics: Any) -> dict[str, Any]:
@@ -261,7 +265,7 @@ def label(record: Any, topics: Any) -> str:
               help="The metadata.version to go down to: a level, or a name such as 4.2-IV1.")
 @click.option("--unsafe", is_flag=True, help="Also if it loses metadata, or lowers other features.")
 @click.option("--dry-run", is_flag=True, help="Write nothing: list what would be lost.")
-@click.option("--offset", type=LONG, help="The last offset to read (inclusive). Default: the end of the log.")
+@click.option("--offset", type=LAST_OFFSET, help="The last offset to read (inclusive). Default: the end of the log.")
 @_reading
 @click.option("--json", "as_value", is_flag=True, help="One JSON object with the losses.")
 @click.option("--force", is_flag=True, help="Overwrite an existing OUT (never a file of IN).")
@@ -345,5 +349,5 @@ def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None
         named = snapshot_name(image.offset, image.epoch)
         target = f"written to {printable(written)}" + ("" if written.endswith(named) or image.offset < 0 else
                                                        f", whose name in a log is {named}")
-    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(lost):,} losses; "
-          f"{target}", file=sys.stderr)
+    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(lost):,} "
+          f"{'loss' if len(lost) == 1 else 'losses'}; {target}", file=sys.stderr)

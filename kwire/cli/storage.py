@@ -359,7 +359,9 @@ def version_mapping_(
     """Show the feature levels that come with a metadata.version."""
     rules = _asked_rules(ctx) or rules_of()
     if json_wanted:
-        print_json(version_mapping(release_version, rules))
+        levels = version_mapping(release_version, rules)
+        version = schema.metadata_version(levels["metadata.version"])
+        print_json({"metadata_version": version.name, "features": levels})  # as kwire features has it
     else:
         _print(version_mapping_lines(release_version, rules))
 
@@ -374,7 +376,8 @@ def feature_dependencies_(
     """Show the levels of other features that a level needs."""
     rules = _asked_rules(ctx) or rules_of()
     if json_wanted:
-        print_json([feature_dependencies(one, rules)._asdict() for one in feature])
+        needed = [feature_dependencies(one, rules) for one in feature]
+        print_json([{"feature": one.feature, "level": one.level, "needs": one.needs} for one in needed])
         return
     for one in feature:
         _print(feature_dependencies_lines(one, rules))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
+LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 

@@ -254,7 +254,8 @@ class _Salvage:
                     os.mkdir(copy)
                 self.partition(path, copy)
         if not found:
-            raise FileNotFoundError(2, "no log segments found", source)
+            selected = "" if topics is None and partitions is None else " of the selected topics and partitions"
+            raise FileNotFoundError(2, f"no log segments found{selected}", source)
         self._top_level(source, folder)
 
     def _rescued(

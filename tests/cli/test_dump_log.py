@@ -309,7 +309,7 @@ def test_a_damaged_producer_snapshot(
     ([], 'Missing required argument "[files]"'), (["--files", ""], "Missing required argument"),
     (["--files", f"{9:020}.log"], "No such file or directory"), (["--files", "x.log"], "expected a base offset before"),
     (["--files", f"{0:020}.index", "--max-message-size", "-1"], "--max-message-size"),
-    (["--no-such"], "No such option"),
+    (["--no-such"], "kwire: No such option '--no-such'. (see kwire log dump --help)"),
     (["--files", SEGMENT, "--as", "2.8"], "the text of kafka-dump-log 2.8 is not known: expected 3.3 to"),
     (["--files", SEGMENT, "--as", "3.3", "--share-group-state-decoder"], "is not an option of kafka-dump-log 3.3"),
     (["--files", SEGMENT, "--value-decoder-class", "no.Such"], "unknown decoder class 'no.Such'"),
@@ -330,6 +330,12 @@ def test_wrong_arguments(
     Path(f"{0:020}.index").write_bytes(bytes(8))
     code, _, err = ended(capsys, *arguments)
     assert code == 1 and error in err and err.startswith("kwire") and err.count("\n") == 1
+
+
+@pytest.mark.quick
+def test_a_folder_without_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / f"{0:020}.index").write_bytes(bytes(8))
+    assert ended(capsys, tmp_path) == (1, [], f"kwire: {tmp_path}: no log segments found\n")
 
 
 @pytest.mark.quick

@@ -135,6 +135,21 @@ def test_plot(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert (code, err.count("\n")) == (1, 1)
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream(closed: str, folder: Path) -> None:
+    line = f"{sys.executable} -m kwire log stats {folder} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_selection_that_nothing_fits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (("--topic", "other"), ("--partition", 7)):
+        wanted = f"kwire: {folder}: no log segments found of the selected topics and partitions\n"
+        assert run(capsys, "log", "show", folder, *arguments) == (2, "", wanted)
+    (folder.parent / "none").mkdir()
+    assert run(capsys, "log", "show", folder.parent / "none")[2].endswith("none: no log segments found\n")
+
+
 def test_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "log", "verify", folder) == (0, "", "2 segments, 0 findings\n")
     code, out, _ = run(capsys, "log", "verify", folder, "--json")

@@ -104,7 +104,9 @@ def test_salvage_of_zeros_and_other_files(folder: Path, tmp_path: Path, capsys: 
         (("s3://bucket/x", "OUT"), 1, "salvage reads local files"),
         (("IN", "OUT", "--partition", "-1"), 2, "--partition"),
         (("IN", "OUT", "--index-interval-bytes", "x"), 2, "not a valid integer"),
-        (("FULL", "OUT"), 2, "no log segments found"),
+        (("FULL", "OUT"), 2, "no log segments found\n"),
+        (("FULL", "OUT", "--topic", "t"), 2, "no log segments found of the selected topics and partitions"),
+        (("IN", ""), 2, "kwire: the name of the output folder is empty"),
     ],
 )
 def test_salvage_failures(

@@ -91,6 +91,13 @@ def test_diff(run: Run, folder: Path) -> None:
     assert "expected one or two PATHs" in run("diff", folder, folder, folder, code=2)[1]
 
 
+def test_an_image_of_nothing_has_no_time(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"")
+    assert run("show", path)[0].startswith("offset             -1 (epoch 0)\n")
+    assert run("diff", path, path)[1] == "0 changes from offset -1 to -1\n"
+
+
 def test_downgrade_is_refused_then_written(run: Run, folder: Path, tmp_path: Path) -> None:
     source, target = folder / CHECKPOINT, tmp_path / "out"
     out, err = run("downgrade", source, target, "--metadata", "4.2-IV1", code=1)
@@ -98,11 +105,11 @@ def test_downgrade_is_refused_then_written(run: Run, folder: Path, tmp_path: Pat
     assert out == "" and err.startswith(refusal)
     out, err = run("downgrade", source, "--metadata", "4.2-IV1", "--dry-run", code=1)
     assert out == "RegisterBrokerRecord broker 1: cordonedLogDirs [] would be lost\n"
-    assert "107 records, 1 losses; nothing written (dry run)" in err and "is refused unless it is unsafe" in err
+    assert "107 records, 1 loss; nothing written (dry run)" in err and "is refused unless it is unsafe" in err
     assert list(tmp_path.iterdir()) == []
     out, err = run("downgrade", source, target, "--metadata", 29, "--unsafe")
     assert out == "RegisterBrokerRecord broker 1: cordonedLogDirs [] lost\n"
-    assert err == ("metadata.version 30 (4.3-IV0) -> 29 (4.2-IV1): 107 records, 1 losses; "
+    assert err == ("metadata.version 30 (4.3-IV0) -> 29 (4.2-IV1): 107 records, 1 loss; "
                    f"written to {target}, whose name in a log is {CHECKPOINT}\n")
     image = ClusterImage.read(target)
     assert image.metadata_version == 29
@@ -153,7 +160,12 @@ BAD = [
     (("downgrade", "{folder}", "--metadata", "31", "--dry-run"), 1, "is not below the 30 (4.3-IV0)"),
     (("downgrade", "{folder}", "--metadata", "9.9-IV9", "--dry-run"), 1, "unknown metadata.version '9.9-IV9'"),
     (("downgrade", "{folder}", "--metadata", "9" * 400, "--dry-run"), 1, "unknown metadata.version"),
-    (("downgrade", "{folder}", "/no/such/folder/x", "--metadata", "29", "--unsafe"), 2, "No such file or directory"),
+    (("downgrade", "{folder}", "/no/such/folder/x", "--metadata", "29", "--unsafe"), 2,
+     "kwire: /no/such/folder/x: No such file or directory"),
+    (("show", "{folder}", "--offset", "-2"), 2, "'--offset': -2 is not in the range"),
+    (("diff", "{folder}", "--from", "-5"), 2, "'--from': -5 is not in the range"),
+    (("diff", "{folder}", "--from", "5", "--to", "-2"), 2, "'--to': -2 is not in the range"),
+    (("downgrade", "{folder}", "--metadata", "29", "--dry-run", "--offset", "-2"), 2, "-2 is not in the range"),
 ]
 
 

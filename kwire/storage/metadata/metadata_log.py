@@ -42,7 +42,7 @@ def read_log(
 ) -> LogState:
     """The state at an offset of the metadata log at a path. Arguments and errors: see ClusterImage.read."""
     if offset is not None and offset < -1:
-        raise ValueError(f"offset {offset}: expected 0 or more")
+        raise ValueError(f"offset {offset}: expected -1 or more")
     reader = _Reader(RecordReader(release), offset, options)
     snapshot, segments = _files(plain(path), offset, options)
     if snapshot is not None:
@@ -160,8 +160,9 @@ class _Reader:
         yield from batches
         if batches.tail is not None:
             position, left = batches.tail
-            raise self._error(f"torn: the {left} bytes after byte {position} are no whole batch (read up to an "
-                              "offset before them to leave them out)", path)
+            last = self.state.offset  # -1 in a snapshot, which is read whole or not at all
+            advice = "" if last < 0 else f" (read up to offset {last} to leave them out)"
+            raise self._error(f"torn: the {left} bytes after byte {position} are no whole batch{advice}", path)
 
     def _records(self, batch: Any, path: str) -> Iterator[tuple[Any, str | int | None]]:
         """(record, its type if it is a control record) of a batch. Errors of damaged ones name the file."""

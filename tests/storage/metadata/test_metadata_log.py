@@ -148,7 +148,7 @@ SNAPSHOTS = {
     "control key": (kwire.build_batch([(0, b"\0", b"\0\0")], control=True), "control record key"),
     "control value": (batch(header(), 0, control=True) + kwire.build_batch(
         [(0, b"\0\0\0\5", b"\0")], base_offset=1, control=True), "KRAFT_VERSION control record"),
-    "torn": (batch(header(), 0, control=True) + batch(FOOTER, 1, control=True)[:-3], "torn: the"),
+    "torn": (batch(header(), 0, control=True) + batch(FOOTER, 1, control=True)[:-3], "torn: the .* no whole batch$"),
     "no kafka": (b"snapshot of something else, long enough for a batch header to be looked for in it" * 2, "batch"),
 }  # fmt: skip
 
@@ -170,8 +170,9 @@ def test_a_torn_log_is_an_error_that_says_how_to_read_what_is_whole(golden: Path
     whole = log.read_bytes()
     batches = list(kwire.read_batches(whole))
     log.write_bytes(whole[:-5])
-    with pytest.raises(MetadataLogError, match=f"torn: the .* bytes after byte {batches[-1].position} are no whole"):
+    with pytest.raises(MetadataLogError, match=f"torn: the .* bytes after byte {batches[-1].position} are") as caught:
         ClusterImage.read(folder)
+    assert f"(read up to offset {batches[-2].last_offset} to leave them out)" in str(caught.value)
     assert ClusterImage.read(folder, batches[-2].last_offset).offset == batches[-2].last_offset
     with pytest.raises(MetadataLogError, match="torn"):
         ClusterImage.read(folder, batches[-1].last_offset)
@@ -213,7 +214,7 @@ def test_offsets_that_are_not_there(golden: Path, tmp_path: Path) -> None:
         ClusterImage.read(snapshot, end - 1)
     with pytest.raises(MetadataLogError, match=f"offset {end + 1} is past its end"):
         ClusterImage.read(snapshot, end + 1)
-    with pytest.raises(ValueError, match="expected 0 or more"):
+    with pytest.raises(ValueError, match="expected -1 or more"):
         ClusterImage.read(folder, -2)
     for missing in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(FileNotFoundError):
