@@ -11,7 +11,7 @@ from tests.primitives import checks
 pytestmark = pytest.mark.checkout
 
 
-@pytest.mark.parametrize("sanitizers", ["address,undefined", "thread"])
+@pytest.mark.parametrize("sanitizers", ["address,undefined", "undefined", "thread"])
 def test_the_c_alone(sanitizers: str, tmp_path: Path) -> None:
     options = ("-O1", "-g", f"-fsanitize={sanitizers}", "-fno-sanitize-recover=undefined")
     checks.build("buffers_check", tmp_path / "check", *options)
