@@ -193,7 +193,6 @@ def _missing(api_key: int, release: str) -> str:
     supporting = [name for name, row in schema.api_by_release(api_key) if row]
     if not supporting:
         return f"no Kafka release has {api_name(api_key)}"
-    names = schema.releases(old=True)
-    if names.index(supporting[0]) > names.index(release):
+    if not schema.is_at_least(release, supporting[0]):
         return f"Kafka {release} does not support {api_name(api_key)}, which Kafka {supporting[0]} added"
     return f"Kafka {schema.release_after(supporting[-1])} removed {api_name(api_key)}"

@@ -31,12 +31,12 @@ def dialect(release: str | None) -> Dialect:
     """The dialect of a release, by default the newest. Raises UnsupportedVersionError for one before 3.3."""
     names = schema.releases()
     name = names[-1] if release is None else schema.release_name(release)
-    if name not in names or names.index(name) < names.index(_OLDEST):
+    if not schema.is_at_least(name, _OLDEST):
         reason = f"the text of kafka-dump-log {name} is not known: expected {_OLDEST} to {names[-1]}"
         raise UnsupportedVersionError(reason, needed=name, offered=(_OLDEST, names[-1]))
 
     def since(first: str) -> bool:
-        return names.index(name) >= names.index(first)
+        return schema.is_at_least(name, first)
 
     java = since("4.3")
     control_types: dict[str | int | None, str] = {} if java else {"LEADER_CHANGE": "LEADER_CHANGE(2)"}

@@ -42,8 +42,7 @@ class Tool:
 
     def since(self, release: str) -> bool:
         """Whether this is the tool of that release or of a later one."""
-        order = schema.releases()
-        return order.index(self.release) >= order.index(release)
+        return schema.is_at_least(self.release, release)
 
     @property
     def denied(self) -> dict[int | str, Sequence[int]]:

@@ -141,8 +141,7 @@ def _help_texts() -> dict[str, dict[str, str | None]]:
 
 def help_text(command: str, rules: Rules) -> str | None:
     """What the --help of a release's tool prints ("": of the tool itself); None if it lacks the command."""
-    order = schema.releases()
-    known = [text for first, text in _help_texts()[command].items() if order.index(first) <= order.index(rules.release)]
+    known = [text for first, text in _help_texts()[command].items() if schema.is_at_least(rules.release, first)]
     return known[-1] if known else None
 
 

@@ -28,7 +28,7 @@ def tool_listing(broker: Broker, api_versions: NodeApiVersions, release: str) ->
     lines = {key: _tool_line(key, span, known) for key, span in api_versions.ranges.items()}
     for key in client - lines.keys():
         lines[key] = f"{known[key].known_as}({key}): UNSUPPORTED"
-    fenced = " isFenced: false" if _at_least(release, "4.0") else ""
+    fenced = " isFenced: false" if schema.is_at_least(release, "4.0") else ""
     head = f"{_tool_broker(broker, fenced)} -> {_assumed(api_versions)}("
     return head + "\n\t" + ",\n\t".join(lines[key] for key in sorted(lines)) + "\n)\n"
 
@@ -93,17 +93,12 @@ def _known(release: str) -> dict[int, schema.Api]:
 
 def _client_keys(release: str) -> set[int]:
     """The APIs that the tool lists as UNSUPPORTED if a broker lacks them."""
-    union = _at_least(release, "3.6")  # before: only APIs of ZooKeeper brokers
+    union = schema.is_at_least(release, "3.6")  # before: only APIs of ZooKeeper brokers
     listeners = {"broker", "zkBroker"} if union else {"zkBroker"}
     return {
         row.key for row in schema.apis(release)
         if (bool(listeners & set(row.listeners)) if row.listeners else row.key not in _DISABLED)
     }  # fmt: skip
-
-
-def _at_least(release: str, other: str) -> bool:
-    order = schema.releases(old=True)
-    return order.index(release) >= order.index(other)
 
 
 def _assumed(api_versions: NodeApiVersions) -> str:

@@ -101,6 +101,5 @@ def against(api_versions: NodeApiVersions, release: str) -> Against:
 
 def _newest_metadata_version(release: str) -> int:
     """The newest metadata.version that a release knows, 0 for one before KRaft."""
-    order = schema.releases(old=True)
-    known = [row.level for row in schema.metadata_versions() if order.index(row.first) <= order.index(release)]
+    known = [row.level for row in schema.metadata_versions() if schema.is_at_least(release, row.first)]
     return max(known, default=0)

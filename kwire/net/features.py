@@ -71,7 +71,6 @@ class Feature:
         needed = {api: Versions(*span) for api, span in self.needs.items()}
         return [api for api, span in needed.items() if not span.overlap(offered.get(api_key(api), NO_VERSIONS))]
 
-
     def lacking_levels(self, levels: Mapping[str, int]) -> dict[str, int]:
         """Feature -> the level needed, for those whose finalized level is lower."""
         needed = {**(self.kraft_levels if METADATA_VERSION in levels else {}), **self.levels}

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.schema.release_apis import api as api
     from kwire.schema.release_apis import api_by_release as api_by_release
     from kwire.schema.release_apis import apis as apis
+    from kwire.schema.release_apis import is_at_least as is_at_least
     from kwire.schema.release_apis import patch_release as patch_release
     from kwire.schema.release_apis import release_after as release_after
     from kwire.schema.release_apis import release_name as release_name
@@ -52,7 +53,8 @@ _NAMES = {
     ),
     "kwire.schema.record_type_ids": ("RecordType", "record_type", "record_types"),
     "kwire.schema.release_apis": (
-        "Api", "api", "api_by_release", "apis", "patch_release", "release_after", "release_name", "releases",
+        "Api", "api", "api_by_release", "apis", "is_at_least", "patch_release", "release_after", "release_name",
+        "releases",
     ),
 }
 

@@ -138,6 +138,12 @@ def api_by_release(key: int) -> tuple[tuple[str, Api | None], ...]:
     )
 
 
+def is_at_least(release: str, other: str) -> bool:
+    """Whether a release is that one or a later one; both named as releases(old=True) does: "3.9", "0.10.2"."""
+    names = releases(old=True)
+    return names.index(release) >= names.index(other)
+
+
 def release_after(release: str) -> str | None:
     """The next release ("3.9" -> "4.0"), None for the newest. Raises UnsupportedVersionError."""
     names = releases(old=True)
@@ -162,12 +168,11 @@ def _first_flexible(name: str) -> int | None:
 
 @lru_cache(None)
 def _apis(release: str) -> tuple[Api, ...]:
-    known = releases(old=True)
     rows = []
     for key, entry in _table()["apis"].items():
         row: dict[str, Any] = {"versions": "none"}
         for change in entry["changes"]:
-            if known.index(change["release"]) <= known.index(release):
+            if is_at_least(release, change["release"]):
                 row = change
         versions = Versions.parse(row["versions"])
         if not versions:

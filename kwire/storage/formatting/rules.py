@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from kwire.schema import metadata_bounds, release_name, releases
+from kwire.schema import is_at_least, metadata_bounds, release_name, releases
 
 
 class Rules(NamedTuple):
@@ -31,9 +31,6 @@ def rules_of(release: str | None = None) -> Rules:
     name = releases()[-1] if release is None else release_name(release)
     metadata_bounds(name)  # an error before 3.3
 
-    def since(first: str) -> bool:
-        return releases().index(name) >= releases().index(first)
-
     early = release in ("3.9.0", "3.9.1", "4.0.0", "4.0.1")
     changes = ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
-    return Rules(release or name, name, early, *map(since, changes))
+    return Rules(release or name, name, early, *(is_at_least(name, first) for first in changes))

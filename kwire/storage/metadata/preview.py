@@ -6,7 +6,7 @@ from typing import Any
 
 from kwire.codec.record_serdes import decode_metadata_record
 from kwire.errors import DecodeError, UnsupportedVersionError
-from kwire.schema import record_type, release_name, releases
+from kwire.schema import is_at_least, record_type, release_name
 from kwire_c.printable import brief
 
 _FIRST = "3.0"  # the releases before it had an early preview, whose records are not flexible
@@ -25,12 +25,12 @@ class RecordReader:
         self._old: tuple[str, ...] = ()
         self._release = release
         if release is not None:
-            at = releases().index(release_name(release))
-            if at < releases().index(_FIRST):
+            writer = release_name(release)
+            if not is_at_least(writer, _FIRST):
                 raise UnsupportedVersionError(
-                    f"metadata logs of Kafka {release_name(release)} are not supported: expected {_FIRST} or later",
+                    f"metadata logs of Kafka {writer} are not supported: expected {_FIRST} or later",
                     needed=release)
-            self._old = tuple(name for name, since in _SINCE.items() if at < releases().index(since))
+            self._old = tuple(name for name, since in _SINCE.items() if not is_at_least(writer, since))
 
     def read(self, record: Any) -> Any:
         """The message in a Record. Raises DecodeError, UnsupportedVersionError. Source: Kafka's RecordsIterator."""
