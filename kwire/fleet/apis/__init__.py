@@ -1,0 +1,8 @@
+"""The APIs of a fleet: one function each, in modules by subject. Importing this package registers them."""
+
+from kwire.fleet.apis import fetch, groups, metadata, offsets, produce, topics, transactions
+from kwire.fleet.apis.registry import HANDLERS, Call, handles
+
+__all__ = [
+    "HANDLERS", "Call", "fetch", "groups", "handles", "metadata", "offsets", "produce", "topics", "transactions",
+]

@@ -1,0 +1,142 @@
+"""Fetch: full and incremental sessions (KIP-227), long poll, isolation, leader epochs, down-conversion."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from kwire import messages
+from kwire.codec.records import build_batch, read_batches
+from kwire.fleet.apis.produce import endpoints
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.cluster import Partition
+from kwire.fleet.errors import ApiError
+from kwire.fleet.fetch_sessions import FetchKey
+from kwire.schema.error_codes import ErrorCode
+
+READ_COMMITTED = 1
+_FIRST_WITH_BATCHES, _FIRST_WITH_MAGIC_1, _FIRST_WITH_ZSTD = 4, 2, 10
+_FIRST_WITH_IDS, _FIRST_WITH_LEADERS = 13, 16
+
+
+@handles("Fetch")
+async def fetch(call: Call) -> Any:
+    """The batches from the offsets asked for on: when min_bytes are there, or after max_wait_ms."""
+    message, response = call.message, messages.FetchResponse
+    try:
+        session = call.node.fetch_sessions.of(call)
+    except ApiError as error:
+        return response(error_code=error.code)
+    deadline = call.cluster.clock.now() + message.max_wait_ms / 1000
+    changed = asyncio.Event()
+    watched = [log for key in session.partitions if (log := _log(call, key)) is not None]
+    try:
+        for log in watched:
+            log.watchers.add(changed)
+        while True:
+            changed.clear()
+            rows = _read(call, session.partitions)
+            enough = sum(len(row.records or b"") for _, row in rows) >= message.min_bytes
+            left = deadline - call.cluster.clock.now()
+            if enough or left <= 0 or any(row.error_code for _, row in rows):
+                break
+            await call.cluster.clock.wait(changed, left)
+    finally:
+        for log in watched:
+            log.watchers.discard(changed)
+    rows = session.answered(rows)
+    topics: dict[Any, Any] = {}
+    for key, row in rows:
+        topic = topics.setdefault(key.topic_id if call.version >= _FIRST_WITH_IDS else key.topic, None)
+        if topic is None:
+            topic = response.FetchableTopicResponse(topic=key.topic, topic_id=key.topic_id)
+            topics[key.topic_id if call.version >= _FIRST_WITH_IDS else key.topic] = topic
+        topic.partitions.append(row)
+    answer = response(session_id=session.id if call.version >= 7 else 0, responses=list(topics.values()))
+    if call.version >= _FIRST_WITH_LEADERS:
+        answer.node_endpoints = endpoints(
+            call, response.NodeEndpoint, (row.current_leader.leader_id for _, row in rows))
+    return answer
+
+
+def _log(call: Call, key: FetchKey) -> Any:
+    try:
+        return _partition(call, key).log
+    except ApiError:
+        return None
+
+
+def _partition(call: Call, key: FetchKey) -> Partition:
+    if call.version >= _FIRST_WITH_IDS:
+        topic = call.cluster.topic_of_id(key.topic_id)
+        return call.cluster.partition(topic.name, key.partition)
+    return call.cluster.partition(key.topic, key.partition)
+
+
+def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]:
+    left = call.message.max_bytes if call.version >= 3 else 0x7FFFFFFF
+    rows, anything = [], False
+    for key, one in wanted.items():
+        row = messages.FetchResponse.PartitionData(partition_index=key.partition, high_watermark=-1)
+        rows.append((key, row))
+        try:
+            _read_partition(call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
+        except ApiError as error:
+            row.error_code = error.code
+            row.records = b""
+            if call.version >= 12 and error.code in (
+                    ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+                partition = _partition(call, key)
+                row.current_leader.leader_id, row.current_leader.leader_epoch = partition.leader, partition.leader_epoch
+        left -= len(row.records)
+        anything = anything or len(row.records) > 0
+    return rows
+
+
+def _read_partition(
+    call: Call, partition: Partition, one: Any, row: Any, max_bytes: int, at_least_one: bool
+) -> None:
+    log = partition.log
+    call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 9 else -1)
+    committed = call.version >= 4 and call.message.isolation_level == READ_COMMITTED
+    row.high_watermark, row.last_stable_offset, row.log_start_offset = (
+        log.end_offset, log.last_stable_offset, log.start_offset)
+    if call.version >= 12 and one.last_fetched_epoch >= 0:
+        epoch, end = log.end_of_epoch(one.last_fetched_epoch, partition.leader_epoch)
+        if epoch < one.last_fetched_epoch or end < one.fetch_offset:
+            row.diverging_epoch.epoch, row.diverging_epoch.end_offset = epoch, end
+            row.records = b""
+            return
+    limit = log.last_stable_offset if committed else log.end_offset
+    records = log.read(one.fetch_offset, max(0, max_bytes), limit, at_least_one and call.version >= 3)
+    if committed and records:
+        aborted = messages.FetchResponse.AbortedTransaction
+        last = list(read_batches(records))[-1].last_offset
+        row.aborted_transactions = [
+            aborted(producer_id=gone.producer_id, first_offset=gone.first_offset)
+            for gone in log.aborted_in(one.fetch_offset, last + 1)]
+    elif call.version >= 4:
+        row.aborted_transactions = [] if committed else None
+    row.records = _for_version(call.version, records)
+
+
+def _for_version(version: int, records: bytes) -> bytes:
+    """The batches in the format that a version of Fetch carries (KafkaApis.maybeConvertFetchedData)."""
+    if not records:
+        return records
+    if version >= _FIRST_WITH_BATCHES:
+        if version < _FIRST_WITH_ZSTD and any(batch.codec == "zstd" for batch in read_batches(records)):
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        return records
+    magic = 1 if version >= _FIRST_WITH_MAGIC_1 else 0
+    parts = []
+    for batch in read_batches(records):
+        if batch.is_control:
+            continue
+        if batch.codec == "zstd":
+            raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        rows = [(record.timestamp, record.key, record.value) for record in batch]
+        parts.append(build_batch(rows, magic=magic, codec=batch.codec, base_offset=batch.base_offset))
+    return b"".join(parts)
+
+

@@ -1,0 +1,453 @@
+"""JoinGroup to LeaveGroup, OffsetCommit, OffsetFetch, OffsetDelete, ListGroups, DescribeGroups, DeleteGroups."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.errors import ApiError
+from kwire.fleet.groups import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, CommittedOffset, Group, Member
+from kwire.schema.error_codes import ErrorCode
+
+MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
+MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
+_CONSUMER = "consumer"
+
+
+def _instance(call: Call, since: int) -> str | None:
+    value: str | None = call.message.group_instance_id if call.version >= since else None
+    return value
+
+
+@handles("JoinGroup")
+async def join_group(call: Call) -> Any:
+    """Join, or join again; answered when the next generation begins."""
+    message, response = call.message, messages.JoinGroupResponse
+    try:
+        group, member = await _join(call)
+    except ApiError as error:
+        return response(
+            error_code=error.code, generation_id=-1, protocol_name=None if call.version >= 7 else "",
+            member_id=getattr(error, "member_id", message.member_id))
+    row = response.JoinGroupResponseMember
+    leads = member.id == group.leader
+    return response(
+        generation_id=group.generation, protocol_type=group.protocol_type, protocol_name=group.protocol,
+        leader=group.leader or "", member_id=member.id, members=[
+            row(member_id=one.id, group_instance_id=one.instance_id, metadata=one.metadata(group.protocol or ""))
+            for one in group.members.values()] if leads else [])
+
+
+async def _join(call: Call) -> tuple[Group, Member]:
+    message, coordinator = call.message, call.cluster.groups
+    call.cluster.check_coordinator(call.node, message.group_id)
+    if not message.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    if not MIN_SESSION_MS <= message.session_timeout_ms <= MAX_SESSION_MS:
+        raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
+    instance = _instance(call, 5)
+    protocols = [(one.name, bytes(one.metadata)) for one in message.protocols]
+    if message.member_id and message.group_id not in coordinator.groups:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    group = coordinator.made(message.group_id)
+    if not group.supports(message.protocol_type, [name for name, _ in protocols]):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    member_id = message.member_id
+    if not member_id and instance is not None and instance in group.static:
+        old = group.members[group.static[instance]]  # a static member came back (KIP-345)
+        group.remove(old, ErrorCode.FENCED_INSTANCE_ID)
+    if not member_id:
+        member_id = coordinator.new_member_id(call.request.client_id or "", instance)
+        if call.version >= 4 and instance is None:
+            group.pending.add(member_id)
+            error = ApiError(ErrorCode.MEMBER_ID_REQUIRED)
+            error.member_id = member_id  # type: ignore[attr-defined]
+            raise error
+    elif member_id not in group.pending:
+        group.member(member_id, instance)
+    rebalance = message.rebalance_timeout_ms if call.version >= 1 else message.session_timeout_ms
+    member = group.members.get(member_id)
+    if member is None:
+        group.protocol_type = group.protocol_type if group.members else message.protocol_type
+        member = Member(
+            member_id, instance, call.request.client_id or "", f"/{call.connection.host}",
+            message.session_timeout_ms / 1000, rebalance / 1000, protocols)
+        group.add(member)
+    else:
+        same = member.protocols == protocols
+        member.protocols = protocols
+        member.session_timeout, member.rebalance_timeout = message.session_timeout_ms / 1000, rebalance / 1000
+        group.touch(member)
+        if same and (group.state == COMPLETING or (group.state == STABLE and member_id != group.leader)):
+            return group, member  # it lost the answer, or asks once more: the generation stands
+    await group.join(member)
+    return group, member
+
+
+def _current(call: Call, since_instance: int) -> tuple[Group, Member]:
+    """The group and the member of a request with a generation. Raises ApiError."""
+    message = call.message
+    call.cluster.check_coordinator(call.node, message.group_id)
+    if not message.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    group = call.cluster.groups.groups.get(message.group_id)
+    if group is None or group.state == DEAD:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = group.member(message.member_id, _instance(call, since_instance))
+    if message.generation_id != group.generation:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+    return group, member
+
+
+@handles("SyncGroup")
+async def sync_group(call: Call) -> Any:
+    """The leader brings the assignment, everybody gets its own."""
+    message, response = call.message, messages.SyncGroupResponse
+    try:
+        group, member = _current(call, 3)
+        if call.version >= 5 and (
+            (message.protocol_type is not None and message.protocol_type != group.protocol_type)
+            or (message.protocol_name is not None and message.protocol_name != group.protocol)
+        ):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        assignment = await group.sync(member, {one.member_id: bytes(one.assignment) for one in message.assignments})
+        return response(protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=assignment)
+    except ApiError as error:
+        return response(error_code=error.code)
+
+
+@handles("Heartbeat")
+def heartbeat(call: Call) -> Any:
+    """The member lives; REBALANCE_IN_PROGRESS says that it must join again."""
+    response = messages.HeartbeatResponse
+    try:
+        group, member = _current(call, 3)
+        group.touch(member)
+        return response(error_code=ErrorCode.REBALANCE_IN_PROGRESS if group.state == PREPARING else ErrorCode.NONE)
+    except ApiError as error:
+        return response(error_code=error.code)
+
+
+@handles("LeaveGroup")
+def leave_group(call: Call) -> Any:
+    """Members leave; several at once from version 3 on."""
+    message, response = call.message, messages.LeaveGroupResponse
+    asked = message.members if call.version >= 3 else [
+        messages.LeaveGroupRequest.MemberIdentity(member_id=message.member_id)]
+    rows = []
+    try:
+        call.cluster.check_coordinator(call.node, message.group_id)
+        for one in asked:
+            row = response.MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id)
+            try:
+                _leave(call, one)
+            except ApiError as error:
+                row.error_code = error.code
+            rows.append(row)
+    except ApiError as error:
+        return response(error_code=error.code)
+    if call.version >= 3:
+        return response(members=rows)
+    return response(error_code=rows[0].error_code)
+
+
+def _leave(call: Call, one: Any) -> None:
+    group = call.cluster.groups.groups.get(call.message.group_id)
+    if group is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if one.member_id in group.pending:
+        group.pending.discard(one.member_id)
+        return
+    member_id = one.member_id
+    if not member_id and one.group_instance_id is not None:
+        member_id = group.static.get(one.group_instance_id, "")
+    group.remove(group.member(member_id, one.group_instance_id))
+
+
+@handles("OffsetCommit")
+def offset_commit(call: Call) -> Any:
+    """Commit offsets, as a member or (generation -1) as one that assigns partitions itself."""
+    message, response = call.message, messages.OffsetCommitResponse
+    refused, group = ErrorCode.NONE, None
+    try:
+        group = _committing(call, message.group_id, _instance(call, 7))
+    except ApiError as error:
+        refused = error.code
+    rows, kept = [], {}
+    for topic in message.topics:
+        results = []
+        for one in topic.partitions:
+            row = response.OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=refused)
+            try:
+                if group is not None:
+                    kept[_checked(call, topic, one, 10)] = _offset(call, one, 6)
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=results))
+    if group is not None:
+        group.commit(kept)
+    return response(topics=rows)
+
+
+def _committing(call: Call, group_id: str, instance: str | None) -> Group:
+    """The group of a commit (GroupMetadataManager.validateOffsetCommit). Raises ApiError."""
+    call.cluster.check_coordinator(call.node, group_id)
+    message = call.message
+    generation = message.generation_id_or_member_epoch if call.version >= 1 else -1
+    member_id = message.member_id if call.version >= 1 else ""
+    group = call.cluster.groups.groups.get(group_id)
+    if group is None:
+        if generation >= 0:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+        return call.cluster.groups.made(group_id)
+    if generation < 0 and not member_id:
+        if group.members:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return group
+    member = group.member(member_id, instance)
+    if generation != group.generation:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+    if group.state == COMPLETING:
+        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+    group.touch(member)
+    return group
+
+
+def _checked(call: Call, topic: Any, one: Any, by_id_since: int) -> tuple[str, int]:
+    name = call.cluster.topic_of_id(topic.topic_id).name if call.version >= by_id_since else topic.name
+    call.cluster.partition(name, one.partition_index)
+    if len((one.committed_metadata or "").encode()) > MAX_METADATA_BYTES:
+        raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+    return name, one.partition_index
+
+
+def _offset(call: Call, one: Any, epoch_since: int) -> CommittedOffset:
+    epoch = one.committed_leader_epoch if call.version >= epoch_since else -1
+    return CommittedOffset(one.committed_offset, epoch, one.committed_metadata or "", call.cluster.clock.now_ms())
+
+
+@handles("TxnOffsetCommit")
+def txn_offset_commit(call: Call) -> Any:
+    """Offsets that count when the transaction commits."""
+    message, response = call.message, messages.TxnOffsetCommitResponse
+    refused, group = ErrorCode.NONE, None
+    try:
+        call.cluster.check_coordinator(call.node, message.group_id)
+        call.cluster.transactions.check_member(
+            message.transactional_id, message.producer_id, message.producer_epoch, message.group_id,
+            join=call.version >= 5, checked=call.node.offer.at_least("3.6"))
+        member_of = call.version >= 3 and (message.generation_id_or_member_epoch >= 0 or message.member_id)
+        group = _committing(call, message.group_id, message.group_instance_id) if member_of else (
+            call.cluster.groups.made(message.group_id))
+    except ApiError as error:
+        refused = error.code
+    rows, kept = [], {}
+    for topic in message.topics:
+        results = []
+        for one in topic.partitions:
+            row = response.TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=refused)
+            try:
+                if group is not None:
+                    kept[_checked(call, topic, one, 6)] = _offset(call, one, 2)
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.TxnOffsetCommitResponseTopic(
+            name=topic.name, topic_id=topic.topic_id, partitions=results))
+    if group is not None:
+        group.commit_pending(message.producer_id, kept)
+    return response(topics=rows)
+
+
+@handles("OffsetFetch")
+def offset_fetch(call: Call) -> Any:
+    """Committed offsets; of several groups from version 8 on."""
+    message, response = call.message, messages.OffsetFetchResponse
+    if call.version >= 8:
+        rows = []
+        for asked in message.groups:
+            row = response.OffsetFetchResponseGroup(group_id=asked.group_id)
+            try:
+                row.topics = _fetched(
+                    call, asked.group_id, asked.topics, response.OffsetFetchResponseTopics,
+                    response.OffsetFetchResponsePartitions)
+            except ApiError as error:
+                row.error_code = error.code
+            rows.append(row)
+        return response(groups=rows)
+    try:
+        topics = _fetched(
+            call, message.group_id, message.topics, response.OffsetFetchResponseTopic,
+            response.OffsetFetchResponsePartition)
+        return response(topics=topics)
+    except ApiError as error:
+        if call.version >= 2:
+            return response(error_code=error.code)
+        part = response.OffsetFetchResponsePartition
+        return response(topics=[response.OffsetFetchResponseTopic(name=topic.name, partitions=[
+            part(partition_index=index, committed_offset=-1, metadata="", error_code=error.code)
+            for index in topic.partition_indexes]) for topic in message.topics])
+
+
+def _fetched(call: Call, group_id: str, topics: Any, topic_row: Any, partition_row: Any) -> list[Any]:
+    call.cluster.check_coordinator(call.node, group_id)
+    group = call.cluster.groups.groups.get(group_id)
+    offsets = {} if group is None else group.offsets
+    by_id = call.version >= 10
+    if topics is None:
+        names: dict[str, list[int]] = {}
+        for name, index in sorted(offsets):
+            names.setdefault(name, []).append(index)
+        wanted = [(name, _id(call, name), indexes) for name, indexes in names.items()]
+    elif by_id:
+        known = call.cluster.topics_by_id
+        wanted = [
+            (known[one.topic_id].name if one.topic_id in known else "", one.topic_id, one.partition_indexes)
+            for one in topics]
+    else:
+        wanted = [(one.name, _id(call, one.name), one.partition_indexes) for one in topics]
+    stable = call.version >= 7 and call.message.require_stable
+    rows = []
+    for name, topic_id, indexes in wanted:
+        results = []
+        for index in indexes:
+            found = offsets.get((name, index))
+            row = partition_row(partition_index=index, committed_offset=-1, committed_leader_epoch=-1, metadata="")
+            if by_id and not name:
+                row.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+            elif stable and group is not None and group.is_pending((name, index)):
+                row.error_code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            elif found is not None:
+                row.committed_offset, row.metadata = found.offset, found.metadata
+                row.committed_leader_epoch = found.leader_epoch
+            results.append(row)
+        more = {"topic_id": topic_id} if call.version >= 8 else {}
+        rows.append(topic_row(name=name, partitions=results, **more))
+    return rows
+
+
+def _id(call: Call, name: str) -> uuid.UUID:
+    topic = call.cluster.topics.get(name)
+    return uuid.UUID(int=0) if topic is None else topic.id
+
+
+@handles("OffsetDelete")
+def offset_delete(call: Call) -> Any:
+    """Forget committed offsets of topics that the group does not read."""
+    message, response = call.message, messages.OffsetDeleteResponse
+    try:
+        call.cluster.check_coordinator(call.node, message.group_id)
+        group = call.cluster.groups.group(message.group_id)
+        if group.members and group.protocol_type != _CONSUMER:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+    except ApiError as error:
+        return response(error_code=error.code)
+    read = _subscribed(group)
+    rows = []
+    for topic in message.topics:
+        results = []
+        for one in topic.partitions:
+            row = response.OffsetDeleteResponsePartition(partition_index=one.partition_index)
+            try:
+                call.cluster.partition(topic.name, one.partition_index)
+                if topic.name in read:
+                    raise ApiError(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+                group.offsets.pop((topic.name, one.partition_index), None)
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.OffsetDeleteResponseTopic(name=topic.name, partitions=results))
+    return response(topics=rows)
+
+
+def _subscribed(group: Group) -> set[str]:
+    """The topics that the members of a consumer group subscribed to."""
+    from kwire.codec.messages import decode
+    from kwire.errors import KwireError
+
+    topics: set[str] = set()
+    for member in group.members.values():
+        data = member.metadata(group.protocol or "")
+        try:
+            version = int.from_bytes(data[:2], "big")
+            topics.update(decode("ConsumerProtocolSubscription", min(version, 3), data[2:], lenient=True).topics)
+        except KwireError:
+            continue
+    return topics
+
+
+@handles("ListGroups")
+def list_groups(call: Call) -> Any:
+    """The groups that this node coordinates; by state from version 4 on, by type from 5 on."""
+    response, states, types = messages.ListGroupsResponse, set(), set()
+    if call.version >= 4:
+        states = {state.lower() for state in call.message.states_filter}
+    if call.version >= 5:
+        types = {kind.lower() for kind in call.message.types_filter}
+    rows = []
+    for group in call.cluster.groups.groups.values():
+        if call.cluster.coordinator_of(group.id) is not call.node:
+            continue
+        if (states and group.state.lower() not in states) or (types and "classic" not in types):
+            continue
+        rows.append(response.ListedGroup(
+            group_id=group.id, protocol_type=group.protocol_type or "", group_state=group.state, group_type="classic"))
+    return response(groups=rows)
+
+
+@handles("DescribeGroups")
+def describe_groups(call: Call) -> Any:
+    """State and members of groups."""
+    response = messages.DescribeGroupsResponse
+    rows = []
+    for group_id in call.message.groups:
+        row = response.DescribedGroup(group_id=group_id)
+        try:
+            call.cluster.check_coordinator(call.node, group_id)
+            group = call.cluster.groups.groups.get(group_id)
+            if group is None:
+                row.group_state = DEAD
+                if call.version >= 6:
+                    raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+            else:
+                _describe(group, row, response.DescribedGroupMember)
+        except ApiError as error:
+            row.error_code = error.code
+            if call.version >= 6:
+                row.error_message = error.message
+        rows.append(row)
+    return response(groups=rows)
+
+
+def _describe(group: Group, row: Any, member_row: Any) -> None:
+    row.group_state, row.protocol_type = group.state, group.protocol_type or ""
+    stable = group.state == STABLE
+    row.protocol_data = group.protocol or "" if stable else ""
+    row.members = [
+        member_row(
+            member_id=one.id, group_instance_id=one.instance_id, client_id=one.client_id, client_host=one.client_host,
+            member_metadata=one.metadata(group.protocol or "") if stable else b"",
+            member_assignment=one.assignment if stable else b"")
+        for one in group.members.values()]
+
+
+@handles("DeleteGroups")
+def delete_groups(call: Call) -> Any:
+    """Delete groups without members."""
+    response = messages.DeleteGroupsResponse
+    rows = []
+    for group_id in call.message.groups_names:
+        row = response.DeletableGroupResult(group_id=group_id)
+        try:
+            call.cluster.check_coordinator(call.node, group_id)
+            call.cluster.groups.delete(group_id)
+        except ApiError as error:
+            row.error_code = error.code
+        rows.append(row)
+    return response(results=rows)
+
+
+__all__ = ["EMPTY", "MAX_SESSION_MS", "MIN_SESSION_MS"]

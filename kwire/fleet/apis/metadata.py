@@ -1,0 +1,182 @@
+"""ApiVersions, Metadata, DescribeCluster, DescribeTopicPartitions, FindCoordinator."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.cluster import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Partition, Topic, check_topic_name
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+_NO_ID = uuid.UUID(int=0)
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
+_UNKNOWN_OPERATIONS = -(1 << 31)
+
+
+@handles("ApiVersions")
+def api_versions(call: Call) -> Any:
+    """The ranges of the node's release, and the finalized levels of the cluster (KIP-35, KIP-584)."""
+    message, node = call.message, call.node
+    if call.version >= 3 and not (_is_name(message.client_software_name) and _is_name(message.client_software_version)):
+        return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    answer = ranges(node.offer.ranges)
+    if call.version >= 3 and node.offer.features:
+        row = messages.ApiVersionsResponse.SupportedFeatureKey
+        # before version 4 a minimum of 0 is hidden: older clients refuse it (KIP-1022, KAFKA-17011)
+        answer.supported_features = [
+            row(name=name, min_version=low, max_version=high) for name, (low, high) in node.offer.features.items()
+            if low > 0 or call.version >= 4]
+        final = messages.ApiVersionsResponse.FinalizedFeatureKey
+        answer.finalized_features = [
+            final(name=name, min_version_level=level, max_version_level=level)
+            for name, level in call.cluster.levels.items() if level > 0]
+        answer.finalized_features_epoch = call.cluster.levels_epoch
+    return answer
+
+
+def ranges(offered: dict[int, tuple[int, int]]) -> Any:
+    """The ApiVersions response with these ranges."""
+    row = messages.ApiVersionsResponse.ApiVersion
+    return messages.ApiVersionsResponse(api_keys=[
+        row(api_key=key, min_version=low, max_version=high) for key, (low, high) in sorted(offered.items())])
+
+
+def _is_name(text: str) -> bool:
+    """ApiVersionsRequest.isValid: [a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?"""
+    bare = text.replace("-", "a").replace(".", "a")
+    return bare.isascii() and bare.isalnum() and text[0] not in "-." and text[-1] not in "-."
+
+
+@handles("Metadata")
+def metadata(call: Call) -> Any:
+    """The nodes, and the topics that were asked for (all: null, or an empty list in version 0)."""
+    cluster, message = call.cluster, call.message
+    everything = message.topics is None or (call.version == 0 and not message.topics)
+    if everything:
+        topics = [_topic(call, topic) for topic in cluster.topics.values()]
+    else:
+        topics = [_asked(call, one) for one in message.topics]
+    row = messages.MetadataResponse.MetadataResponseBroker
+    return messages.MetadataResponse(
+        brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],
+        cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, topics=topics)
+
+
+def _asked(call: Call, asked: Any) -> Any:
+    cluster = call.cluster
+    try:
+        if asked.name is None or (call.version >= 10 and asked.topic_id != _NO_ID):
+            if call.version < 12 or asked.name is not None:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+            return _topic(call, cluster.topic_of_id(asked.topic_id))
+        if asked.name not in cluster.topics:
+            check_topic_name(asked.name)
+            allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
+            if not allowed:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            cluster.create_topic(asked.name, 50 if asked.name in INTERNAL_TOPICS else -1)
+        return _topic(call, cluster.topics[asked.name])
+    except ApiError as error:
+        unnamed = asked.name is None and call.version >= 12
+        return messages.MetadataResponse.MetadataResponseTopic(
+            error_code=error.code, name=None if unnamed else asked.name or "", topic_id=asked.topic_id,
+            is_internal=asked.name in INTERNAL_TOPICS)
+
+
+def _topic(call: Call, topic: Topic) -> Any:
+    return messages.MetadataResponse.MetadataResponseTopic(
+        name=topic.name, topic_id=topic.id, is_internal=topic.is_internal,
+        partitions=[_partition(call, one) for one in topic.partitions])
+
+
+def _partition(call: Call, partition: Partition) -> Any:
+    up = {node.id for node in call.cluster.alive()}
+    alive = [node for node in partition.replicas if node in up]
+    return messages.MetadataResponse.MetadataResponsePartition(
+        error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=partition.index, leader_id=partition.leader, leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas, isr_nodes=alive,
+        offline_replicas=[node for node in partition.replicas if node not in up])
+
+
+@handles("DescribeCluster")
+def describe_cluster(call: Call) -> Any:
+    """The nodes, once more (KIP-700). endpoint_type: brokers only; controllers listen elsewhere."""
+    if call.version >= 1 and call.message.endpoint_type != 1:
+        return messages.DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=1,
+            error_message="The request was sent to an endpoint of the wrong type.")
+    row = messages.DescribeClusterResponse.DescribeClusterBroker
+    return messages.DescribeClusterResponse(
+        cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=1,
+        brokers=[row(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                 for node in call.cluster.alive()])
+
+
+@handles("DescribeTopicPartitions")
+def describe_topic_partitions(call: Call) -> Any:
+    """Topics by name, page by page (KIP-966)."""
+    cluster, message = call.cluster, call.message
+    wanted = sorted({row.name for row in message.topics}) or sorted(cluster.topics)
+    cursor = message.cursor
+    if cursor is not None:
+        wanted = [name for name in wanted if name >= cursor.topic_name]
+    left = min(max(message.response_partition_limit, 1), 2000)
+    response = messages.DescribeTopicPartitionsResponse
+    answer = response()
+    for name in wanted:
+        topic = cluster.topics.get(name)
+        if topic is None:
+            answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name))
+            continue
+        start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        if not left:
+            answer.next_cursor = response.Cursor(topic_name=name, partition_index=0)
+            break
+        chosen = topic.partitions[start : start + left]
+        left -= len(chosen)
+        answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
+            name=name, topic_id=topic.id, is_internal=topic.is_internal,
+            partitions=[_described(call, one) for one in chosen]))
+        if start + len(chosen) < len(topic.partitions):
+            answer.next_cursor = response.Cursor(topic_name=name, partition_index=start + len(chosen))
+            break
+    return answer
+
+
+def _described(call: Call, partition: Partition) -> Any:
+    plain = _partition(call, partition)
+    return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
+        error_code=plain.error_code, partition_index=plain.partition_index, leader_id=plain.leader_id,
+        leader_epoch=plain.leader_epoch, replica_nodes=plain.replica_nodes, isr_nodes=plain.isr_nodes,
+        offline_replicas=plain.offline_replicas, eligible_leader_replicas=[], last_known_elr=[])
+
+
+@handles("FindCoordinator")
+def find_coordinator(call: Call) -> Any:
+    """The coordinator of groups or transactional ids; several at once from version 4 on (KIP-699)."""
+    message, response = call.message, messages.FindCoordinatorResponse
+    kind = message.key_type if call.version >= 1 else _GROUP
+    rows = []
+    for key in message.coordinator_keys if call.version >= 4 else [message.key]:
+        row = response.Coordinator(key=key, node_id=-1, host="", port=-1)
+        try:
+            if kind not in (_GROUP, _TRANSACTION):
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+            internal = OFFSETS_TOPIC if kind == _GROUP else TRANSACTIONS_TOPIC
+            if internal not in call.cluster.topics:
+                call.cluster.create_topic(internal, 50)
+            node = call.cluster.coordinator_of(key)
+            row.node_id, row.host, row.port = node.id, node.host, node.port
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+        rows.append(row)
+    if call.version >= 4:
+        return response(coordinators=rows)
+    (row,) = rows
+    return response(
+        error_code=row.error_code, error_message=row.error_message, node_id=row.node_id, host=row.host, port=row.port)

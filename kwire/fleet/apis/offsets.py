@@ -1,0 +1,82 @@
+"""ListOffsets and OffsetForLeaderEpoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.fetch import READ_COMMITTED
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.errors import ApiError
+from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP, PartitionLog
+from kwire.schema.error_codes import ErrorCode
+
+_SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}  # first version
+_EARLIEST_PENDING_UPLOAD = -6
+
+
+@handles("ListOffsets")
+def list_offsets(call: Call) -> Any:
+    """Offsets by timestamp, or of the ends (ListOffsetsRequest's special timestamps)."""
+    response = messages.ListOffsetsResponse
+    rows = []
+    for topic in call.message.topics:
+        results = []
+        for one in topic.partitions:
+            row = response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
+            try:
+                partition = call.cluster.partition(topic.name, one.partition_index)
+                call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
+                if call.version == 0:
+                    row.old_style_offsets = _old_offsets(partition.log, one)
+                else:
+                    row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
+                    if call.version >= 4:
+                        row.leader_epoch = epoch
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.ListOffsetsTopicResponse(name=topic.name, partitions=results))
+    return response(topics=rows)
+
+
+def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]:
+    if timestamp < 0 and call.version < _SPECIAL.get(timestamp, 1 << 15):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    committed = call.version >= 2 and call.message.isolation_level == READ_COMMITTED
+    if timestamp == LATEST and committed:
+        return log.last_stable_offset, -1, log.epoch_of(log.last_stable_offset)
+    offset, found, epoch = log.find(timestamp)
+    if committed and offset >= log.last_stable_offset and timestamp >= 0:
+        return -1, -1, -1
+    return offset, found, epoch
+
+
+def _old_offsets(log: PartitionLog, one: Any) -> list[int]:
+    """Version 0: offsets at which segments begin, before the time, newest first. Here there is one segment."""
+    ends = [log.end_offset, log.start_offset] if log.end_offset > log.start_offset else [log.end_offset]
+    if one.timestamp == LATEST:
+        return ends[: max(0, one.max_num_offsets)]
+    return [log.start_offset][: max(0, one.max_num_offsets)] if one.timestamp == EARLIEST or log.size else []
+
+
+@handles("OffsetForLeaderEpoch")
+def offset_for_leader_epoch(call: Call) -> Any:
+    """Where leader epochs ended (KIP-101, KIP-320)."""
+    response = messages.OffsetForLeaderEpochResponse
+    rows = []
+    for topic in call.message.topics:
+        results = []
+        for one in topic.partitions:
+            row = response.EpochEndOffset(partition=one.partition)
+            try:
+                partition = call.cluster.partition(topic.topic, one.partition)
+                call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 2 else -1)
+                epoch, row.end_offset = partition.log.end_of_epoch(one.leader_epoch, partition.leader_epoch)
+                if call.version >= 1:
+                    row.leader_epoch = epoch
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.OffsetForLeaderTopicResult(topic=topic.topic, partitions=results))
+    return response(topics=rows)

@@ -1,0 +1,87 @@
+"""Produce and InitProducerId's idempotent half are checked where they are written: in the partition's log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire import messages
+from kwire.codec.records import read_batches
+from kwire.errors import KwireError
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.cluster import Partition
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+_FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
+_FIRST_WITH_ZSTD = 7
+_FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
+
+
+@handles("Produce")
+def produce(call: Call) -> Any:
+    """Append one batch a partition (message sets before version 3). No answer with acks 0."""
+    message, response = call.message, messages.ProduceResponse
+    rows = []
+    for topic in message.topic_data:
+        results = []
+        for one in topic.partition_data:
+            row = response.PartitionProduceResponse(index=one.index, base_offset=-1)
+            try:
+                if message.acks not in (-1, 0, 1):
+                    raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+                name = topic.name if call.version < 13 else call.cluster.topic_of_id(topic.topic_id).name
+                _append(call, call.cluster.partition(name, one.index), name, one.records, row)
+            except ApiError as error:
+                row.error_code = error.code
+                row.error_message = None if error.message == error.code.message else error.message
+                if call.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    _say_leader(call, row, call.cluster.partition(name, one.index))
+            results.append(row)
+        rows.append(response.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=results))
+    if message.acks == 0:
+        if any(row.error_code for topic in rows for row in topic.partition_responses):
+            call.connection.close()  # Kafka's only way to say so
+        return None
+    answer = response(responses=rows)
+    if call.version >= 10:
+        answer.node_endpoints = endpoints(call, response.NodeEndpoint, (
+            row.current_leader.leader_id for topic in rows for row in topic.partition_responses))
+    return answer
+
+
+def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
+    call.cluster.leads(call.node, partition)
+    if records is None or not len(records):
+        raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
+    _check_batches(call, partition, topic, records)
+    written = partition.log.append(
+        records, partition.leader_epoch, call.cluster.clock.now_ms(), old=call.version < _FIRST_WITH_BATCHES)
+    row.base_offset, row.log_append_time_ms = written
+    row.log_start_offset = partition.log.start_offset
+
+
+def _check_batches(call: Call, partition: Partition, topic: str, records: Any) -> None:
+    """What the request's version and the transaction allow (ProduceRequest.validateRecords, KIP-890's verification)."""
+    try:
+        batches = list(read_batches(records, strict_tail=True))
+    except KwireError as error:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    for batch in batches:
+        if batch.codec == "zstd" and call.version < _FIRST_WITH_ZSTD:
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                "Produce requests with version less than 7 are not allowed to use ZStandard compression")
+        if batch.is_transactional:
+            call.cluster.transactions.check_member(
+                call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
+                join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
+
+
+def _say_leader(call: Call, row: Any, partition: Partition) -> None:
+    row.current_leader.leader_id, row.current_leader.leader_epoch = partition.leader, partition.leader_epoch
+
+
+def endpoints(call: Call, row: Any, leaders: Any) -> list[Any]:
+    """Where the leaders listen that an answer names (KIP-951)."""
+    nodes = (call.cluster.node(leader) for leader in sorted(set(leaders) - {-1}))
+    return [row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in nodes if node is not None]

@@ -1,0 +1,52 @@
+"""Handlers by API: what a node calls for a request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kwire import schema
+from kwire.codec.frames import Request
+
+if TYPE_CHECKING:
+    from kwire.fleet.cluster import ClusterState
+    from kwire.fleet.node import Connection, Node
+
+Handler = Callable[["Call"], Any | Awaitable[Any]]
+F = TypeVar("F", bound=Handler)
+HANDLERS: dict[int, Handler] = {}
+
+
+@dataclass(slots=True)
+class Call:
+    """A request that a node answers."""
+
+    node: Node
+    connection: Connection
+    request: Request
+
+    @property
+    def cluster(self) -> ClusterState:
+        """The state that the nodes share."""
+        return self.node.cluster
+
+    @property
+    def message(self) -> Any:
+        """The request's message."""
+        return self.request.message
+
+    @property
+    def version(self) -> int:
+        """The version of the request and of its response."""
+        return self.request.version
+
+
+def handles(name: str) -> Callable[[F], F]:
+    """Make a function the handler of an API: it takes a Call and gives the response's message, None for no response."""
+
+    def register(handler: F) -> F:
+        HANDLERS[schema.api(name).key] = handler
+        return handler
+
+    return register

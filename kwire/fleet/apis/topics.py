@@ -1,0 +1,110 @@
+"""CreateTopics, DeleteTopics, CreatePartitions, DeleteRecords."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.cluster import Topic
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+_NO_ID = uuid.UUID(int=0)
+
+
+@handles("CreateTopics")
+def create_topics(call: Call) -> Any:
+    """Create topics, or only check them (validate_only)."""
+    message = call.message
+    names = Counter(row.name for row in message.topics)
+    result = messages.CreateTopicsResponse.CreatableTopicResult
+    rows = []
+    for row in {row.name: row for row in message.topics}.values():
+        try:
+            if names[row.name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            topic = _create(call, row)
+            rows.append(result(
+                name=row.name, topic_id=_NO_ID if message.validate_only else topic.id,
+                num_partitions=len(topic.partitions), replication_factor=topic.replication_factor,
+                configs=_configs(topic) if call.version >= 5 else None))
+        except ApiError as error:
+            rows.append(result(name=row.name, error_code=error.code, error_message=error.message))
+    return messages.CreateTopicsResponse(topics=rows)
+
+
+def _create(call: Call, row: Any) -> Topic:
+    assignments = {one.partition_index: list(one.broker_ids) for one in row.assignments}
+    defaults = call.version >= 4 or row.num_partitions != -1 or assignments
+    if not defaults:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS)
+    if assignments and (row.num_partitions != -1 or row.replication_factor != -1):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
+    return call.cluster.create_topic(
+        row.name, row.num_partitions, row.replication_factor,
+        {one.name: one.value for one in row.configs if one.value is not None}, assignments,
+        validate_only=call.version >= 1 and call.message.validate_only)
+
+
+def _configs(topic: Topic) -> list[Any]:
+    row = messages.CreateTopicsResponse.CreatableTopicConfigs
+    return [row(name=name, value=value, config_source=1) for name, value in sorted(topic.configs.items())]
+
+
+@handles("DeleteTopics")
+def delete_topics(call: Call) -> Any:
+    """Delete topics by name, or by id from version 6 on."""
+    message, result = call.message, messages.DeleteTopicsResponse.DeletableTopicResult
+    rows = []
+    asked = message.topics if call.version >= 6 else [
+        messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
+    for one in asked:
+        row = result(name=one.name, topic_id=one.topic_id)
+        try:
+            topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
+            row.name, row.topic_id = topic.name, topic.id
+            call.cluster.delete_topic(topic)
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+        rows.append(row)
+    return messages.DeleteTopicsResponse(responses=rows)
+
+
+@handles("CreatePartitions")
+def create_partitions(call: Call) -> Any:
+    """Let topics have more partitions."""
+    rows = []
+    for row in call.message.topics:
+        result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult(name=row.name)
+        try:
+            assignments = None if row.assignments is None else [list(one.broker_ids) for one in row.assignments]
+            call.cluster.add_partitions(
+                call.cluster.topic(row.name), row.count, assignments, call.message.validate_only)
+        except ApiError as error:
+            result.error_code, result.error_message = error.code, error.message
+        rows.append(result)
+    return messages.CreatePartitionsResponse(results=rows)
+
+
+@handles("DeleteRecords")
+def delete_records(call: Call) -> Any:
+    """Move the starts of logs."""
+    response = messages.DeleteRecordsResponse
+    rows = []
+    for topic in call.message.topics:
+        results = []
+        for one in topic.partitions:
+            result = response.DeleteRecordsPartitionResult(partition_index=one.partition_index, low_watermark=-1)
+            try:
+                partition = call.cluster.partition(topic.name, one.partition_index)
+                call.cluster.leads(call.node, partition)
+                result.low_watermark = partition.log.delete_before(one.offset)
+            except ApiError as error:
+                result.error_code = error.code
+            results.append(result)
+        rows.append(response.DeleteRecordsTopicResult(name=topic.name, partitions=results))
+    return response(topics=rows)

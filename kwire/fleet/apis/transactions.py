@@ -1,0 +1,118 @@
+"""InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, and what lists and describes transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.errors import ApiError
+from kwire.fleet.transactions import Participant
+from kwire.schema.error_codes import ErrorCode
+
+
+@handles("InitProducerId")
+def init_producer_id(call: Call) -> Any:
+    """A producer id and its epoch; of a transactional id the same id again, in the next epoch."""
+    message, response = call.message, messages.InitProducerIdResponse
+    transactions = call.cluster.transactions
+    try:
+        own = (message.producer_id, message.producer_epoch) if call.version >= 3 else (-1, -1)
+        if message.transactional_id is None:
+            producer_id, epoch = transactions.new_producer_id(), 0
+        else:
+            if message.transactional_id:
+                call.cluster.check_coordinator(call.node, message.transactional_id)
+            producer_id, epoch = transactions.init(message.transactional_id, message.transaction_timeout_ms, *own)
+        return response(producer_id=producer_id, producer_epoch=epoch)
+    except ApiError as error:
+        code = error.code
+        if code == ErrorCode.PRODUCER_FENCED and call.version < 4:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return response(error_code=code, producer_id=-1, producer_epoch=-1)
+
+
+def _fenced(code: ErrorCode, old: bool) -> ErrorCode:
+    """Versions before KIP-588 say INVALID_PRODUCER_EPOCH where later ones say PRODUCER_FENCED."""
+    return ErrorCode.INVALID_PRODUCER_EPOCH if old and code == ErrorCode.PRODUCER_FENCED else code
+
+
+@handles("AddPartitionsToTxn")
+def add_partitions_to_txn(call: Call) -> Any:
+    """Partitions join a transaction; from version 4 on of many transactions at once, for brokers."""
+    message, response = call.message, messages.AddPartitionsToTxnResponse
+    if call.version < 4:
+        return response(results_by_topic_v3_and_below=_added(
+            call, message.v3_and_below_transactional_id, message.v3_and_below_producer_id,
+            message.v3_and_below_producer_epoch, message.v3_and_below_topics, False))
+    results = [
+        response.AddPartitionsToTxnResult(transactional_id=one.transactional_id, topic_results=_added(
+            call, one.transactional_id, one.producer_id, one.producer_epoch, one.topics, one.verify_only))
+        for one in message.transactions]
+    return response(results_by_transaction=results)
+
+
+def _added(
+    call: Call, transactional_id: str, producer_id: int, epoch: int, topics: Any, verify_only: bool
+) -> list[Any]:
+    response = messages.AddPartitionsToTxnResponse
+    wanted: dict[tuple[str, int], ErrorCode] = {}
+    for topic in topics:
+        for index in topic.partitions:
+            try:
+                call.cluster.partition(topic.name, index)
+                wanted[topic.name, index] = ErrorCode.NONE
+            except ApiError as error:
+                wanted[topic.name, index] = error.code
+    refused = ErrorCode.NONE
+    try:
+        call.cluster.check_coordinator(call.node, transactional_id)
+        if any(wanted.values()):
+            refused = ErrorCode.OPERATION_NOT_ATTEMPTED
+        elif verify_only:
+            for partition in wanted:
+                call.cluster.transactions.check_member(
+                    transactional_id, producer_id, epoch, partition, join=False, checked=True)
+        else:
+            members: set[Participant] = set(wanted)
+            call.cluster.transactions.join(transactional_id, producer_id, epoch, members)
+    except ApiError as error:
+        refused = _fenced(error.code, call.version < 2)
+        wanted = dict.fromkeys(wanted, refused)
+    rows = []
+    for topic in topics:
+        parts = [
+            response.AddPartitionsToTxnPartitionResult(
+                partition_index=index, partition_error_code=wanted[topic.name, index] or refused)
+            for index in topic.partitions]
+        rows.append(response.AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=parts))
+    return rows
+
+
+@handles("AddOffsetsToTxn")
+def add_offsets_to_txn(call: Call) -> Any:
+    """A group's offsets join a transaction."""
+    message = call.message
+    try:
+        call.cluster.check_coordinator(call.node, message.transactional_id)
+        call.cluster.transactions.join(
+            message.transactional_id, message.producer_id, message.producer_epoch, {message.group_id})
+        return messages.AddOffsetsToTxnResponse()
+    except ApiError as error:
+        return messages.AddOffsetsToTxnResponse(error_code=_fenced(error.code, call.version < 2))
+
+
+@handles("EndTxn")
+def end_txn(call: Call) -> Any:
+    """Commit or abort. Version 5 gives the producer its next epoch (KIP-890); it needs transaction.version 2."""
+    message, response = call.message, messages.EndTxnResponse
+    try:
+        call.cluster.check_coordinator(call.node, message.transactional_id)
+        if call.version >= 5 and call.cluster.levels.get("transaction.version", 0) < 2:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        producer_id, epoch = call.cluster.transactions.end(
+            message.transactional_id, message.producer_id, message.producer_epoch, message.committed,
+            bump=call.version >= 5)
+        return response(producer_id=producer_id, producer_epoch=epoch) if call.version >= 5 else response()
+    except ApiError as error:
+        return response(error_code=_fenced(error.code, call.version < 2))

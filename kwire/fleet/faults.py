@@ -1,0 +1,203 @@
+"""Faults by rule: what goes wrong with which requests; and the list of all that happened."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kwire import schema
+from kwire.codec.frames import Request
+from kwire.fleet.clock import Clock
+from kwire.schema.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.fleet.node import Connection, Node
+
+MOST_EVENTS = 1_000_000  # the older ones are forgotten
+GARBAGE = bytes.fromhex("0000000f") + b"not Kafka bytes"
+
+
+@dataclass(eq=False)
+class Fault:
+    """A rule. hits: how often it was applied.
+
+    Which requests: api (a name, None: all), version, client_id, topic, node (an id); times: at most so often (None: for
+    ever); probability: of each request that matches, by the seed of the fleet.
+    What happens: error: the answer has this error code and nothing is done. All others come after the request was
+    carried out: delay: seconds before the answer; silent: no answer; close: the connection ends instead; half: half of
+    the answer, then the end; correlation: the answer has this correlation id; garbage: other bytes, then the end; slow:
+    the answer in so many bytes a second; duplicate: the answer twice; reorder: the answer after the next one.
+    """
+
+    api: str | None
+    error: ErrorCode | None = None
+    times: int | None = None
+    version: int | None = None
+    client_id: str | None = None
+    topic: str | None = None
+    node: int | None = None
+    probability: float = 1.0
+    delay: float = 0.0
+    silent: bool = False
+    close: bool = False
+    half: bool = False
+    correlation: int | None = None
+    garbage: bool = False
+    slow: int | None = None
+    duplicate: bool = False
+    reorder: bool = False
+    hits: int = 0
+    _rules: list[Fault] = field(default_factory=list, repr=False)
+
+    def remove(self) -> None:
+        """End the rule."""
+        if self in self._rules:
+            self._rules.remove(self)
+
+    def matches(self, request: Request, node: Node) -> bool:
+        """Whether the rule is about this request."""
+        return (
+            (self.api is None or self.api == request.name)
+            and (self.times is None or self.hits < self.times)
+            and (self.version is None or self.version == request.version)
+            and (self.client_id is None or self.client_id == request.client_id)
+            and (self.node is None or self.node == node.id)
+            and (self.topic is None or self.topic in topics_of(request.message, node))
+        )
+
+
+@dataclass
+class Outcome:
+    """What the faults make of one request."""
+
+    error: ErrorCode | None = None
+    faults: list[Fault] = field(default_factory=list)
+
+    def value(self, name: str) -> Any:
+        """The first set value of an effect."""
+        return next((value for fault in self.faults if (value := getattr(fault, name)) not in (None, False, 0.0)), None)
+
+
+class Faults:
+    """The rules of a fleet, and what happened."""
+
+    def __init__(self, clock: Clock, random: Random) -> None:
+        self._clock, self._random = clock, random
+        self.rules: list[Fault] = []
+        self.events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self._held: dict[Connection, bytes] = {}
+
+    def add(self, api: str | None, error: str | int | ErrorCode | None = None, **what: Any) -> Fault:
+        """Add a rule. Raises UnsupportedVersionError for an unknown API, ValueError for an unknown error or effect."""
+        name = None if api is None else schema.api(api).name
+        code = None
+        if error is not None:
+            try:
+                code = ErrorCode[error] if isinstance(error, str) else ErrorCode(error)
+            except KeyError:
+                raise ValueError(f"unknown error code {error!r}: expected a name of Kafka's Errors") from None
+        unknown = sorted(set(what) - set(Fault.__dataclass_fields__))
+        if unknown:
+            raise ValueError(f"unknown keyword of fault: {', '.join(unknown)}")
+        probability = what.get("probability", 1.0)
+        if not 0 <= probability <= 1:
+            raise ValueError(f"probability must be 0 to 1, got {probability}")
+        rule = Fault(name, code, **what)
+        rule._rules = self.rules
+        self.rules.append(rule)
+        return rule
+
+    def before(self, request: Request, node: Node) -> Outcome:
+        """The faults of a request, counted."""
+        outcome = Outcome()
+        for rule in list(self.rules):
+            if rule.matches(request, node) and (rule.probability >= 1 or self._random.random() < rule.probability):
+                rule.hits += 1
+                outcome.faults.append(rule)
+                outcome.error = outcome.error or rule.error
+        return outcome
+
+    def record(self, request: Request, node: Node, outcome: Outcome, answered: bool) -> None:
+        """Note a request."""
+        event: dict[str, Any] = {
+            "event": "request", "time": self._clock.now(), "node": node.id, "api": request.name,
+            "version": request.version, "client_id": request.client_id, "correlation_id": request.correlation_id,
+            "answered": answered,
+        }
+        if outcome.faults:
+            event["faults"] = [_effects(fault) for fault in outcome.faults]
+        self.events.append(event)
+
+    def note(self, event: str, **what: Any) -> None:
+        """Note something else that happened."""
+        self.events.append({"event": event, "time": self._clock.now(), **what})
+
+    async def send(self, outcome: Outcome, frame: bytes, connection: Connection) -> None:
+        """Send an answer (its size first), as the faults of its request have it."""
+        writer = connection.writer
+        if not outcome.faults:
+            writer.write(frame + self._held.pop(connection, b""))
+            if writer.transport.get_write_buffer_size() > 1 << 16:
+                await writer.drain()
+            return
+        if delay := outcome.value("delay"):
+            await self._clock.sleep(delay)
+        if outcome.value("silent"):
+            return
+        if outcome.value("close"):
+            connection.close()
+            return
+        correlation = outcome.value("correlation")
+        if correlation is not None:
+            frame = frame[:4] + correlation.to_bytes(4, "big", signed=True) + frame[8:]
+        if outcome.value("reorder"):
+            self._held[connection] = self._held.get(connection, b"") + frame
+            return
+        if outcome.value("garbage"):
+            frame = GARBAGE
+            connection.close()
+        elif outcome.value("half"):
+            frame = frame[: len(frame) // 2]
+            connection.close()
+        elif outcome.value("duplicate"):
+            frame += frame
+        frame += self._held.pop(connection, b"")
+        if speed := outcome.value("slow"):
+            step = max(1, speed // 10)
+            for at in range(0, len(frame), step):
+                writer.write(frame[at : at + step])
+                await writer.drain()
+                await self._clock.sleep(step / speed)
+        else:
+            writer.write(frame)
+        await writer.drain()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone."""
+        self._held.pop(connection, None)
+
+
+def _effects(fault: Fault) -> dict[str, Any]:
+    names = ("delay", "silent", "close", "half", "correlation", "garbage", "slow", "duplicate", "reorder")
+    shown = {name: value for name in names if (value := getattr(fault, name)) not in (None, False, 0.0)}
+    return shown if fault.error is None else {"error": fault.error.name, **shown}
+
+
+def topics_of(message: Any, node: Node) -> set[str]:
+    """The names of the topics in a request."""
+    names: set[str] = set()
+    for attribute in ("topics", "topic_data", "topic_names", "v3_and_below_topics"):
+        for row in getattr(message, attribute, None) or ():
+            if isinstance(row, str):
+                names.add(row)
+                continue
+            for key in ("name", "topic"):
+                if isinstance(value := getattr(row, key, None), str) and value:
+                    names.add(value)
+            known = node.cluster.topics_by_id.get(getattr(row, "topic_id", None))  # type: ignore[arg-type]
+            if known is not None:
+                names.add(known.name)
+    return names
+

@@ -1,0 +1,94 @@
+"""Fetch sessions (KIP-227): what a client fetches, kept by the broker, and answered where something changed."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.fleet.apis.registry import Call
+
+SLOTS = 1000  # max.incremental.fetch.session.cache.slots
+_LARGEST = (1 << 31) - 1
+_NO_ID = uuid.UUID(int=0)
+
+
+class FetchKey(NamedTuple):
+    """A partition of a fetch: topic is "" where the version names it by id."""
+
+    topic: str
+    topic_id: uuid.UUID
+    partition: int
+
+
+class FetchSession:
+    """One session; id 0: none, the request is answered as it is."""
+
+    def __init__(self, session_id: int = 0) -> None:
+        self.id, self.epoch, self.incremental = session_id, 1, False
+        self.partitions: dict[FetchKey, Any] = {}
+        self._said: dict[FetchKey, tuple[int, int, int]] = {}
+
+    def answered(self, rows: list[tuple[FetchKey, Any]]) -> list[tuple[FetchKey, Any]]:
+        """The rows that an answer names: all of a full fetch; those with news of an incremental one."""
+        if not self.id:
+            return rows
+        news = []
+        for key, row in rows:
+            now = (row.high_watermark, row.log_start_offset, row.error_code)
+            if not self.incremental or len(row.records) or row.error_code or self._said.get(key) != now or (
+                    row.diverging_epoch.epoch >= 0):
+                news.append((key, row))
+            self._said[key] = now
+        return news
+
+
+class FetchSessions:
+    """The sessions of one node. With all slots taken a new one is not made: clients go on without."""
+
+    def __init__(self, slots: int = SLOTS) -> None:
+        self._slots = slots
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._last = 0
+
+    def of(self, call: Call) -> FetchSession:
+        """The session of a request, brought up to date with it.
+
+        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH. Source: FetchManager.newContext.
+        """
+        message = call.message
+        session_id, epoch = (message.session_id, message.session_epoch) if call.version >= 7 else (0, -1)
+        if epoch in (0, -1):  # a full fetch; -1 ends the session
+            self._sessions.pop(session_id, None)
+            session = FetchSession()
+            self._take(session, call)
+            if epoch == 0 and session.partitions and len(self._sessions) < self._slots:
+                self._last = self._last % _LARGEST + 1
+                session.id = self._last
+                self._sessions[session.id] = session
+            return session
+        known = self._sessions.get(session_id)
+        if known is None:
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if known.epoch != epoch:
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        known.incremental, known.epoch = True, known.epoch % _LARGEST + 1
+        self._take(known, call)
+        return known
+
+    def _take(self, session: FetchSession, call: Call) -> None:
+        by_id = call.version >= 13
+        for topic in call.message.forgotten_topics_data if call.version >= 7 else ():
+            for partition in topic.partitions:
+                session.partitions.pop(_key(topic, partition, by_id), None)
+        for topic in call.message.topics:
+            for one in topic.partitions:
+                session.partitions[_key(topic, one.partition, by_id)] = one
+
+
+def _key(topic: Any, partition: int, by_id: bool) -> FetchKey:
+    return FetchKey("" if by_id else topic.topic, topic.topic_id if by_id else _NO_ID, partition)

@@ -1,0 +1,185 @@
+"""Fleet: brokers of any release in this process, for tests of clients."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, TypeVar
+
+from kwire import schema
+from kwire.codec.records import read_batches
+from kwire.fleet.clock import Clock, ManualClock
+from kwire.fleet.cluster import ClusterState
+from kwire.fleet.faults import Fault, Faults
+from kwire.fleet.node import Node
+from kwire.fleet.releases import offer
+from kwire.schema.error_codes import ErrorCode
+
+T = TypeVar("T")
+
+
+class Fleet:
+    """Brokers on loopback that speak as brokers of a release do, with their data in memory.
+
+    release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
+    made at the start. levels: finalized feature levels that differ from the release's own. tls: a server's SSLContext.
+    seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time. port: of the first node, the
+    others follow (0: free ones).
+
+    A context manager, sync (the nodes run in a thread of their own) or async (they run in this loop). Raises
+    UnsupportedVersionError for an unknown release, OSError if a port is taken.
+    """
+
+    def __init__(
+        self, release: str | None = None, nodes: int | None = None, *, releases: Sequence[str] | None = None,
+        levels: Mapping[str, int] | None = None, topics: Mapping[str, int] | None = None,
+        tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
+    ) -> None:
+        if release is not None and releases is not None:
+            raise ValueError("give release or releases, not both")
+        count = len(releases) if releases is not None else 1
+        count = count if nodes is None else nodes
+        if count < 1 or (releases is not None and len(releases) != count):
+            raise ValueError(f"nodes must be at least 1 and as many as releases, got {count}")
+        names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
+        self.clock = clock or Clock()
+        self.cluster = ClusterState(self.clock, seed)
+        self._faults = Faults(self.clock, self.cluster.random)
+        self.nodes = [
+            Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls)
+            for number, name in enumerate(names)]
+        self.cluster.nodes = self.nodes
+        oldest = min(names, key=lambda name: schema.releases(old=True).index(schema.release_name(name)))
+        self.cluster.levels = {**offer(oldest).levels, **(levels or {})}
+        self.cluster.levels_epoch = 0 if self.cluster.levels else -1
+        self._topics = dict(topics or {})
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"Fleet({', '.join(map(repr, self.nodes))})"
+
+    # what tests ask and do
+
+    @property
+    def bootstrap(self) -> str:
+        """bootstrap.servers: host:port of each node, comma separated."""
+        return ",".join(node.address for node in self.nodes)
+
+    @property
+    def controller(self) -> Node | None:
+        """The node that is the active controller, None while none is up."""
+        return self.cluster.node(self.cluster.controller_id)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened, oldest first: requests with their faults, nodes that came and went."""
+        return list(self._faults.events)
+
+    def records(self, topic: str, partition: int = 0) -> list[Any]:
+        """The records of a partition, without control records; those of aborted transactions too. Raises ApiError."""
+        log = self.cluster.partition(topic, partition).log
+        data = log.read(log.start_offset, 1 << 62, log.end_offset, True)
+        return [
+            record for batch in read_batches(data) if not batch.is_control for record in batch
+            if record.offset >= log.start_offset]
+
+    def fault(self, api: str | None = None, *, error: str | int | ErrorCode | None = None, **what: Any) -> Fault:
+        """Let requests fail by a rule: see Fault for which ones and what happens.
+
+        fleet.fault("Produce", error="NOT_LEADER_OR_FOLLOWER", times=3). Raises UnsupportedVersionError, ValueError.
+        """
+        return self._faults.add(api, error, **what)
+
+    def advance(self, seconds: float) -> None:
+        """Move the fleet's ManualClock."""
+        if not isinstance(self.clock, ManualClock):
+            raise ValueError("the fleet has no ManualClock")
+        if self._thread is None:
+            self.clock.advance(seconds)
+        else:
+            self._call(self._advance(seconds))
+
+    async def _advance(self, seconds: float) -> None:
+        assert isinstance(self.clock, ManualClock)
+        self.clock.advance(seconds)
+
+    def stop_node(self, node_id: int) -> None:
+        """Stop a node of a fleet in a thread (async: await fleet.nodes[i].stop())."""
+        self._call(self._stop(node_id))
+
+    def start_node(self, node_id: int) -> None:
+        """Start it again, at the same address."""
+        self._call(self._start(node_id))
+
+    async def _stop(self, node_id: int) -> None:
+        await self.nodes[node_id - 1].stop()
+        self._faults.note("stopped", node=node_id)
+
+    async def _start(self, node_id: int) -> None:
+        await self.nodes[node_id - 1].start()
+        self.cluster.elect()
+        self._faults.note("started", node=node_id)
+
+    # life
+
+    async def __aenter__(self) -> Fleet:
+        try:
+            for node in self.nodes:
+                await self._start(node.id)
+        except BaseException:
+            await self._close()
+            raise
+        for name, partitions in self._topics.items():
+            self.cluster.create_topic(name, partitions)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        self.cluster.groups.close()
+        self.cluster.transactions.close()
+        for node in self.nodes:
+            await node.stop()
+
+    def __enter__(self) -> Fleet:
+        if self._thread is not None:
+            raise ValueError("the Fleet runs already")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="kwire-fleet", daemon=True)
+        self._thread.start()
+        try:
+            self._call(self.__aenter__())
+        except BaseException:
+            self._end_thread()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._call(self._close())
+        finally:
+            self._end_thread()
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise ValueError("the Fleet does not run in a thread: use `with Fleet(...)`")
+        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return future.result()
+
+    def _end_thread(self) -> None:
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+        self._loop = self._thread = None

@@ -1,0 +1,291 @@
+"""Classic consumer groups: membership, generations, assignments and committed offsets (Kafka's GroupCoordinator)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kwire.fleet.clock import Clock
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.fleet.cluster import ClusterState
+
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
+TopicPartition = tuple[str, int]
+
+
+class CommittedOffset(NamedTuple):
+    """A committed offset. leader_epoch: -1 if not said; timestamp: milliseconds."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    timestamp: int
+
+
+@dataclass(eq=False)
+class Member:
+    """A member of a group. protocols: (name, metadata) as it prefers them; times are of the fleet's clock."""
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout: float
+    rebalance_timeout: float
+    protocols: list[tuple[str, bytes]]
+    assignment: bytes = b""
+    deadline: float = 0.0
+    joined: asyncio.Future[None] | None = field(default=None, repr=False)
+    synced: asyncio.Future[None] | None = field(default=None, repr=False)
+
+    def metadata(self, protocol: str) -> bytes:
+        """What it said of a protocol."""
+        return next((data for name, data in self.protocols if name == protocol), b"")
+
+
+class Group:
+    """One group."""
+
+    def __init__(self, group_id: str, clock: Clock) -> None:
+        self.id, self._clock = group_id, clock
+        self.state, self.generation = EMPTY, 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static: dict[str, str] = {}  # group.instance.id -> member id
+        self.pending: set[str] = set()  # ids that were given out, not joined yet (KIP-394)
+        self.offsets: dict[TopicPartition, CommittedOffset] = {}
+        self.pending_offsets: dict[int, dict[TopicPartition, CommittedOffset]] = {}  # by producer id
+        self._rebalance: asyncio.Task[None] | None = None
+        self._expiry: asyncio.Task[None] | None = None
+
+    # membership
+
+    def member(self, member_id: str, instance_id: str | None = None) -> Member:
+        """A member. Raises ApiError: FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID."""
+        if instance_id is not None:
+            known = self.static.get(instance_id)
+            if known is None:
+                raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if known != member_id:
+                raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+        if member_id not in self.members:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return self.members[member_id]
+
+    def supports(self, protocol_type: str, protocols: Iterable[str]) -> bool:
+        """Whether a member with these protocols can be in the group."""
+        names = set(protocols)
+        if not protocol_type or not names:
+            return False
+        if not self.members:
+            return True
+        return protocol_type == self.protocol_type and all(
+            names & {name for name, _ in member.protocols} for member in self.members.values()
+        ) and bool(names & set(self._common()))
+
+    def _common(self) -> list[str]:
+        counts = Counter(name for member in self.members.values() for name, _ in member.protocols)
+        return [name for name, count in counts.items() if count == len(self.members)]
+
+    def _elected(self) -> str:
+        """The protocol that most members prefer of those that all have."""
+        common = set(self._common())
+        votes = Counter(next(n for n, _ in member.protocols if n in common) for member in self.members.values())
+        return votes.most_common(1)[0][0]
+
+    def add(self, member: Member) -> None:
+        """Let a member in."""
+        self.pending.discard(member.id)
+        self.members[member.id] = member
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.id
+        if self.leader is None:
+            self.leader = member.id
+        self.touch(member)
+
+    def remove(self, member: Member, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
+        """A member left or is late; what it waits for ends with the error."""
+        self.members.pop(member.id, None)
+        if member.instance_id is not None and self.static.get(member.instance_id) == member.id:
+            del self.static[member.instance_id]
+        for waiting in (member.joined, member.synced):
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(ApiError(code))
+        if self.leader == member.id:
+            self.leader = next(iter(self.members), None)
+        if self.state in (STABLE, COMPLETING):
+            self.prepare_rebalance()
+        elif self.state == PREPARING:
+            self._complete_if_all_joined()
+
+    def touch(self, member: Member) -> None:
+        """A member was heard of: its session lasts on."""
+        member.deadline = self._clock.now() + member.session_timeout
+        if self._expiry is None or self._expiry.done():
+            self._expiry = asyncio.ensure_future(self._expire())
+
+    async def _expire(self) -> None:
+        """Remove the members that are late, as long as there are members."""
+        while self.members:
+            now = self._clock.now()
+            for member in list(self.members.values()):
+                waits = any(f is not None and not f.done() for f in (member.joined, member.synced))
+                if member.deadline <= now and not waits:
+                    self.remove(member)
+            if self.members:
+                due = min(member.deadline for member in self.members.values())
+                await self._clock.sleep(max(0.05, due - now))
+
+    # rebalances
+
+    def prepare_rebalance(self) -> None:
+        """All members must join again: until they have, or the longest rebalance timeout is over."""
+        for member in self.members.values():
+            if member.synced is not None and not member.synced.done():
+                member.synced.set_exception(ApiError(ErrorCode.REBALANCE_IN_PROGRESS))
+            member.synced = None
+        self.state = PREPARING
+        if self._rebalance is not None:
+            self._rebalance.cancel()
+        self._rebalance = asyncio.ensure_future(self._time_out())
+        self._complete_if_all_joined()
+
+    async def _time_out(self) -> None:
+        await self._clock.sleep(max((m.rebalance_timeout for m in self.members.values()), default=0.0))
+        for member in list(self.members.values()):
+            if member.joined is None and member.instance_id is None:
+                self.members.pop(member.id)
+                if self.leader == member.id:
+                    self.leader = next(iter(self.members), None)
+        self._complete()
+
+    def _complete_if_all_joined(self) -> None:
+        if all(member.joined is not None for member in self.members.values()) and not self.pending:
+            self._complete()
+
+    def _complete(self) -> None:
+        """Begin the next generation with those that joined (GroupCoordinator.onCompleteJoin)."""
+        if self.state != PREPARING:
+            return
+        if self._rebalance is not None and self._rebalance is not asyncio.current_task():
+            self._rebalance.cancel()
+        self._rebalance = None
+        self.generation += 1
+        if not self.members:
+            self.state, self.protocol, self.leader = EMPTY, None, None
+            return
+        self.state, self.protocol = COMPLETING, self._elected()
+        for member in self.members.values():
+            member.assignment = b""
+            self.touch(member)
+            if member.joined is not None and not member.joined.done():
+                member.joined.set_result(None)
+            member.joined = None
+
+    async def join(self, member: Member) -> None:
+        """Wait for the next generation. Raises ApiError."""
+        if member.joined is None or member.joined.done():
+            member.joined = asyncio.get_running_loop().create_future()
+        waiting = member.joined
+        if self.state != PREPARING:
+            self.prepare_rebalance()
+        else:
+            self._complete_if_all_joined()
+        await asyncio.shield(waiting)
+
+    async def sync(self, member: Member, assignments: dict[str, bytes]) -> bytes:
+        """The leader's assignment for a member. Raises ApiError: REBALANCE_IN_PROGRESS and others."""
+        if self.state == PREPARING:
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        if self.state == COMPLETING:
+            if member.synced is None or member.synced.done():
+                member.synced = asyncio.get_running_loop().create_future()
+            waiting = member.synced
+            if member.id == self.leader:
+                self._assign(assignments)
+            await asyncio.shield(waiting)
+        self.touch(member)
+        return member.assignment
+
+    def _assign(self, assignments: dict[str, bytes]) -> None:
+        self.state = STABLE
+        for member in self.members.values():
+            member.assignment = assignments.get(member.id, b"")
+            if member.synced is not None and not member.synced.done():
+                member.synced.set_result(None)
+
+    # offsets
+
+    def commit(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
+        """Keep offsets."""
+        self.offsets.update(offsets)
+
+    def commit_pending(self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]) -> None:
+        """Keep offsets of a transaction until it ends (KIP-98)."""
+        self.pending_offsets.setdefault(producer_id, {}).update(offsets)
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        """A transaction has ended: its offsets count, or never were."""
+        offsets = self.pending_offsets.pop(producer_id, {})
+        if commit:
+            self.offsets.update(offsets)
+
+    def is_pending(self, partition: TopicPartition) -> bool:
+        """Whether an ongoing transaction has an offset of the partition (require_stable, KIP-447)."""
+        return any(partition in offsets for offsets in self.pending_offsets.values())
+
+    def close(self) -> None:
+        """End its timers."""
+        for task in (self._rebalance, self._expiry):
+            if task is not None:
+                task.cancel()
+
+
+class GroupCoordinator:
+    """The groups of a fleet."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+        self.groups: dict[str, Group] = {}
+
+    def group(self, group_id: str) -> Group:
+        """A group. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        if group_id not in self.groups:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND)
+        return self.groups[group_id]
+
+    def made(self, group_id: str) -> Group:
+        """A group, made if it is not there. Raises ApiError: INVALID_GROUP_ID."""
+        if not group_id:
+            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        return self.groups.setdefault(group_id, Group(group_id, self._cluster.clock))
+
+    def new_member_id(self, client_id: str, instance_id: str | None) -> str:
+        """An id for a new member: client.id (or group.instance.id), a dash and a random id, as Kafka's."""
+        return f"{client_id if instance_id is None else instance_id}-{self._cluster.new_id()}"
+
+    def delete(self, group_id: str) -> None:
+        """Delete a group. Raises ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        group = self.group(group_id)
+        if group.members:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+        group.close()
+        del self.groups[group_id]
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        """A transaction has ended."""
+        for group in self.groups.values():
+            group.end_transaction(producer_id, commit)
+
+    def close(self) -> None:
+        """End all timers."""
+        for group in self.groups.values():
+            group.close()

@@ -1,0 +1,103 @@
+"""What a partition knows of its producers: idempotence and fencing, checked as Kafka's ProducerStateManager does."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+_KEPT_BATCHES = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN: as many as a producer may have in flight
+_LARGEST_SEQUENCE = (1 << 31) - 1
+
+
+class WrittenBatch(NamedTuple):
+    """A batch that was written: its first and last sequence, its first offset, and its timestamp in milliseconds."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    timestamp: int
+
+
+class Producer:
+    """The state of one producer id in one partition (ProducerStateEntry)."""
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.batches: deque[WrittenBatch] = deque(maxlen=_KEPT_BATCHES)
+        self.first_offset: int | None = None  # of the ongoing transaction
+        self.coordinator_epoch = -1
+        self.last_timestamp = -1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the last record written, -1 if none is known."""
+        return self.batches[-1].last_sequence if self.batches else -1
+
+
+def sequence_after(sequence: int, records: int) -> int:
+    """The sequence so many records later: after 2^31-1 comes 0 (DefaultRecordBatch.incrementSequence)."""
+    return (sequence + records) & _LARGEST_SEQUENCE
+
+
+class ProducerStates:
+    """The producers of one partition."""
+
+    def __init__(self) -> None:
+        self.producers: dict[int, Producer] = {}
+
+    def check(self, producer_id: int, epoch: int, first: int, last: int) -> WrittenBatch | None:
+        """Is a batch of these sequences the next one (ProducerAppendInfo)? The batch itself if it was written before.
+
+        Raises ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER.
+        """
+        known = self.producers.get(producer_id)
+        if known is None:
+            return None
+        if epoch < known.epoch:
+            raise ApiError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {known.epoch}")
+        if epoch == known.epoch:
+            for batch in known.batches:
+                if (batch.first_sequence, batch.last_sequence) == (first, last):
+                    return batch
+            follows = known.epoch == -1 or first == sequence_after(known.last_sequence, 1) or not known.batches
+            reason = f"{first} (incoming seq. number), {known.last_sequence} (current end sequence number)"
+        else:
+            follows = first == 0 or known.epoch == -1
+            reason = f"{first} (incoming seq. number) for new epoch {epoch}"
+        if not follows:
+            raise ApiError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id}: {reason}")
+        return None
+
+    def add(
+        self, producer_id: int, epoch: int, batch: WrittenBatch, *, transactional: bool
+    ) -> None:
+        """A batch was written."""
+        known = self.producers.setdefault(producer_id, Producer())
+        if epoch != known.epoch:
+            known.batches.clear()
+            known.epoch = epoch
+        known.batches.append(batch)
+        known.last_timestamp = batch.timestamp
+        if transactional and known.first_offset is None:
+            known.first_offset = batch.first_offset
+
+    def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int | None:
+        """A marker was written; the first offset of the transaction that it ends, None if none was ongoing."""
+        known = self.producers.setdefault(producer_id, Producer())
+        if epoch != known.epoch:
+            known.batches.clear()
+            known.epoch = epoch
+        first, known.first_offset = known.first_offset, None
+        known.coordinator_epoch, known.last_timestamp = coordinator_epoch, timestamp
+        return first
+
+    def first_unstable(self) -> int | None:
+        """The first offset of the oldest ongoing transaction, None if there is none."""
+        return min((p.first_offset for p in self.producers.values() if p.first_offset is not None), default=None)

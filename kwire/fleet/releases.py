@@ -1,0 +1,71 @@
+"""What a node of a release offers: API versions, features and levels, from kwire.schema alone."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from kwire import schema
+from kwire.schema import api_keys
+from kwire.schema.feature_levels import METADATA_VERSION
+from kwire.storage.formatting.levels import effective_levels
+from kwire.storage.formatting.rules import rules_of
+
+FIRST_KRAFT = "3.3"  # the first release whose KRaft is for production: nodes of it and later are KRaft brokers
+_PRODUCE_FROM_0 = "4.0"  # KAFKA-18659: Produce is advertised from version 0, for librdkafka
+_ANSWERS_ITS_RANGE = "2.4"  # KIP-511: an ApiVersions version that it lacks is answered with its own range
+_KNOWS_API_VERSIONS = "0.10.0"  # KIP-35
+_TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)  # only with a telemetry plug-in (KIP-714)
+
+
+class Offer(NamedTuple):
+    """What brokers of a release offer.
+
+    release: "3.9"; ranges: (minimum, maximum) by API key, as advertised; usable: as decoded (Produce 0 to 2 of 4.x are
+    advertised, and refused); features: supported (minimum, maximum) by name; levels: the finalized ones that a cluster
+    of this release begins with.
+    """
+
+    release: str
+    ranges: dict[int, tuple[int, int]]
+    usable: dict[int, tuple[int, int]]
+    features: dict[str, tuple[int, int]]
+    levels: dict[str, int]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether ApiVersions is never answered (0.9)."""
+        return not schema.is_at_least(self.release, _KNOWS_API_VERSIONS)
+
+    @property
+    def answers_its_range(self) -> bool:
+        """Whether an ApiVersions version that it lacks is answered with its own range (KIP-511)."""
+        return schema.is_at_least(self.release, _ANSWERS_ITS_RANGE)
+
+    def at_least(self, release: str) -> bool:
+        """Whether this is that release or a later one."""
+        return schema.is_at_least(self.release, release)
+
+
+@lru_cache(None)
+def offer(release: str) -> Offer:
+    """What brokers of a release offer ("0.9.0" to the newest). Raises UnsupportedVersionError."""
+    name = schema.release_name(release)
+    kraft = schema.is_at_least(name, FIRST_KRAFT)
+    listener = "broker" if kraft else "zkBroker"
+    usable = {
+        row.key: (row.min_version, row.max_stable_version) for row in schema.apis(name)
+        if (not row.listeners or listener in row.listeners) and row.max_stable_version >= 0
+        and row.key not in _TELEMETRY
+    }
+    ranges = dict(usable)
+    if schema.is_at_least(name, _PRODUCE_FROM_0):
+        ranges[api_keys.PRODUCE] = (0, usable[api_keys.PRODUCE][1])
+    if not kraft:
+        return Offer(name, ranges, usable, {}, {})
+    rules = rules_of(name)
+    default = schema.metadata_version(schema.metadata_bounds(name).default)
+    supported = {feature.name: (feature.minimum, feature.maximum) for feature in schema.features(name).values()}
+    supported.setdefault(METADATA_VERSION, (1, default.level))
+    levels = effective_levels(default, {}, rules.formatter, False, rules)
+    return Offer(name, ranges, usable, supported, levels)

@@ -1,0 +1,177 @@
+"""Transactions: producer ids, epochs, partitions and markers (Kafka's TransactionCoordinator, KIP-98, KIP-360, KIP-890)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.fleet.cluster import ClusterState
+
+EMPTY, ONGOING, COMMITTED, ABORTED = "Empty", "Ongoing", "CompleteCommit", "CompleteAbort"
+_LARGEST_EPOCH = (1 << 15) - 2  # the last one is kept to fence: Short.MAX_VALUE - 1
+Participant = tuple[str, int] | str  # a partition, or a group whose offsets are committed
+
+
+@dataclass(eq=False)
+class Transaction:
+    """The state of one transactional id. timeout: seconds; participants: partitions, and groups by their ids."""
+
+    id: str
+    producer_id: int
+    epoch: int
+    timeout: float
+    state: str = EMPTY
+    participants: set[Participant] = field(default_factory=set)
+    last_epoch: int = -1  # before the last bump
+    last_producer_id: int = -1
+    started: float = 0.0
+
+
+class TransactionCoordinator:
+    """The transactional ids of a fleet. max_timeout: seconds, transaction.max.timeout.ms."""
+
+    def __init__(self, cluster: ClusterState, max_timeout: float = 900.0) -> None:
+        self._cluster, self.max_timeout = cluster, max_timeout
+        self.transactions: dict[str, Transaction] = {}
+        self._next_producer_id = 0
+        self._timer: asyncio.Task[None] | None = None
+
+    def new_producer_id(self) -> int:
+        """A producer id that nobody has."""
+        self._next_producer_id += 1
+        return self._next_producer_id - 1
+
+    def init(self, transactional_id: str, timeout_ms: int, producer_id: int, epoch: int) -> tuple[int, int]:
+        """(producer id, epoch) for a producer that starts, or that goes on after an error (KIP-360).
+
+        An ongoing transaction is aborted, its producer fenced. producer_id, epoch: its own, or -1. Raises ApiError.
+        """
+        if not transactional_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        if not 0 < timeout_ms <= self.max_timeout * 1000:
+            raise ApiError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        known = self.transactions.get(transactional_id)
+        if known is None:
+            known = Transaction(transactional_id, self.new_producer_id(), -1, timeout_ms / 1000)
+            self.transactions[transactional_id] = known
+        elif producer_id >= 0 and not self._may_go_on(known, producer_id, epoch):
+            raise ApiError(ErrorCode.PRODUCER_FENCED)
+        if known.state == ONGOING:
+            known.epoch += 1  # fence first, then abort
+            self._end(known, commit=False)
+        known.timeout = timeout_ms / 1000
+        self._bump(known)
+        known.state = EMPTY
+        return known.producer_id, known.epoch
+
+    @staticmethod
+    def _may_go_on(known: Transaction, producer_id: int, epoch: int) -> bool:
+        if known.producer_id == producer_id:
+            return epoch in (known.epoch, known.last_epoch)
+        return known.last_producer_id == producer_id
+
+    def _bump(self, known: Transaction) -> None:
+        if known.epoch >= _LARGEST_EPOCH:
+            known.last_producer_id, known.last_epoch = known.producer_id, known.epoch
+            known.producer_id, known.epoch = self.new_producer_id(), 0
+        else:
+            known.last_epoch, known.epoch = known.epoch, known.epoch + 1
+
+    def of(self, transactional_id: str, producer_id: int, epoch: int) -> Transaction:
+        """The transaction of a producer. Raises ApiError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
+        if not transactional_id:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        known = self.transactions.get(transactional_id)
+        if known is None or known.producer_id != producer_id:
+            raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if known.epoch != epoch:
+            raise ApiError(ErrorCode.PRODUCER_FENCED)
+        return known
+
+    def join(self, transactional_id: str, producer_id: int, epoch: int, participants: set[Participant]) -> None:
+        """Let partitions or groups take part; the first ones begin the transaction. Raises ApiError."""
+        known = self.of(transactional_id, producer_id, epoch)
+        if known.state != ONGOING:
+            known.participants.clear()
+            known.state, known.started = ONGOING, self._cluster.clock.now()
+            if self._timer is None or self._timer.done():
+                self._timer = asyncio.ensure_future(self._abort_late())
+        known.participants |= participants
+
+    def check_member(
+        self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
+        join: bool, checked: bool,
+    ) -> None:
+        """Does the participant belong to the producer's transaction (KIP-890)? join: it joins by this request.
+
+        checked: whether the release looks (3.6 and later). Raises ApiError: INVALID_TXN_STATE and others.
+        """
+        if join and transactional_id:
+            self.join(transactional_id, producer_id, epoch, {participant})
+            return
+        if not checked or not transactional_id:
+            return
+        known = self.of(transactional_id, producer_id, epoch)
+        if known.state != ONGOING or participant not in known.participants:
+            raise ApiError(ErrorCode.INVALID_TXN_STATE)
+
+    def end(self, transactional_id: str, producer_id: int, epoch: int, commit: bool, bump: bool) -> tuple[int, int]:
+        """End a transaction; the producer id and epoch of the next one. bump: a new epoch each (EndTxn 5, KIP-890).
+
+        A repeated request for the same end is no error. Raises ApiError.
+        """
+        known = self.transactions.get(transactional_id)
+        done = COMMITTED if commit else ABORTED
+        retried = (
+            bump and known is not None and known.producer_id == producer_id and known.last_epoch == epoch
+            and known.state == done)
+        if retried and known is not None:
+            return known.producer_id, known.epoch
+        known = self.of(transactional_id, producer_id, epoch)
+        if known.state == done and not bump:
+            return known.producer_id, known.epoch
+        if known.state != ONGOING and not (bump and not commit):
+            raise ApiError(ErrorCode.INVALID_TXN_STATE)
+        if bump:
+            self._bump(known)
+        self._end(known, commit)
+        return known.producer_id, known.epoch
+
+    def _end(self, known: Transaction, commit: bool) -> None:
+        """Write the markers with the epoch as it is now, and let the offsets count or not."""
+        now = self._cluster.clock.now_ms()
+        partitions = sorted(one for one in known.participants if not isinstance(one, str))
+        for topic, index in partitions:
+            known_topic = self._cluster.topics.get(topic)
+            if known_topic is None or index >= len(known_topic.partitions):
+                continue  # deleted meanwhile
+            partition = known_topic.partitions[index]
+            partition.log.append_marker(known.producer_id, known.epoch, commit, 0, partition.leader_epoch, now)
+        if any(isinstance(one, str) for one in known.participants):
+            self._cluster.groups.end_transaction(known.producer_id, commit)
+        known.participants.clear()
+        known.state = COMMITTED if commit else ABORTED
+
+    async def _abort_late(self) -> None:
+        """Abort the transactions whose time is over, as long as some are ongoing."""
+        while True:
+            now = self._cluster.clock.now()
+            ongoing = [one for one in self.transactions.values() if one.state == ONGOING]
+            for one in ongoing:
+                if one.started + one.timeout <= now:
+                    one.epoch += 1
+                    self._end(one, commit=False)
+            ongoing = [one for one in ongoing if one.state == ONGOING]
+            if not ongoing:
+                return
+            await self._cluster.clock.sleep(max(0.05, min(one.started + one.timeout for one in ongoing) - now))
+
+    def close(self) -> None:
+        """End its timer."""
+        if self._timer is not None:
+            self._timer.cancel()
