@@ -88,7 +88,7 @@ _NAMES = {
 }
 
 # subpackages that `import kwire` alone makes reachable, as in kwire.schema.releases()
-_ROOMS = ("messages", "schema", "net", "storage", "spark")
+_ROOMS = ("messages", "schema", "net", "storage", "spark", "fleet")
 
 __getattr__, __dir__, __all__ = attach(__name__, _NAMES, _ROOMS)
 __all__ += ["__version__"]

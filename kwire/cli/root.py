@@ -17,6 +17,7 @@ COMMANDS = {
     "decode": ("kwire.cli.messages:decode", "Decode messages to JSON."),
     "encode": ("kwire.cli.messages:encode", "Encode JSON to messages."),
     "features": ("kwire.cli.features:features", "Show and change the feature levels of a cluster."),
+    "fleet": ("kwire.cli.fleet:fleet", "Start brokers of any release in this process, for tests of clients."),
     "frame": ("kwire.cli.messages:frame", "Decode request and response frames to JSON."),
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),

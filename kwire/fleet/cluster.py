@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kwire.fleet.clock import Clock
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import GroupCoordinator
-from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
 from kwire.fleet.transactions import TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
 
@@ -72,6 +72,7 @@ class ClusterState:
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.levels: dict[str, int] = {}  # finalized feature levels
         self.levels_epoch = -1
+        self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
         self.auto_create, self.default_partitions = True, 1
 
     def new_id(self) -> uuid.UUID:
@@ -168,10 +169,22 @@ class ClusterState:
 
     def new_log(self, topic: Topic) -> PartitionLog:
         """The log of a new partition."""
-        kind = "log_append" if topic.configs.get("message.timestamp.type") == "LogAppendTime" else "create"
-        return PartitionLog(int(topic.configs.get("max.message.bytes", 1_048_588)), kind)
+        log = PartitionLog()
+        _configure(log, topic)
+        return log
 
-    def add_partitions(self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool) -> None:
+    def apply_configs(self, topic: Topic) -> None:
+        """The configs of a topic were changed."""
+        for partition in topic.partitions:
+            _configure(partition.log, topic)
+
+    def set_levels(self, levels: dict[str, int]) -> None:
+        """Finalize feature levels, in a new epoch; UpdateFeatures at last calls this."""
+        self.levels, self.levels_epoch = levels, self.levels_epoch + 1
+
+    def add_partitions(
+        self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool
+    ) -> None:
         """Let a topic have so many partitions in all. Raises ApiError."""
         have = len(topic.partitions)
         if count <= have:
@@ -225,6 +238,11 @@ class ClusterState:
     def _partitions(self) -> Iterator[Partition]:
         for topic in self.topics.values():
             yield from topic.partitions
+
+
+def _configure(log: PartitionLog, topic: Topic) -> None:
+    log.timestamp_type = "log_append" if topic.configs.get("message.timestamp.type") == "LogAppendTime" else "create"
+    log.max_message_bytes = int(topic.configs.get("max.message.bytes", MAX_MESSAGE_BYTES))
 
 
 def check_topic_name(name: str) -> None:

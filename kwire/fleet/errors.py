@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kwire.errors import KwireError
 from kwire.schema.error_codes import ErrorCode
 
 
-class ApiError(Exception):
+class ApiError(KwireError):
     """An error code for the answer. message: of versions that carry one, else Kafka's own text of the code."""
 
     def __init__(self, code: ErrorCode | int, message: str | None = None) -> None:

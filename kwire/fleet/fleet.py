@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from kwire.fleet.cluster import ClusterState
 from kwire.fleet.faults import Fault, Faults
 from kwire.fleet.node import Node
 from kwire.fleet.releases import offer
+from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 
 T = TypeVar("T")
@@ -26,7 +27,8 @@ class Fleet:
     """Brokers on loopback that speak as brokers of a release do, with their data in memory.
 
     release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
-    made at the start. levels: finalized feature levels that differ from the release's own. tls: a server's SSLContext.
+    made at the start. levels: finalized feature levels that differ from the release's own. sasl: {user: password}, for
+    PLAIN and SCRAM; without it nobody logs in. tls: a server's SSLContext.
     seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time. port: of the first node, the
     others follow (0: free ones).
 
@@ -37,7 +39,8 @@ class Fleet:
     def __init__(
         self, release: str | None = None, nodes: int | None = None, *, releases: Sequence[str] | None = None,
         levels: Mapping[str, int] | None = None, topics: Mapping[str, int] | None = None,
-        tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
+        sasl: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None, seed: int = 0,
+        clock: Clock | None = None, port: int = 0,
     ) -> None:
         if release is not None and releases is not None:
             raise ValueError("give release or releases, not both")
@@ -50,7 +53,8 @@ class Fleet:
         self.cluster = ClusterState(self.clock, seed)
         self._faults = Faults(self.clock, self.cluster.random)
         self.nodes = [
-            Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls)
+            Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
+                 users=None if sasl is None else Users(sasl))
             for number, name in enumerate(names)]
         self.cluster.nodes = self.nodes
         oldest = min(names, key=lambda name: schema.releases(old=True).index(schema.release_name(name)))
@@ -102,35 +106,15 @@ class Fleet:
         if self._thread is None:
             self.clock.advance(seconds)
         else:
-            self._call(self._advance(seconds))
-
-    async def _advance(self, seconds: float) -> None:
-        assert isinstance(self.clock, ManualClock)
-        self.clock.advance(seconds)
-
-    def stop_node(self, node_id: int) -> None:
-        """Stop a node of a fleet in a thread (async: await fleet.nodes[i].stop())."""
-        self._call(self._stop(node_id))
-
-    def start_node(self, node_id: int) -> None:
-        """Start it again, at the same address."""
-        self._call(self._start(node_id))
-
-    async def _stop(self, node_id: int) -> None:
-        await self.nodes[node_id - 1].stop()
-        self._faults.note("stopped", node=node_id)
-
-    async def _start(self, node_id: int) -> None:
-        await self.nodes[node_id - 1].start()
-        self.cluster.elect()
-        self._faults.note("started", node=node_id)
+            clock = self.clock
+            self._in_loop(lambda: clock.advance(seconds))
 
     # life
 
     async def __aenter__(self) -> Fleet:
         try:
             for node in self.nodes:
-                await self._start(node.id)
+                node.start()
         except BaseException:
             await self._close()
             raise
@@ -147,7 +131,9 @@ class Fleet:
         self.cluster.groups.close()
         self.cluster.transactions.close()
         for node in self.nodes:
-            await node.stop()
+            node.stop()
+        for node in self.nodes:
+            await node.closed()
 
     def __enter__(self) -> Fleet:
         if self._thread is not None:
@@ -160,11 +146,15 @@ class Fleet:
         except BaseException:
             self._end_thread()
             raise
+        for node in self.nodes:
+            node.in_loop = self._in_loop
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for node in self.nodes:
+            node.in_loop = _at_once
         try:
             self._call(self._close())
         finally:
@@ -177,9 +167,24 @@ class Fleet:
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return future.result()
 
+    def _in_loop(self, work: Callable[[], None]) -> None:
+        """Run something in the loop of a fleet in a thread, from any thread."""
+        if threading.current_thread() is self._thread:
+            work()
+            return
+
+        async def run() -> None:
+            work()
+
+        self._call(run())
+
     def _end_thread(self) -> None:
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
         self._loop = self._thread = None
+
+
+def _at_once(work: Callable[[], None]) -> None:
+    work()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kwire.codec.frames import FrameReader, Request, decode_request, decode_request_header, encode_response, pack_frame
@@ -12,14 +13,17 @@ from kwire.errors import KwireError
 from kwire.fleet.apis import HANDLERS, Call
 from kwire.fleet.apis.metadata import ranges
 from kwire.fleet.cluster import ClusterState
+from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Faults
 from kwire.fleet.fetch_sessions import FetchSessions
 from kwire.fleet.refusals import refusal
 from kwire.fleet.releases import offer
+from kwire.fleet.users import Exchange, Users
 from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
 
 _READ_BYTES = 1 << 18
+_BEFORE_SASL = (api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE)
 
 
 class Connection:
@@ -27,8 +31,12 @@ class Connection:
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self.writer = writer
-        self.host, self.port = (writer.get_extra_info("peername") or ("", 0))[:2]
+        peer = writer.get_extra_info("peername") or ("", 0)
+        self.host, self.port = str(peer[0]), int(peer[1])
         self.closing = False
+        self.principal: str | None = None  # who was let in
+        self.exchange: Exchange | None = None  # of SASL, under way
+        self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers
 
     def close(self) -> None:
         """End it after what is being answered."""
@@ -41,13 +49,16 @@ class Node:
     def __init__(
         self, cluster: ClusterState, node_id: int, release: str, faults: Faults, *, host: str = "127.0.0.1",
         port: int = 0, tls: ssl.SSLContext | None = None, rack: str | None = None,
+        users: Users | None = None,
     ) -> None:
         self.cluster, self.id, self.host, self.port, self.rack = cluster, node_id, host, port, rack
         self.offer = offer(release)
-        self._faults, self._tls = faults, tls
+        self._faults, self._tls, self.users = faults, tls, users
+        self._listener: socket.socket | None = None
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[Any], Connection] = {}
         self.fetch_sessions = FetchSessions()
+        self.in_loop: Callable[[Callable[[], None]], None] = lambda work: work()  # how to run something in the loop
 
     def __repr__(self) -> str:
         return f"Node({self.id}, {self.release}, {self.address}{'' if self.alive else ', down'})"
@@ -65,33 +76,81 @@ class Node:
     @property
     def alive(self) -> bool:
         """Whether it listens."""
-        return self._server is not None
+        return self._listener is not None
 
-    async def start(self) -> None:
-        """Listen; on the same port again after stop(). Raises OSError."""
-        if self._server is None:
-            self._server = await asyncio.start_server(self._serve, self.host, self.port, ssl=self._tls, backlog=1024)
-            self.port = self._server.sockets[0].getsockname()[1]
+    def start(self) -> None:
+        """Listen; after stop() on the same port again. Raises OSError if the port is taken."""
+        self.in_loop(self._start)
 
-    async def stop(self) -> None:
+    def stop(self) -> None:
         """Close the listener and all connections; the partitions that it led get other leaders."""
-        server, self._server = self._server, None
-        if server is None:
-            return
-        server.close()
-        self.cluster.elect()
-        await self.drop_connections()
-        await server.wait_closed()
-        self.fetch_sessions = FetchSessions()
+        self.in_loop(self._stop)
 
-    async def drop_connections(self) -> None:
+    def upgrade(self, release: str) -> None:
+        """Stop, and start again as a later release. Raises ValueError if it is not later, UnsupportedVersionError."""
+        if not offer(release).at_least(self.release):
+            raise ValueError(f"upgrade from {self.release} to {release}: expected a later release")
+        self._restart(release)
+
+    def downgrade(self, release: str) -> None:
+        """Stop, and start again as an earlier release. Raises ValueError if it is not, UnsupportedVersionError."""
+        if not self.offer.at_least(offer(release).release):
+            raise ValueError(f"downgrade from {self.release} to {release}: expected an earlier release")
+        self._restart(release)
+
+    def _restart(self, release: str) -> None:
+        lacks = [
+            f"{name} {level}" for name, level in self.cluster.levels.items()
+            if not _contains(offer(release).features.get(name, (0, 0)), level)]
+        if lacks:
+            raise ValueError(f"Kafka {release} does not support the finalized levels {', '.join(lacks)}")
+
+        def restart() -> None:
+            self._stop()
+            self.offer = offer(release)
+            self._start()
+
+        self.in_loop(restart)
+
+    def _start(self) -> None:
+        if self._listener is not None:
+            return
+        self._listener = socket.create_server((self.host, self.port), backlog=1024)
+        self.port = self._listener.getsockname()[1]
+        self._opening = asyncio.ensure_future(self._open(self._listener))
+        self.cluster.elect()
+        self._faults.note("started", node=self.id, release=self.release)
+
+    async def _open(self, listener: socket.socket) -> None:
+        server = await asyncio.start_server(self._serve, sock=listener, ssl=self._tls)
+        if listener is self._listener:
+            self._server = server
+        else:
+            server.close()
+
+    def _stop(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        if self._server is not None:
+            self._server.close()
+        self._server = None
+        listener.close()
+        self.drop_connections()
+        self.fetch_sessions = FetchSessions()
+        self.cluster.elect()
+        self._faults.note("stopped", node=self.id)
+
+    def drop_connections(self) -> None:
         """Close all connections of clients, as brokers do when their ranges change."""
-        tasks = list(self._connections)
         for task, connection in self._connections.items():
             connection.writer.transport.abort()
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+
+    async def closed(self) -> None:
+        """Wait until all connections have ended, after stop()."""
+        if self._connections:
+            await asyncio.wait(list(self._connections))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -99,7 +158,7 @@ class Node:
         connection = self._connections[task] = Connection(writer)
         try:
             await self._converse(reader, connection)
-        except (OSError, asyncio.CancelledError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.CancelledError):
             pass
         finally:
             writer.transport.abort()
@@ -124,8 +183,14 @@ class Node:
 
     async def _answer(self, frame: bytes, connection: Connection) -> None:
         """Answer one request: the next one is read after it, as Kafka's socket server does."""
+        if connection.raw_sasl and connection.exchange is not None:
+            self._authenticate(frame, connection)
+            return
         request = self._decoded(frame, connection)
         if request is None:
+            return
+        if self.users is not None and connection.principal is None and request.api_key not in _BEFORE_SASL:
+            connection.close()
             return
         outcome = self._faults.before(request, self)
         if outcome.error is not None:
@@ -144,8 +209,20 @@ class Node:
         answer = handler(Call(self, connection, request))
         return await answer if isinstance(answer, Awaitable) else answer
 
+    def _authenticate(self, token: bytes, connection: Connection) -> None:
+        """One token of SASL without a header (SaslHandshake 0)."""
+        assert connection.exchange is not None
+        try:
+            answer = connection.exchange.step(token)
+        except ApiError:
+            connection.close()
+            return
+        if connection.exchange.user is not None:
+            connection.principal, connection.exchange = connection.exchange.user, None
+        connection.writer.write(pack_frame(answer))
+
     def _decoded(self, frame: bytes, connection: Connection) -> Request | None:
-        """The request, if the release has its version; else what Kafka does: an answer (KIP-511), silence or the end."""
+        """The request, if the release has its version; else as Kafka: an answer (KIP-511), silence or the end."""
         try:
             header = decode_request_header(frame)
         except KwireError as error:
@@ -170,3 +247,7 @@ class Node:
         connection.close()
         return None
 
+
+
+def _contains(supported: tuple[int, int], level: int) -> bool:
+    return supported[0] <= level <= supported[1]

@@ -1,4 +1,4 @@
-"""The log of a partition: batches in memory, with offsets, epochs, producers and transactions as UnifiedLog has them."""
+"""The log of a partition: batches in memory, with offsets, epochs, producers, transactions (Kafka's UnifiedLog)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kwire.fleet.producer_state import ProducerStates, WrittenBatch, sequence_af
 from kwire.schema.error_codes import ErrorCode
 
 EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5  # ListOffsetsRequest
+MAX_MESSAGE_BYTES = 1_048_588  # max.message.bytes by default
 _OFFSET_AND_EPOCH_AT, _EPOCH_AT = Struct(">q"), 12
 _epoch = Struct(">i")
 
@@ -49,7 +50,7 @@ class PartitionLog:
     max_message_bytes: of one batch; timestamp_type: "create" or "log_append" (message.timestamp.type).
     """
 
-    def __init__(self, max_message_bytes: int = 1_048_588, timestamp_type: str = "create") -> None:
+    def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES, timestamp_type: str = "create") -> None:
         self.max_message_bytes, self.timestamp_type = max_message_bytes, timestamp_type
         self.start_offset = self.end_offset = 0
         self.producers = ProducerStates()
@@ -184,8 +185,9 @@ class PartitionLog:
         return b"".join(chosen)
 
     def _index(self, offset: int) -> int:
-        """The place of the batch that holds the offset."""
-        return max(0, bisect_right(self._bases, offset) - 1)
+        """The place of the first batch that ends at the offset or after it."""
+        at = max(0, bisect_right(self._bases, offset) - 1)
+        return at + (at < len(self._entries) and self._entries[at].last_offset < offset)
 
     def aborted_in(self, first: int, end: int) -> list[Aborted]:
         """The aborted transactions with an offset in [first, end)."""
@@ -224,7 +226,7 @@ class PartitionLog:
         return self.epochs[at][0] if at >= 0 else -1
 
     def end_of_epoch(self, epoch: int, current: int) -> tuple[int, int]:
-        """(the largest epoch not above this one, its end offset); -1, -1 if unknown (LeaderEpochFileCache.endOffsetFor)."""
+        """(the largest epoch not above this one, its end offset); -1, -1 if unknown (LeaderEpochFileCache)."""
         if epoch == current:
             return current, self.end_offset
         at = bisect_left(self.epochs, (epoch + 1, -1))

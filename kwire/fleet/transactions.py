@@ -1,4 +1,4 @@
-"""Transactions: producer ids, epochs, partitions and markers (Kafka's TransactionCoordinator, KIP-98, KIP-360, KIP-890)."""
+"""Transactions: producer ids, epochs, partitions, markers (Kafka's TransactionCoordinator; KIP-98, 360, 890)."""
 
 from __future__ import annotations
 

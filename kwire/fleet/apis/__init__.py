@@ -1,8 +1,20 @@
 """The APIs of a fleet: one function each, in modules by subject. Importing this package registers them."""
 
-from kwire.fleet.apis import fetch, groups, metadata, offsets, produce, topics, transactions
+from kwire.fleet.apis import (
+    configs,
+    features,
+    fetch,
+    groups,
+    metadata,
+    offsets,
+    produce,
+    sasl,
+    topics,
+    transactions,
+)
 from kwire.fleet.apis.registry import HANDLERS, Call, handles
 
 __all__ = [
-    "HANDLERS", "Call", "fetch", "groups", "handles", "metadata", "offsets", "produce", "topics", "transactions",
+    "HANDLERS", "Call", "configs", "features", "fetch", "groups", "handles", "metadata", "offsets", "produce", "sasl",
+    "topics", "transactions",
 ]

@@ -88,8 +88,9 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
                     ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 partition = _partition(call, key)
                 row.current_leader.leader_id, row.current_leader.leader_epoch = partition.leader, partition.leader_epoch
-        left -= len(row.records)
-        anything = anything or len(row.records) > 0
+        size = len(row.records or b"")
+        left -= size
+        anything = anything or size > 0
     return rows
 
 

@@ -28,7 +28,7 @@ def list_offsets(call: Call) -> Any:
                 partition = call.cluster.partition(topic.name, one.partition_index)
                 call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
                 if call.version == 0:
-                    row.old_style_offsets = _old_offsets(partition.log, one)
+                    row.old_style_offsets = tuple(_old_offsets(partition.log, one))
                 else:
                     row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
                     if call.version >= 4:

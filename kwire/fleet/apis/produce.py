@@ -37,7 +37,8 @@ def produce(call: Call) -> Any:
                 if call.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     _say_leader(call, row, call.cluster.partition(name, one.index))
             results.append(row)
-        rows.append(response.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=results))
+        rows.append(response.TopicProduceResponse(
+            name=topic.name, topic_id=topic.topic_id, partition_responses=results))
     if message.acks == 0:
         if any(row.error_code for topic in rows for row in topic.partition_responses):
             call.connection.close()  # Kafka's only way to say so

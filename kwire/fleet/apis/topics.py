@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from kwire import messages
+from kwire.fleet.apis.configs import check_topic_configs
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import Topic
 from kwire.fleet.errors import ApiError
@@ -44,9 +45,10 @@ def _create(call: Call, row: Any) -> Topic:
     if assignments and (row.num_partitions != -1 or row.replication_factor != -1):
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
+    configs = {one.name: one.value for one in row.configs if one.value is not None}
+    check_topic_configs(configs)
     return call.cluster.create_topic(
-        row.name, row.num_partitions, row.replication_factor,
-        {one.name: one.value for one in row.configs if one.value is not None}, assignments,
+        row.name, row.num_partitions, row.replication_factor, configs, assignments,
         validate_only=call.version >= 1 and call.message.validate_only)
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.errors import ApiError
-from kwire.fleet.transactions import Participant
+from kwire.fleet.transactions import ONGOING, Participant
 from kwire.schema.error_codes import ErrorCode
+
+_STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence", "Dead",
+)
 
 
 @handles("InitProducerId")
@@ -116,3 +121,103 @@ def end_txn(call: Call) -> Any:
         return response(producer_id=producer_id, producer_epoch=epoch) if call.version >= 5 else response()
     except ApiError as error:
         return response(error_code=_fenced(error.code, call.version < 2))
+
+
+@handles("ListTransactions")
+def list_transactions(call: Call) -> Any:
+    """The transactional ids that this node coordinates (KIP-664)."""
+    message, response = call.message, messages.ListTransactionsResponse
+    now = call.cluster.clock.now()
+    rows = []
+    for one in call.cluster.transactions.transactions.values():
+        if call.cluster.coordinator_of(one.id) is not call.node:
+            continue
+        if message.state_filters and one.state not in message.state_filters:
+            continue
+        if message.producer_id_filters and one.producer_id not in message.producer_id_filters:
+            continue
+        if call.version >= 1 and message.duration_filter >= 0 and (
+                one.state != ONGOING or (now - one.started) * 1000 <= message.duration_filter):
+            continue
+        if call.version >= 2 and message.transactional_id_pattern and (
+                not re.fullmatch(message.transactional_id_pattern, one.id)):
+            continue
+        rows.append(response.TransactionState(
+            transactional_id=one.id, producer_id=one.producer_id, transaction_state=one.state))
+    return response(
+        transaction_states=rows, unknown_state_filters=[s for s in message.state_filters if s not in _STATES])
+
+
+@handles("DescribeTransactions")
+def describe_transactions(call: Call) -> Any:
+    """State, start and partitions of transactions (KIP-664)."""
+    response = messages.DescribeTransactionsResponse
+    rows = []
+    for name in call.message.transactional_ids:
+        row = response.TransactionState(transactional_id=name, producer_id=-1, producer_epoch=-1)
+        known = call.cluster.transactions.transactions.get(name)
+        try:
+            call.cluster.check_coordinator(call.node, name)
+            if known is None:
+                raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+            row.transaction_state, row.transaction_timeout_ms = known.state, int(known.timeout * 1000)
+            row.producer_id, row.producer_epoch = known.producer_id, known.epoch
+            row.transaction_start_time_ms = int(known.started * 1000) if known.state == ONGOING else -1
+            topics: dict[str, list[int]] = {}
+            for one in sorted(part for part in known.participants if not isinstance(part, str)):
+                topics.setdefault(one[0], []).append(one[1])
+            row.topics = [response.TopicData(topic=topic, partitions=parts) for topic, parts in topics.items()]
+        except ApiError as error:
+            row.error_code = error.code
+        rows.append(row)
+    return response(transaction_states=rows)
+
+
+@handles("DescribeProducers")
+def describe_producers(call: Call) -> Any:
+    """The producers that wrote to partitions (KIP-664)."""
+    response = messages.DescribeProducersResponse
+    rows = []
+    for topic in call.message.topics:
+        results = []
+        for index in topic.partition_indexes:
+            row = response.PartitionResponse(partition_index=index)
+            try:
+                partition = call.cluster.partition(topic.name, index)
+                call.cluster.leads(call.node, partition)
+                row.active_producers = [
+                    response.ProducerState(
+                        producer_id=producer, producer_epoch=state.epoch, last_sequence=state.last_sequence,
+                        last_timestamp=state.last_timestamp, coordinator_epoch=state.coordinator_epoch,
+                        current_txn_start_offset=-1 if state.first_offset is None else state.first_offset)
+                    for producer, state in partition.log.producers.producers.items()]
+            except ApiError as error:
+                row.error_code, row.error_message = error.code, error.message
+            results.append(row)
+        rows.append(response.TopicResponse(name=topic.name, partitions=results))
+    return response(topics=rows)
+
+
+@handles("WriteTxnMarkers")
+def write_txn_markers(call: Call) -> Any:
+    """End transactions in partitions: what a coordinator, or kafka-transactions abort, asks of leaders."""
+    response = messages.WriteTxnMarkersResponse
+    rows = []
+    for marker in call.message.markers:
+        topics = []
+        for topic in marker.topics:
+            results = []
+            for index in topic.partition_indexes:
+                row = response.WritableTxnMarkerPartitionResult(partition_index=index)
+                try:
+                    partition = call.cluster.partition(topic.name, index)
+                    call.cluster.leads(call.node, partition)
+                    partition.log.append_marker(
+                        marker.producer_id, marker.producer_epoch, marker.transaction_result,
+                        marker.coordinator_epoch, partition.leader_epoch, call.cluster.clock.now_ms())
+                except ApiError as error:
+                    row.error_code = error.code
+                results.append(row)
+            topics.append(response.WritableTxnMarkerTopicResult(name=topic.name, partitions=results))
+        rows.append(response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics))
+    return response(markers=rows)

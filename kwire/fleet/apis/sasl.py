@@ -1,0 +1,45 @@
+"""SaslHandshake and SaslAuthenticate: PLAIN and SCRAM (KIP-43, KIP-84, KIP-152)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+
+@handles("SaslHandshake")
+def sasl_handshake(call: Call) -> Any:
+    """Choose a mechanism."""
+    users = call.node.users
+    known = list(users.mechanisms) if users is not None else []
+    answer = messages.SaslHandshakeResponse(mechanisms=known)
+    if users is None or call.connection.principal is not None:
+        answer.error_code = ErrorCode.ILLEGAL_SASL_STATE
+    elif call.message.mechanism not in known:
+        answer.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    else:
+        call.connection.exchange = users.begin(call.message.mechanism)
+        call.connection.raw_sasl = call.version == 0
+    return answer
+
+
+@handles("SaslAuthenticate")
+def sasl_authenticate(call: Call) -> Any:
+    """One step of the exchange; the connection ends after a failed one."""
+    connection = call.connection
+    if connection.exchange is None:
+        return messages.SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE,
+            error_message="SaslAuthenticate request received after successful authentication"
+            if connection.principal is not None else "SaslAuthenticate request received without a handshake")
+    try:
+        data = connection.exchange.step(bytes(call.message.auth_bytes))
+        if connection.exchange.user is not None:
+            connection.principal, connection.exchange = connection.exchange.user, None
+        return messages.SaslAuthenticateResponse(auth_bytes=data)
+    except ApiError as error:
+        connection.close()
+        return messages.SaslAuthenticateResponse(error_code=error.code, error_message=error.message)
