@@ -14,7 +14,7 @@ from kwire.fleet.clock import Clock
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import GroupCoordinator
 from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
-from kwire.fleet.transactions import TransactionCoordinator
+from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -216,7 +217,7 @@ class ClusterState:
         nodes = self.alive()
         if not nodes:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return nodes[java_hash(key) % 50 % len(nodes)]
+        return nodes[java_hash(key) % INTERNAL_PARTITIONS % len(nodes)]
 
     def check_coordinator(self, node: Node, key: str) -> None:
         """Raises ApiError, NOT_COORDINATOR, if another node coordinates the key."""
@@ -249,6 +250,13 @@ def check_topic_name(name: str) -> None:
     """Is it a name that Kafka allows (Topic.validate)? Raises ApiError: INVALID_TOPIC_EXCEPTION."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+
+def partition_of(participant: Participant) -> tuple[str, int]:
+    """The partition that takes part in a transaction: of a group, that of __consumer_offsets that has its offsets."""
+    if isinstance(participant, str):
+        return OFFSETS_TOPIC, java_hash(participant) % INTERNAL_PARTITIONS
+    return participant
 
 
 def java_hash(text: str) -> int:

@@ -59,7 +59,7 @@ class Fleet:
         self.cluster.nodes = self.nodes
         oldest = min(names, key=lambda name: schema.releases(old=True).index(schema.release_name(name)))
         self.cluster.levels = {**offer(oldest).levels, **(levels or {})}
-        self.cluster.levels_epoch = 0 if self.cluster.levels else -1
+        self.cluster.levels_epoch = 0
         self._topics = dict(topics or {})
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

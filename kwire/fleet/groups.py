@@ -62,6 +62,7 @@ class Group:
         self.static: dict[str, str] = {}  # group.instance.id -> member id
         self.pending: set[str] = set()  # ids that were given out, not joined yet (KIP-394)
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
+        self.old_offsets: dict[TopicPartition, int] = {}  # by OffsetCommit 0, as ZooKeeper keeps them
         self.pending_offsets: dict[int, dict[TopicPartition, CommittedOffset]] = {}  # by producer id
         self._rebalance: asyncio.Task[None] | None = None
         self._expiry: asyncio.Task[None] | None = None

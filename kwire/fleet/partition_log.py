@@ -53,6 +53,7 @@ class PartitionLog:
     def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES, timestamp_type: str = "create") -> None:
         self.max_message_bytes, self.timestamp_type = max_message_bytes, timestamp_type
         self.start_offset = self.end_offset = 0
+        self.changed_at = -1  # when it was last written to, milliseconds
         self.producers = ProducerStates()
         self.aborted: list[Aborted] = []
         self.epochs: list[tuple[int, int]] = []  # (leader epoch, its first offset), ascending
@@ -130,12 +131,12 @@ class PartitionLog:
             first, last = batch.base_sequence, sequence_after(batch.base_sequence, count - 1)
             written = self.producers.check(batch.producer_id, batch.producer_epoch, first, last)
             if written is not None:
-                return Appended(written.first_offset, append_time)
+                return Appended(written.first_offset, written.timestamp)
             self.producers.add(
                 batch.producer_id, batch.producer_epoch, WrittenBatch(first, last, base, batch.max_timestamp),
                 transactional=batch.is_transactional)
         stamped = now if append_time >= 0 else batch.max_timestamp
-        self._add(data, base + count - 1, stamped, leader_epoch)
+        self._add(data, base + count - 1, stamped, leader_epoch, now)
         return Appended(base, append_time)
 
     def append_marker(
@@ -149,10 +150,10 @@ class PartitionLog:
         first = self.producers.end_transaction(producer_id, epoch, coordinator_epoch, now)
         if first is not None and not commit:
             self.aborted.append(Aborted(producer_id, first, self.end_offset))
-        self._add(data, self.end_offset, now, leader_epoch)
+        self._add(data, self.end_offset, now, leader_epoch, now)
 
-    def _add(self, data: bytes, last: int, max_timestamp: int, leader_epoch: int) -> None:
-        base = self.end_offset
+    def _add(self, data: bytes, last: int, max_timestamp: int, leader_epoch: int, now: int) -> None:
+        base, self.changed_at = self.end_offset, now
         stamped = bytearray(data)  # neither the offset nor the epoch is in the checksum
         _OFFSET_AND_EPOCH_AT.pack_into(stamped, 0, base)
         _epoch.pack_into(stamped, _EPOCH_AT, leader_epoch)

@@ -33,6 +33,11 @@ class Offer(NamedTuple):
     levels: dict[str, int]
 
     @property
+    def is_kraft(self) -> bool:
+        """Whether its nodes are KRaft brokers, else they use ZooKeeper."""
+        return schema.is_at_least(self.release, FIRST_KRAFT)
+
+    @property
     def is_silent(self) -> bool:
         """Whether ApiVersions is never answered (0.9)."""
         return not schema.is_at_least(self.release, _KNOWS_API_VERSIONS)
@@ -65,7 +70,9 @@ def offer(release: str) -> Offer:
         return Offer(name, ranges, usable, {}, {})
     rules = rules_of(name)
     default = schema.metadata_version(schema.metadata_bounds(name).default)
-    supported = {feature.name: (feature.minimum, feature.maximum) for feature in schema.features(name).values()}
+    supported = {
+        feature.name: (feature.minimum, feature.maximum) for feature in schema.features(name).values()
+        if feature.maximum > 0}
     supported.setdefault(METADATA_VERSION, (1, default.level))
     levels = effective_levels(default, {}, rules.formatter, False, rules)
     return Offer(name, ranges, usable, supported, levels)

@@ -22,12 +22,14 @@ def update_features(call: Call) -> Any:
         try:
             if call.node.id != cluster.controller_id and not call.node.offer.at_least("3.3"):
                 raise ApiError(ErrorCode.NOT_CONTROLLER)
+            if not call.node.offer.features:  # ZooKeeper: none is supported
+                raise ApiError(ErrorCode.INVALID_REQUEST)
             new[update.feature] = _checked(call, update)
         except ApiError as error:
             errors[update.feature] = error
     if not errors and not (call.version >= 1 and message.validate_only):
         cluster.set_levels({name: level for name, level in new.items() if level > 0})
-    if call.version >= 2:
+    if call.version >= 2 or (errors and call.node.offer.at_least("4.0")):
         first = next(iter(errors.values()), None)
         if first is None:
             return response()

@@ -16,6 +16,7 @@ from kwire.schema.error_codes import ErrorCode
 
 READ_COMMITTED = 1
 _FIRST_WITH_BATCHES, _FIRST_WITH_MAGIC_1, _FIRST_WITH_ZSTD = 4, 2, 10
+_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_WITH_IDS, _FIRST_WITH_LEADERS = 13, 16
 
 
@@ -82,8 +83,11 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
         try:
             _read_partition(call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
         except ApiError as error:
-            row.error_code = error.code
-            row.records = b""
+            row = messages.FetchResponse.PartitionData(
+                partition_index=key.partition, error_code=error.code, high_watermark=-1, records=b"")
+            if call.version >= 4 and not (error.code in _UNKNOWN and call.node.offer.at_least("3.0")):
+                row.aborted_transactions = None
+            rows[-1] = (key, row)
             if call.version >= 12 and error.code in (
                     ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 partition = _partition(call, key)

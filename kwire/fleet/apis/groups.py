@@ -106,11 +106,11 @@ async def sync_group(call: Call) -> Any:
     """The leader brings the assignment, everybody gets its own."""
     message, response = call.message, messages.SyncGroupResponse
     try:
+        if call.version >= 5 and None in (message.protocol_type, message.protocol_name):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         group, member = _current(call, 3)
-        if call.version >= 5 and (
-            (message.protocol_type is not None and message.protocol_type != group.protocol_type)
-            or (message.protocol_name is not None and message.protocol_name != group.protocol)
-        ):
+        if call.version >= 5 and (message.protocol_type, message.protocol_name) != (
+                group.protocol_type, group.protocol):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         assignment = await group.sync(member, {one.member_id: bytes(one.assignment) for one in message.assignments})
         return response(protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=assignment)
@@ -170,6 +170,8 @@ def _leave(call: Call, one: Any) -> None:
 def offset_commit(call: Call) -> Any:
     """Commit offsets, as a member or (generation -1) as one that assigns partitions itself."""
     message, response = call.message, messages.OffsetCommitResponse
+    if call.version == 0:
+        return _in_zookeeper(call)
     refused, group = ErrorCode.NONE, None
     try:
         group = _committing(call, message.group_id, _instance(call, 7))
@@ -181,14 +183,59 @@ def offset_commit(call: Call) -> Any:
         for one in topic.partitions:
             row = response.OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=refused)
             try:
+                named = _checked(call, topic, one, 10)
                 if group is not None:
-                    kept[_checked(call, topic, one, 10)] = _offset(call, one, 6)
+                    kept[named] = _offset(call, one, 6)
             except ApiError as error:
                 row.error_code = error.code
             results.append(row)
         rows.append(response.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=results))
     if group is not None:
         group.commit(kept)
+    return response(topics=rows)
+
+
+def _in_zookeeper(call: Call) -> Any:
+    """OffsetCommit 0: without a group, into ZooKeeper; KRaft brokers refuse it."""
+    response = messages.OffsetCommitResponse
+    rows = []
+    for topic in call.message.topics:
+        results = []
+        for one in topic.partitions:
+            row = response.OffsetCommitResponsePartition(partition_index=one.partition_index)
+            try:
+                if call.node.offer.is_kraft:
+                    raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+                name, index = _checked(call, topic, one, 10)
+                call.cluster.groups.made(call.message.group_id).old_offsets[name, index] = one.committed_offset
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.OffsetCommitResponseTopic(name=topic.name, partitions=results))
+    return response(topics=rows)
+
+
+def _from_zookeeper(call: Call) -> Any:
+    """OffsetFetch 0: what OffsetCommit 0 wrote."""
+    response = messages.OffsetFetchResponse
+    group = call.cluster.groups.groups.get(call.message.group_id)
+    rows = []
+    for topic in call.message.topics:
+        results = []
+        for index in topic.partition_indexes:
+            row = response.OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, metadata="")
+            try:
+                if call.node.offer.is_kraft:
+                    raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+                call.cluster.partition(topic.name, index)
+                found = None if group is None else group.old_offsets.get((topic.name, index))
+                if found is None:
+                    raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                row.committed_offset = found
+            except ApiError as error:
+                row.error_code = error.code
+            results.append(row)
+        rows.append(response.OffsetFetchResponseTopic(name=topic.name, partitions=results))
     return response(topics=rows)
 
 
@@ -250,8 +297,9 @@ def txn_offset_commit(call: Call) -> Any:
         for one in topic.partitions:
             row = response.TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=refused)
             try:
+                named = _checked(call, topic, one, 6)
                 if group is not None:
-                    kept[_checked(call, topic, one, 6)] = _offset(call, one, 2)
+                    kept[named] = _offset(call, one, 2)
             except ApiError as error:
                 row.error_code = error.code
             results.append(row)
@@ -266,6 +314,8 @@ def txn_offset_commit(call: Call) -> Any:
 def offset_fetch(call: Call) -> Any:
     """Committed offsets; of several groups from version 8 on."""
     message, response = call.message, messages.OffsetFetchResponse
+    if call.version == 0:
+        return _from_zookeeper(call)
     if call.version >= 8:
         rows = []
         for asked in message.groups:

@@ -7,13 +7,22 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
-from kwire.fleet.cluster import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Partition, Topic, check_topic_name
+from kwire.fleet.cluster import (
+    INTERNAL_PARTITIONS,
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Partition,
+    Topic,
+    check_topic_name,
+)
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
+_FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
 _NO_ID = uuid.UUID(int=0)
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
-_UNKNOWN_OPERATIONS = -(1 << 31)
+ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with a topic
 
 
 @handles("ApiVersions")
@@ -33,6 +42,7 @@ def api_versions(call: Call) -> Any:
         answer.finalized_features = [
             final(name=name, min_version_level=level, max_version_level=level)
             for name, level in call.cluster.levels.items() if level > 0]
+    if call.version >= 3 and node.offer.at_least(_FINALIZES):
         answer.finalized_features_epoch = call.cluster.levels_epoch
     return answer
 
@@ -77,7 +87,7 @@ def _asked(call: Call, asked: Any) -> Any:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            cluster.create_topic(asked.name, 50 if asked.name in INTERNAL_TOPICS else -1)
+            cluster.create_topic(asked.name, INTERNAL_PARTITIONS if asked.name in INTERNAL_TOPICS else -1)
         return _topic(call, cluster.topics[asked.name])
     except ApiError as error:
         unnamed = asked.name is None and call.version >= 12
@@ -131,7 +141,7 @@ def describe_topic_partitions(call: Call) -> Any:
         topic = cluster.topics.get(name)
         if topic is None:
             answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name))
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_authorized_operations=ALL_OF_A_TOPIC))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         if not left:
@@ -140,7 +150,7 @@ def describe_topic_partitions(call: Call) -> Any:
         chosen = topic.partitions[start : start + left]
         left -= len(chosen)
         answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-            name=name, topic_id=topic.id, is_internal=topic.is_internal,
+            name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=ALL_OF_A_TOPIC,
             partitions=[_described(call, one) for one in chosen]))
         if start + len(chosen) < len(topic.partitions):
             answer.next_cursor = response.Cursor(topic_name=name, partition_index=start + len(chosen))
@@ -169,7 +179,7 @@ def find_coordinator(call: Call) -> Any:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             internal = OFFSETS_TOPIC if kind == _GROUP else TRANSACTIONS_TOPIC
             if internal not in call.cluster.topics:
-                call.cluster.create_topic(internal, 50)
+                call.cluster.create_topic(internal, INTERNAL_PARTITIONS)
             node = call.cluster.coordinator_of(key)
             row.node_id, row.host, row.port = node.id, node.host, node.port
         except ApiError as error:

@@ -28,7 +28,7 @@ def list_offsets(call: Call) -> Any:
                 partition = call.cluster.partition(topic.name, one.partition_index)
                 call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
                 if call.version == 0:
-                    row.old_style_offsets = tuple(_old_offsets(partition.log, one))
+                    row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
                 else:
                     row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
                     if call.version >= 4:
@@ -52,12 +52,19 @@ def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]
     return offset, found, epoch
 
 
-def _old_offsets(log: PartitionLog, one: Any) -> list[int]:
-    """Version 0: offsets at which segments begin, before the time, newest first. Here there is one segment."""
-    ends = [log.end_offset, log.start_offset] if log.end_offset > log.start_offset else [log.end_offset]
-    if one.timestamp == LATEST:
-        return ends[: max(0, one.max_num_offsets)]
-    return [log.start_offset][: max(0, one.max_num_offsets)] if one.timestamp == EARLIEST or log.size else []
+def _old_offsets(log: PartitionLog, one: Any, now: int) -> list[int]:
+    """Version 0: offsets at which segments begin that are not younger than the time, newest first.
+
+    Here there is one segment. Source: UnifiedLog.legacyFetchOffsetsBefore.
+    """
+    entries = [(log.start_offset, log.changed_at)]
+    if log.end_offset > log.start_offset:
+        entries.append((log.end_offset, now))
+    if one.timestamp == EARLIEST:
+        entries = entries[:1]
+    elif one.timestamp != LATEST:
+        entries = [entry for entry in entries if entry[1] <= one.timestamp]
+    return [offset for offset, _ in reversed(entries)][: max(0, one.max_num_offsets)]
 
 
 @handles("OffsetForLeaderEpoch")

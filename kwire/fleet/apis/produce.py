@@ -52,6 +52,15 @@ def produce(call: Call) -> Any:
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
     call.cluster.leads(call.node, partition)
+    try:
+        _write(call, partition, topic, records, row)
+    except ApiError as error:
+        if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
+            row.log_start_offset = partition.log.start_offset
+        raise
+
+
+def _write(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
     if records is None or not len(records):
         raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
     _check_batches(call, partition, topic, records)

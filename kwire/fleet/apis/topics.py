@@ -7,12 +7,13 @@ from collections import Counter
 from typing import Any
 
 from kwire import messages
-from kwire.fleet.apis.configs import check_topic_configs
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import Topic
 from kwire.fleet.errors import ApiError
+from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
+ELR = "eligible.leader.replicas.version"
 _NO_ID = uuid.UUID(int=0)
 
 
@@ -20,6 +21,7 @@ _NO_ID = uuid.UUID(int=0)
 def create_topics(call: Call) -> Any:
     """Create topics, or only check them (validate_only)."""
     message = call.message
+    validate = call.version >= 1 and message.validate_only
     names = Counter(row.name for row in message.topics)
     result = messages.CreateTopicsResponse.CreatableTopicResult
     rows = []
@@ -29,9 +31,9 @@ def create_topics(call: Call) -> Any:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             topic = _create(call, row)
             rows.append(result(
-                name=row.name, topic_id=_NO_ID if message.validate_only else topic.id,
+                name=row.name, topic_id=topic.id if call.node.offer.is_kraft or not validate else _NO_ID,
                 num_partitions=len(topic.partitions), replication_factor=topic.replication_factor,
-                configs=_configs(topic) if call.version >= 5 else None))
+                configs=_configs(call, topic) if call.version >= 5 else None))
         except ApiError as error:
             rows.append(result(name=row.name, error_code=error.code, error_message=error.message))
     return messages.CreateTopicsResponse(topics=rows)
@@ -46,15 +48,21 @@ def _create(call: Call, row: Any) -> Topic:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
     configs = {one.name: one.value for one in row.configs if one.value is not None}
-    check_topic_configs(configs)
+    check_topic_configs(configs, call.node.release)
     return call.cluster.create_topic(
         row.name, row.num_partitions, row.replication_factor, configs, assignments,
         validate_only=call.version >= 1 and call.message.validate_only)
 
 
-def _configs(topic: Topic) -> list[Any]:
+def _configs(call: Call, topic: Topic) -> list[Any]:
     row = messages.CreateTopicsResponse.CreatableTopicConfigs
-    return [row(name=name, value=value, config_source=1) for name, value in sorted(topic.configs.items())]
+    rows = []
+    for name, known in topic_configs(call.node.release).items():
+        source = 1 if name in topic.configs else 5
+        if source == 5 and name == "min.insync.replicas" and call.cluster.levels.get(ELR, 0):
+            source = 3  # the feature makes it a config of the cluster (KIP-966)
+        rows.append(row(name=name, value=topic.configs.get(name, known.default), config_source=source))
+    return rows
 
 
 @handles("DeleteTopics")
@@ -68,7 +76,9 @@ def delete_topics(call: Call) -> Any:
         row = result(name=one.name, topic_id=one.topic_id)
         try:
             topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
-            row.name, row.topic_id = topic.name, topic.id
+            row.name = topic.name
+            if call.node.offer.is_kraft or one.name is None:
+                row.topic_id = topic.id
             call.cluster.delete_topic(topic)
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message

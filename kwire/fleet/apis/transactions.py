@@ -7,6 +7,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.cluster import partition_of
 from kwire.fleet.errors import ApiError
 from kwire.fleet.transactions import ONGOING, Participant
 from kwire.schema.error_codes import ErrorCode
@@ -154,7 +155,7 @@ def describe_transactions(call: Call) -> Any:
     response = messages.DescribeTransactionsResponse
     rows = []
     for name in call.message.transactional_ids:
-        row = response.TransactionState(transactional_id=name, producer_id=-1, producer_epoch=-1)
+        row = response.TransactionState(transactional_id=name)
         known = call.cluster.transactions.transactions.get(name)
         try:
             call.cluster.check_coordinator(call.node, name)
@@ -164,8 +165,8 @@ def describe_transactions(call: Call) -> Any:
             row.producer_id, row.producer_epoch = known.producer_id, known.epoch
             row.transaction_start_time_ms = int(known.started * 1000) if known.state == ONGOING else -1
             topics: dict[str, list[int]] = {}
-            for one in sorted(part for part in known.participants if not isinstance(part, str)):
-                topics.setdefault(one[0], []).append(one[1])
+            for topic, index in sorted(map(partition_of, known.participants)):
+                topics.setdefault(topic, []).append(index)
             row.topics = [response.TopicData(topic=topic, partitions=parts) for topic, parts in topics.items()]
         except ApiError as error:
             row.error_code = error.code

@@ -1,0 +1,64 @@
+"""The configs of topics, by release, from topic_configs.json (Kafka's TopicConfig and LogConfig)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from kwire import schema
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+# type -> DescribeConfigsResponse.ConfigType
+TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
+
+
+class TopicConfig(NamedTuple):
+    """A config: its default, its type ("int", "long", "list", ...), the values that it may have (None: any)."""
+
+    default: str
+    type: str
+    values: tuple[str, ...] | None
+
+
+@lru_cache(None)
+def topic_configs(release: str) -> Mapping[str, TopicConfig]:
+    """The configs that topics of a release have, by name, ascending."""
+    table: dict[str, dict[str, Any]] = json.loads(files("kwire.fleet").joinpath("topic_configs.json").read_text())
+    configs = {}
+    for name, row in table.items():
+        if not schema.is_at_least(release, row.get("since", "0.9.0")):
+            continue
+        if "before" in row and schema.is_at_least(release, row["before"]):
+            continue
+        default = row.get("default", "")
+        for since, value in row.get("defaults", {}).items():
+            default = value if schema.is_at_least(release, since) else default
+        if name == "message.format.version" and not schema.is_at_least(release, "3.0"):
+            default = [row.name for row in schema.metadata_versions(old=True) if row.release == release][-1]
+        values = tuple(row["values"]) if "values" in row else None
+        configs[name] = TopicConfig(default, row["type"], values)
+    return configs
+
+
+def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
+    """Are they configs of a topic, with values that they may have? Raises ApiError: INVALID_CONFIG."""
+    known = topic_configs(release)
+    for name, value in configs.items():
+        if name not in known:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
+        config, refused = known[name], f"Invalid value {value} for configuration {name}: "
+        try:
+            if config.type in ("int", "long"):
+                int(value)
+            elif config.type == "double":
+                float(value)
+        except ValueError:
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG, f"{refused}Not a number of type {config.type.upper()}") from None
+        if config.values is not None and value not in config.values:
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG, f"{refused}String must be one of: {', '.join(config.values)}")

@@ -1,0 +1,493 @@
+"""The same requests to a fleet and to a real broker: of every API and version, valid and not; and their answers, in which
+what differs by chance (ids, ports, times) is made equal."""
+
+from __future__ import annotations
+
+import base64
+import re
+import socket
+import time
+import uuid
+from collections.abc import Generator
+from typing import Any
+
+import kwire
+from kwire import messages
+from kwire.errors import KwireError
+from kwire.fleet.releases import offer
+
+Step = tuple[str, Any, int]
+EXEMPT = {"throttleTimeMs", "errorMessage", "clusterId", "sessionId"}
+UNORDERED = {
+    "topics", "apiKeys", "results", "groups", "supportedFeatures", "finalizedFeatures", "configs", "responses",
+    "partitions",
+}
+NODES = {"nodeId", "leaderId", "replicaNodes", "isrNodes", "controllerId", "brokerId"}
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+M = messages
+
+
+class Client:
+    """One plain connection, opened again after the broker closed it."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.split(":")
+        self.address = host, int(port)
+        self._open()
+
+    def _open(self) -> None:
+        self.socket = socket.create_connection(self.address, timeout=30)
+        self.frames = kwire.FrameReader()
+
+    def ask(self, message: Any, version: int) -> Any:
+        """The response, "closed" if the broker closed the connection."""
+        request = kwire.encode_request(message, version, correlation_id=1, client_id="c")
+        header = kwire.decode_request_header(request)
+        try:
+            self.socket.sendall(kwire.pack_frame(request))
+            while True:
+                data = self.socket.recv(1 << 20)
+                if not data:
+                    raise ConnectionError
+                for frame in self.frames.feed(data):
+                    return kwire.decode_response(frame, header, lenient=True)
+        except ConnectionError:
+            self.socket.close()
+            self._open()
+            return "closed"
+
+
+class Normal:
+    """Makes what differs by chance equal: ids are numbered in the order in which they come."""
+
+    def __init__(self, node_id: int, port: int) -> None:
+        self.node_id, self.port = node_id, port
+        self.names: dict[str, str] = {}
+
+    def of(self, response: Any) -> Any:
+        if isinstance(response, str):
+            return response
+        return self._value("", kwire.to_json(response.message, response.version))
+
+    def _named(self, kind: str, value: Any) -> str:
+        return self.names.setdefault(f"{kind} {value}", f"{kind} {sum(n.startswith(kind) for n in self.names)}")
+
+    def _value(self, key: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self._value(name, inner) for name, inner in value.items() if name not in EXEMPT}
+        if isinstance(value, list):
+            rows = [self._value(key, inner) for inner in value]
+            return sorted(rows, key=repr) if key in UNORDERED else rows
+        if key == "records" and isinstance(value, str):
+            return _records_of(base64.b64decode(value))
+        if key == "port":
+            return 0 if value == self.port else value
+        if key in NODES:
+            return "node" if value == self.node_id else value
+        if key == "topicId" and value != "AAAAAAAAAAAAAAAAAAAAAA":
+            return self._named("topic", value)
+        if key == "producerId" and value >= 0:
+            return self._named("producer", value)
+        if key in ("finalizedFeaturesEpoch", "logAppendTimeMs", "lastTimestamp", "transactionStartTimeMs"):
+            return value if value < 0 else "time"
+        if isinstance(value, str):
+            return _UUID.sub(lambda found: self._named("uuid", found[0]), value)
+        return value
+
+
+def _records_of(data: bytes) -> Any:
+    """What is in batches: compressed and converted ones may differ in their bytes."""
+    return [
+        (batch.magic, batch.codec, batch.base_offset, batch.last_offset, batch.base_timestamp, batch.max_timestamp,
+         batch.attributes, batch.producer_epoch, batch.base_sequence, batch.partition_leader_epoch,
+         [(record.offset, record.timestamp, record.key, record.value, record.headers) for record in batch])
+        for batch in kwire.read_batches(data)]
+
+
+def play(address: str, release: str, node_id: int) -> list[tuple[str, Any]]:
+    """(what was asked, the normal form of the answer), of all steps."""
+    client, normal = Client(address), Normal(node_id, int(address.split(":")[1]))
+    talk, answers = steps(release), []
+    step = next(talk)
+    while True:
+        label, message, version = step
+        try:
+            response = client.ask(message, version)
+        except KwireError as error:
+            response = f"{type(error).__name__}"
+        if label.startswith("wait"):
+            time.sleep(0.1)
+        else:
+            answers.append((f"{label} v{version}", normal.of(response)))
+        try:
+            step = talk.send(None if isinstance(response, str) else response.message)
+        except StopIteration:
+            return answers
+
+
+def steps(release: str) -> Generator[Step, Any, None]:
+    """The requests, each in every version of the release."""
+    ranges = offer(release).usable
+    key = {row: kwire.schema.api(row).key for row in NAMES}
+    has = {name: range(ranges[key[name]][0], ranges[key[name]][1] + 1) if key[name] in ranges else range(0)
+           for name in NAMES}
+    yield from _topics(has)
+    yield from _records(has)
+    yield from _transactions(has)
+    yield from _groups(has)
+    yield from _admin(has)
+
+
+NAMES = (
+    "ApiVersions", "Metadata", "DescribeCluster", "CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords",
+    "Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat",
+    "LeaveGroup", "OffsetCommit", "OffsetFetch", "OffsetDelete", "ListGroups", "DescribeGroups", "DeleteGroups",
+    "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn", "DescribeTopicPartitions",
+    "ListTransactions", "DescribeTransactions", "DescribeProducers", "DescribeConfigs", "AlterConfigs",
+    "IncrementalAlterConfigs", "SaslHandshake", "UpdateFeatures",
+)
+Has = dict[str, range]
+
+
+def _create(name: str, version: int, partitions: int = 2, replication: int = 1, configs: Any = (), **more: Any) -> Any:
+    config = M.CreateTopicsRequest.CreatableTopicConfig
+    request = M.CreateTopicsRequest(timeout_ms=10_000, topics=[M.CreateTopicsRequest.CreatableTopic(
+        name=name, num_partitions=partitions, replication_factor=replication,
+        configs=[config(name=key, value=value) for key, value in configs])])
+    if version >= 1:
+        request.validate_only = more.get("validate_only", False)
+    return request
+
+
+def _topics(has: Has) -> Generator[Step, Any, None]:
+    for version in has["CreateTopics"]:
+        yield "create", _create(f"t{version}", version), version
+        yield "create again", _create(f"t{version}", version), version
+        yield "create an invalid name", _create("no/name", version), version
+        yield "create with too many replicas", _create("many", version, replication=9), version
+        yield "create with no partitions", _create("none", version, partitions=0), version
+        yield "create with an unknown config", _create("c", version, configs=[("no.such", "1")]), version
+        yield "create with a bad config", _create("c", version, configs=[("retention.ms", "x")]), version
+        if version >= 1:
+            yield "validate", _create("only", version, validate_only=True), version
+    newest = has["CreateTopics"][-1]
+    yield "create", _create("kept", newest, 2), newest
+    ids = {}
+    for version in has["Metadata"]:
+        row = M.MetadataRequest.MetadataRequestTopic
+        more = {"allow_auto_topic_creation": False} if version >= 4 else {}
+        answer = yield "metadata of one", M.MetadataRequest(topics=[row(name="kept")], **more), version
+        if version >= 10:
+            ids["kept"] = answer.topics[0].topic_id
+        if version >= 4:
+            yield "metadata of an unknown one", M.MetadataRequest(topics=[row(name="nobody")], **more), version
+            yield "metadata of an invalid one", M.MetadataRequest(topics=[row(name="no/name")], **more), version
+        if version >= 12:
+            yield "metadata by id", M.MetadataRequest(topics=[row(name=None, topic_id=ids["kept"])], **more), version
+            yield "metadata by an unknown id", M.MetadataRequest(
+                topics=[row(name=None, topic_id=uuid.UUID(int=7))], **more), version
+        if version:
+            yield "metadata of none", M.MetadataRequest(topics=[], **more), version
+    for version in has["CreatePartitions"]:
+        row = M.CreatePartitionsRequest.CreatePartitionsTopic
+        for label, name, count in (
+            ("more", f"t{newest}", 3 + version), ("as many", f"t{newest}", 3 + version), ("fewer", f"t{newest}", 1),
+            ("of an unknown topic", "nobody", 5),
+        ):
+            yield f"partitions: {label}", M.CreatePartitionsRequest(
+                timeout_ms=10_000, topics=[row(name=name, count=count, assignments=None)]), version
+    for version in has["DeleteTopics"]:
+        for name in (f"t{version if version < len(has['CreateTopics']) else 0}", "nobody"):
+            if version >= 6:
+                request = M.DeleteTopicsRequest(
+                    timeout_ms=10_000, topics=[M.DeleteTopicsRequest.DeleteTopicState(name=name)])
+            else:
+                request = M.DeleteTopicsRequest(timeout_ms=10_000, topic_names=[name])
+            yield f"delete {name}", request, version
+    for version in has["DescribeTopicPartitions"]:
+        for names in (["kept"], ["nobody"], ["kept", "nobody"]):
+            yield f"describe {names}", M.DescribeTopicPartitionsRequest(
+                topics=[M.DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in names]), version
+
+
+def _batch(*texts: str, **more: Any) -> bytes:
+    return kwire.build_batch(
+        [(1_700_000_000_000 + at, b"k", text.encode()) for at, text in enumerate(texts)], **more)
+
+
+def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
+    row = M.ProduceRequest.TopicProduceData(partition_data=[
+        M.ProduceRequest.PartitionProduceData(index=partition, records=records)])
+    if version >= 13:
+        row.topic_id = topic_id
+    else:
+        row.name = topic
+    return M.ProduceRequest(acks=more.pop("acks", -1), timeout_ms=10_000, topic_data=[row], **more)
+
+
+def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
+    version = has["Metadata"][-1]
+    row = M.MetadataRequest.MetadataRequestTopic(name=name)
+    answer = yield "metadata", M.MetadataRequest(topics=[row]), version
+    return answer.topics[0].topic_id
+
+
+def _records(has: Has) -> Generator[Step, Any, None]:
+    topic_id = yield from _topic_id(has, "kept")
+    for version in has["Produce"]:
+        magic = 2 if version >= 3 else 1 if version == 2 else 0
+        good = _batch("a", "b", magic=magic)
+        yield "produce", _produce(good, version, "kept", topic_id), version
+        yield "produce gzip", _produce(_batch("a" * 100, codec="gzip", magic=magic), version, "kept", topic_id), version
+        bad = bytearray(good)
+        bad[-1] ^= 1
+        yield "produce damaged", _produce(bytes(bad), version, "kept", topic_id), version
+        yield "produce to no partition", _produce(good, version, "kept", topic_id, 9), version
+        yield "produce to no topic", _produce(good, version, "no/body", uuid.UUID(int=9)), version
+        if version >= 3:
+            numbered = {"producer_id": 77, "producer_epoch": version}
+            for label, sequence in (("first", 0), ("again", 0), ("gap", 7), ("next", 1)):
+                records = _batch(label, base_sequence=sequence, **numbered)
+                yield f"produce {label}", _produce(records, version, "kept", topic_id, 1), version
+            old = _batch("old", base_sequence=0, producer_id=77, producer_epoch=0)
+            yield "produce with an old epoch", _produce(old, version, "kept", topic_id, 1), version
+    for version in has["Fetch"]:
+        for offset, partition in ((0, 0), (3, 0), (99, 0), (0, 1), (0, 9)):
+            part = M.FetchRequest.FetchPartition(
+                partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20, log_start_offset=-1)
+            row = M.FetchRequest.FetchTopic(partitions=[part])
+            if version >= 13:
+                row.topic_id = topic_id
+            else:
+                row.topic = "kept"
+            yield f"fetch {partition} at {offset}", M.FetchRequest(
+                max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, topics=[row],
+                isolation_level=version % 2 if version >= 4 else 0), version
+    for version in has["ListOffsets"]:
+        for timestamp in (-1, -2, -3, -4, 1_700_000_000_001, 1_800_000_000_000):
+            if (timestamp == -3 and version < 7) or (timestamp == -4 and version < 8):
+                continue
+            part = M.ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+            missing = M.ListOffsetsRequest.ListOffsetsPartition(partition_index=9, timestamp=timestamp)
+            yield f"offsets at {timestamp}", M.ListOffsetsRequest(replica_id=-1, topics=[
+                M.ListOffsetsRequest.ListOffsetsTopic(name="kept", partitions=[part, missing])]), version
+    for version in has["OffsetForLeaderEpoch"]:
+        for epoch in (0, 1, 5, -1):
+            part = M.OffsetForLeaderEpochRequest.OffsetForLeaderPartition(partition=0, leader_epoch=epoch)
+            yield f"end of epoch {epoch}", M.OffsetForLeaderEpochRequest(
+                **({"replica_id": -1} if version >= 3 else {}), topics=[
+                    M.OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic="kept", partitions=[part])]), version
+    for version in has["DeleteRecords"]:
+        for offset, partition in ((1 + version, 0), (999, 0), (0, 9), (0, 0)):
+            part = M.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=partition, offset=offset)
+            yield f"delete records to {offset} of {partition}", M.DeleteRecordsRequest(timeout_ms=10_000, topics=[
+                M.DeleteRecordsRequest.DeleteRecordsTopic(name="kept", partitions=[part])]), version
+    for version in has["DescribeProducers"]:
+        row = M.DescribeProducersRequest.TopicRequest(name="kept", partition_indexes=[1, 9])
+        yield "producers", M.DescribeProducersRequest(topics=[row]), version
+
+
+SUBSCRIPTION = b"\0\1\0\0\0\1\0\4kept\0\0\0\0\0\0\0\0"
+LOADING = (14, 15, 16)  # what a coordinator says until its partition of the internal topic is there
+
+
+def _wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
+    version = min(has["DescribeGroups"][-1], 4)
+    while True:
+        answer = yield "wait", M.DescribeGroupsRequest(groups=list(names)), version
+        if not any(row.error_code in LOADING for row in answer.groups):
+            return
+
+
+def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
+    newest = has["FindCoordinator"][-1]
+    while newest >= 1 or not kind:
+        more = {"key_type": kind} if newest >= 1 else {}
+        wanted = {"coordinator_keys": [key]} if newest >= 4 else {"key": key}
+        answer = yield "wait", M.FindCoordinatorRequest(**wanted, **more), newest
+        if not (answer.coordinators[0] if newest >= 4 else answer).error_code:
+            break
+    for version in has["FindCoordinator"]:
+        if kind and version < 1:
+            continue
+        more = {"key_type": kind} if version >= 1 else {}
+        request = (
+            M.FindCoordinatorRequest(coordinator_keys=[key], **more) if version >= 4 else
+            M.FindCoordinatorRequest(key=key, **more))
+        yield "coordinator", request, version
+
+
+def _transactions(has: Has) -> Generator[Step, Any, None]:
+    yield from _find(has, "x", 1)
+    yield from _find(has, "g", 0)
+    yield from _wait_for_groups(has, "g")
+    while has["InitProducerId"]:
+        answer = yield "wait", M.InitProducerIdRequest(
+            transactional_id="x", transaction_timeout_ms=60_000), has["InitProducerId"][0]
+        if answer.error_code not in LOADING:
+            break
+    own = (-1, -1)
+    for version in has["InitProducerId"]:
+        for name, timeout in (("", 1000), ("x", 0), ("x", 10_000_000)):
+            yield f"init {name!r} {timeout}", M.InitProducerIdRequest(
+                transactional_id=name, transaction_timeout_ms=timeout), version
+        answer = yield "init x", M.InitProducerIdRequest(
+            transactional_id="x", transaction_timeout_ms=60_000), version
+        own = (answer.producer_id, answer.producer_epoch)
+        if version >= 3:
+            again = {"producer_id": own[0], "producer_epoch": own[1]}
+            answer = yield "init x again", M.InitProducerIdRequest(
+                transactional_id="x", transaction_timeout_ms=60_000, **again), version
+            own = (answer.producer_id, answer.producer_epoch)
+            old = {"producer_id": own[0], "producer_epoch": 0}
+            yield "init x with an old epoch", M.InitProducerIdRequest(
+                transactional_id="x", transaction_timeout_ms=60_000, **old), version
+    for version in has["AddPartitionsToTxn"]:
+        if version >= 4:
+            break  # between brokers
+        for producer, epoch, partition in ((*own, 9), (own[0] + 1000, own[1], 0), (own[0], own[1] + 9, 0), (*own, 0)):
+            yield f"add partition {partition}", M.AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id="x", v3_and_below_producer_id=producer,
+                v3_and_below_producer_epoch=epoch, v3_and_below_topics=[
+                    M.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="kept", partitions=[partition])]), version
+    for version in has["AddOffsetsToTxn"]:
+        yield "add offsets", M.AddOffsetsToTxnRequest(
+            transactional_id="x", producer_id=own[0], producer_epoch=own[1], group_id="g"), version
+    for version in has["TxnOffsetCommit"]:
+        if version >= 5:
+            break  # transaction.version 2
+        part = M.TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
+            partition_index=0, committed_offset=5, committed_metadata="m")
+        yield "txn offsets", M.TxnOffsetCommitRequest(
+            transactional_id="x", group_id="g", producer_id=own[0], producer_epoch=own[1], topics=[
+                M.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name="kept", partitions=[part])]), version
+    for version in has["DescribeTransactions"]:
+        yield "describe transactions", M.DescribeTransactionsRequest(transactional_ids=["x", "nobody"]), version
+    for version in has["ListTransactions"]:
+        yield "list transactions", M.ListTransactionsRequest(), version
+        yield "list transactions in a state", M.ListTransactionsRequest(state_filters=["Empty", "Bad"]), version
+    for version in has["EndTxn"]:
+        if version >= 5:
+            break
+        yield "end with a new epoch", M.EndTxnRequest(
+            transactional_id="x", producer_id=own[0], producer_epoch=own[1] + 5, committed=True), version
+        yield "end of nobody", M.EndTxnRequest(
+            transactional_id="nobody", producer_id=own[0], producer_epoch=own[1], committed=True), version
+    if has["EndTxn"]:
+        yield "end", M.EndTxnRequest(
+            transactional_id="x", producer_id=own[0], producer_epoch=own[1], committed=True), 1
+
+
+def _groups(has: Has) -> Generator[Step, Any, None]:
+    yield from _find(has, "g", 0)
+    yield from _wait_for_groups(has, "nobody", *(f"g{version}" for version in has["JoinGroup"]))
+    for version in has["JoinGroup"]:
+        member, generation = "", -1
+        group = f"g{version}"
+        rebalance = {"rebalance_timeout_ms": 10_000} if version >= 1 else {}
+
+        def join(member_id: str, session: int = 10_000, group: str = group, kind: str = "consumer",
+                 rebalance: Any = rebalance) -> Any:
+            protocol = M.JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)
+            return M.JoinGroupRequest(
+                group_id=group, session_timeout_ms=session, member_id=member_id, protocol_type=kind,
+                protocols=[protocol], **rebalance)
+
+        yield "join no group", join("", group=""), version
+        yield "join with a short session", join("", session=10), version
+        yield "join with an unknown member", join("nobody"), version
+        answer = yield "join", join(""), version
+        if answer.error_code == 79:
+            member = answer.member_id
+            answer = yield "join with the id", join(member), version
+        member, generation = answer.member_id, answer.generation_id
+        sync = min(version, has["SyncGroup"][-1])
+        assignment = M.SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=b"\0\0\0\0\0\0\0\0\0\0")
+        named = {"protocol_type": "consumer", "protocol_name": "range"} if sync >= 5 else {}
+        yield "sync as a stranger", M.SyncGroupRequest(
+            group_id=group, generation_id=generation, member_id="nobody", **named), sync
+        yield "sync in another generation", M.SyncGroupRequest(
+            group_id=group, generation_id=generation + 1, member_id=member, **named), sync
+        if sync >= 5:
+            yield "sync without a protocol", M.SyncGroupRequest(
+                group_id=group, generation_id=generation, member_id=member, assignments=[assignment]), sync
+        yield "sync", M.SyncGroupRequest(
+            group_id=group, generation_id=generation, member_id=member, assignments=[assignment], **named), sync
+        beat = min(version, has["Heartbeat"][-1])
+        for label, at, who in (("", 0, member), (" late", 1, member), (" strange", 0, "nobody")):
+            yield f"heartbeat{label}", M.HeartbeatRequest(
+                group_id=group, generation_id=generation + at, member_id=who), beat
+        for commit in has["OffsetCommit"]:
+            if commit >= 10:
+                break
+            for label, at, who in (("", 0, member), (" late", 1, member), (" alone", -1 - generation, "")):
+                more = {"generation_id_or_member_epoch": generation + at, "member_id": who} if commit >= 1 else {}
+                part = M.OffsetCommitRequest.OffsetCommitRequestPartition
+                parts = [part(partition_index=index, committed_offset=5, committed_metadata="m") for index in (0, 9)]
+                yield f"commit{label}", M.OffsetCommitRequest(group_id=group, topics=[
+                    M.OffsetCommitRequest.OffsetCommitRequestTopic(name="kept", partitions=parts)], **more), commit
+        for describe in has["DescribeGroups"]:
+            yield "describe", M.DescribeGroupsRequest(groups=[group, "nobody"]), describe
+        for delete in has["DeleteGroups"]:
+            yield "delete a group that is not empty", M.DeleteGroupsRequest(groups_names=[group, "nobody"]), delete
+        leave = min(version, has["LeaveGroup"][-1])
+        for who in ("nobody", member):
+            request = (
+                M.LeaveGroupRequest(group_id=group, members=[M.LeaveGroupRequest.MemberIdentity(member_id=who)])
+                if leave >= 3 else M.LeaveGroupRequest(group_id=group, member_id=who))
+            yield "leave", request, leave
+    group = f"g{has['JoinGroup'][-1]}"
+    for version in has["OffsetFetch"]:
+        if version >= 10:
+            break
+        for name, indexes in (("kept", [0, 1]), ("nobody", [0])):
+            if version >= 8:
+                rows = [M.OffsetFetchRequest.OffsetFetchRequestTopics(name=name, partition_indexes=indexes)]
+                request = M.OffsetFetchRequest(
+                    groups=[M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=rows)])
+            else:
+                rows = [M.OffsetFetchRequest.OffsetFetchRequestTopic(name=name, partition_indexes=indexes)]
+                request = M.OffsetFetchRequest(group_id=group, topics=rows)
+            yield f"fetch offsets of {name}", request, version
+        if 2 <= version < 8:
+            yield "fetch all offsets", M.OffsetFetchRequest(group_id=group, topics=None), version
+    for version in has["ListGroups"]:
+        yield "list groups", M.ListGroupsRequest(), version
+    for version in has["OffsetDelete"]:
+        part = M.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=0)
+        rows = [M.OffsetDeleteRequest.OffsetDeleteRequestTopic(name="kept", partitions=[part])]
+        for name in (group, "nobody"):
+            yield f"delete offsets of {name}", M.OffsetDeleteRequest(group_id=name, topics=rows), version
+    for version in has["DeleteGroups"]:
+        yield "delete groups", M.DeleteGroupsRequest(groups_names=[f"g{version}", "nobody"]), version
+
+
+def _admin(has: Has) -> Generator[Step, Any, None]:
+    for version in has["ApiVersions"]:
+        more = {"client_software_name": "c", "client_software_version": "1"} if version >= 3 else {}
+        yield "api versions", M.ApiVersionsRequest(**more), version
+        if version >= 3:
+            yield "api versions of a bad name", M.ApiVersionsRequest(client_software_name="a b"), version
+    for version in has["DescribeCluster"]:
+        yield "cluster", M.DescribeClusterRequest(), version
+    for name, request in (("AlterConfigs", M.AlterConfigsRequest), ("IncrementalAlterConfigs",
+                                                                 M.IncrementalAlterConfigsRequest)):
+        for version in has[name]:
+            for key, value in (("retention.ms", "1000"), ("no.such", "1"), ("retention.ms", "x")):
+                for topic in ("kept", "nobody"):
+                    config = request.AlterableConfig(name=key, value=value)
+                    yield f"set {key} to {value} of {topic}", request(resources=[request.AlterConfigsResource(
+                        resource_type=2, resource_name=topic, configs=[config])]), version
+    for version in has["DescribeConfigs"]:
+        row = M.DescribeConfigsRequest.DescribeConfigsResource
+        yield "configs", M.DescribeConfigsRequest(resources=[row(
+            resource_type=2, resource_name="kept", configuration_keys=["retention.ms", "cleanup.policy"])]), version
+        yield "configs of nobody", M.DescribeConfigsRequest(resources=[row(
+            resource_type=2, resource_name="nobody", configuration_keys=None)]), version
+    for version in has["SaslHandshake"]:
+        yield "sasl", M.SaslHandshakeRequest(mechanism="PLAIN"), version
+    for version in has["UpdateFeatures"]:
+        row = M.UpdateFeaturesRequest.FeatureUpdateKey
+        for name, level in (("no.such", 1), ("metadata.version", 999), ("metadata.version", 1)):
+            yield f"update {name} to {level}", M.UpdateFeaturesRequest(
+                feature_updates=[row(feature=name, max_version_level=level)]), version
