@@ -7,11 +7,12 @@ import signal
 
 import click
 
+from kwire.cli.audit import Release
 from kwire.fleet.fleet import Fleet
 
 
 @click.command()
-@click.option("--release", "releases", multiple=True, metavar="R",
+@click.option("--release", "releases", multiple=True, type=Release(), metavar="R",
               help="The release of all nodes, or of one node each if given more than once. By default the newest.")
 @click.option("--nodes", type=click.IntRange(1, 100),
               help="How many nodes. By default as many as --release names, or 1.")

@@ -1,5 +1,7 @@
-"""The same requests to a fleet and to a real broker: of every API and version, valid and not; and their answers, in which
-what differs by chance (ids, ports, times) is made equal."""
+"""The same requests to a fleet and to a real broker: of every API and version, valid and not.
+
+In their answers what differs by chance (ids, ports, times) is made equal.
+"""
 
 from __future__ import annotations
 

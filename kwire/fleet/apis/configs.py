@@ -37,6 +37,8 @@ def describe_configs(call: Call) -> Any:
                 if call.version >= 1 and call.message.include_synonyms:
                     config.synonyms = [
                         response.DescribeConfigsSynonym(name=name, value=config.value, source=of)]
+                if call.version == 0 and not call.node.offer.at_least("2.3"):
+                    config.is_default = value is None  # later ones leave it false
                 row.configs.append(config)
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
@@ -48,6 +50,8 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     """(the configs that were set, the known ones, where the set ones come from). Raises ApiError."""
     cluster, name = call.cluster, asked.resource_name
     if asked.resource_type == TOPIC:
+        if name not in cluster.topics and not call.node.offer.at_least("2.0"):
+            return {}, topic_configs(call.node.release), _TOPIC_CONFIG
         return cluster.topic(name).configs, topic_configs(call.node.release), _TOPIC_CONFIG
     if asked.resource_type == BROKER:
         if name and (not name.isdigit() or int(name) not in {node.id for node in cluster.nodes}):
@@ -113,6 +117,8 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
     topic = asked.resource_type == TOPIC
     if topic and call.node.offer.is_kraft:  # the controller looks at the values first
         check_topic_configs(change({}, asked), call.node.release)
+    if topic and asked.resource_name not in call.cluster.topics and not call.node.offer.at_least("2.3"):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     configs, _, _ = _resource(call, asked)
     new = change(configs, asked)
     if topic:

@@ -106,6 +106,8 @@ def _read_partition(
     committed = call.version >= 4 and call.message.isolation_level == READ_COMMITTED
     row.high_watermark, row.last_stable_offset, row.log_start_offset = (
         log.end_offset, log.last_stable_offset, log.start_offset)
+    if not committed and not call.node.offer.at_least("2.1"):
+        row.last_stable_offset = -1
     if call.version >= 12 and one.last_fetched_epoch >= 0:
         epoch, end = log.end_of_epoch(one.last_fetched_epoch, partition.leader_epoch)
         if epoch < one.last_fetched_epoch or end < one.fetch_offset:

@@ -29,7 +29,8 @@ async def join_group(call: Call) -> Any:
         group, member = await _join(call)
     except ApiError as error:
         return response(
-            error_code=error.code, generation_id=-1, protocol_name=None if call.version >= 7 else "",
+            error_code=error.code, generation_id=-1 if call.node.offer.at_least("2.2") else 0,
+            protocol_name=None if call.version >= 7 else "",
             member_id=getattr(error, "member_id", message.member_id))
     row = response.JoinGroupResponseMember
     leads = member.id == group.leader
@@ -265,7 +266,10 @@ def _committing(call: Call, group_id: str, instance: str | None) -> Group:
 
 def _checked(call: Call, topic: Any, one: Any, by_id_since: int) -> tuple[str, int]:
     name = call.cluster.topic_of_id(topic.topic_id).name if call.version >= by_id_since else topic.name
-    call.cluster.partition(name, one.partition_index)
+    if call.node.offer.at_least("2.0"):
+        call.cluster.partition(name, one.partition_index)
+    elif name not in call.cluster.topics:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if len((one.committed_metadata or "").encode()) > MAX_METADATA_BYTES:
         raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
     return name, one.partition_index

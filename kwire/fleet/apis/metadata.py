@@ -83,8 +83,9 @@ def _asked(call: Call, asked: Any) -> Any:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             return _topic(call, cluster.topic_of_id(asked.topic_id))
         if asked.name not in cluster.topics:
-            check_topic_name(asked.name)
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
+            if allowed or call.node.offer.at_least("2.3"):
+                check_topic_name(asked.name)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             cluster.create_topic(asked.name, INTERNAL_PARTITIONS if asked.name in INTERNAL_TOPICS else -1)

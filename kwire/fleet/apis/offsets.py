@@ -31,7 +31,7 @@ def list_offsets(call: Call) -> Any:
                     row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
                 else:
                     row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
-                    if call.version >= 4:
+                    if call.version >= 4 and call.node.offer.at_least("2.2"):
                         row.leader_epoch = epoch
             except ApiError as error:
                 row.error_code = error.code

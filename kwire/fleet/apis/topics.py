@@ -48,7 +48,12 @@ def _create(call: Call, row: Any) -> Topic:
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
     configs = {one.name: one.value for one in row.configs if one.value is not None}
-    check_topic_configs(configs, call.node.release)
+    try:
+        check_topic_configs(configs, call.node.release)
+    except ApiError as error:
+        if not error.message.startswith("Unknown") and not call.node.offer.at_least("2.1"):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message) from None
+        raise
     return call.cluster.create_topic(
         row.name, row.num_partitions, row.replication_factor, configs, assignments,
         validate_only=call.version >= 1 and call.message.validate_only)

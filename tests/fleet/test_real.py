@@ -1,0 +1,55 @@
+"""The same requests to a fleet and to a real broker get the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from kwire import messages
+from kwire.fleet import Fleet
+from kwire.net import connect_sync
+from tests.fleet.dialogue import play
+from tools.kafka import broker
+
+PROPERTIES = {
+    "group.initial.rebalance.delay.ms": "0", "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1",
+}
+# release -> steps whose answers differ, and why
+DIFFERENT = {
+    "4.3.0": (), "4.4.0": (), "3.9.1": (), "3.3.2": (), "2.8.2": (),
+    # a transaction that has just begun is still being written: CONCURRENT_TRANSACTIONS
+    "2.2.2": ("end with a new epoch", "end"), "2.0.1": ("end with a new epoch", "end"),
+    # 2.1 answers UNSUPPORTED_COMPRESSION_TYPE for a partition that is not there
+    "2.1.1": ("end with a new epoch", "end", "fetch 9 at 0"),
+    "1.1.1": ("add partition 9",),
+    # a single message is converted without its compression; GSSAPI is offered where there is no SASL; topics take time
+    "0.10.2.2": ("fetch 0 at 0", "fetch 0 at 3", "sasl", "delete t0"),
+}
+QUICKEST = "4.3.0"
+
+
+@pytest.mark.java
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "release", [pytest.param(name, marks=() if name == QUICKEST else pytest.mark.soak) for name in DIFFERENT])
+def test_answers_are_those_of_a_real_broker(release: str) -> None:
+    with Fleet(release) as fleet:
+        ours = play(fleet.bootstrap, release, 1)
+    options = broker.Options(release, properties=PROPERTIES, heap="256m", c1=True)
+    with broker.start(options) as state:
+        address = f"127.0.0.1:{state.ports[0]}"
+        with connect_sync(address) as connection:
+            nodes: Any = connection.send(messages.MetadataRequest(topics=None))
+        real = play(address, release, nodes.brokers[0].node_id)
+    assert [step for step, _ in ours] == [step for step, _ in real]
+    assert len(ours) > 100
+    assert list(differing(ours, real, DIFFERENT[release])) == []
+
+
+def differing(ours: list[Any], real: list[Any], known: Iterable[str]) -> Iterable[tuple[str, Any, Any]]:
+    for (step, mine), (_, theirs) in zip(ours, real, strict=True):
+        if mine != theirs and step.rsplit(" v", 1)[0] not in known:
+            yield step, mine, theirs
