@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kwire.fleet.clock import Clock
 from kwire.fleet.errors import ApiError
-from kwire.fleet.groups import GroupCoordinator
+from kwire.fleet.group_coordinator import GroupCoordinator
 from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
 from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode

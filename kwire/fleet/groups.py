@@ -13,7 +13,7 @@ from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kwire.fleet.cluster import ClusterState
+    pass
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
 TopicPartition = tuple[str, int]
@@ -49,10 +49,38 @@ class Member:
         return next((data for name, data in self.protocols if name == protocol), b"")
 
 
-class Group:
-    """One group."""
+class CommittedOffsets:
+    """The offsets that a group committed, those of ongoing transactions apart."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[TopicPartition, CommittedOffset] = {}
+        self.old_offsets: dict[TopicPartition, int] = {}  # by OffsetCommit 0, as ZooKeeper keeps them
+        self.pending_offsets: dict[int, dict[TopicPartition, CommittedOffset]] = {}  # by producer id
+
+    def commit(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
+        """Keep offsets."""
+        self.offsets.update(offsets)
+
+    def commit_pending(self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]) -> None:
+        """Keep offsets of a transaction until it ends (KIP-98)."""
+        self.pending_offsets.setdefault(producer_id, {}).update(offsets)
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        """A transaction has ended: its offsets count, or never were."""
+        offsets = self.pending_offsets.pop(producer_id, {})
+        if commit:
+            self.offsets.update(offsets)
+
+    def is_pending(self, partition: TopicPartition) -> bool:
+        """Whether an ongoing transaction has an offset of the partition (require_stable, KIP-447)."""
+        return any(partition in offsets for offsets in self.pending_offsets.values())
+
+
+class Group(CommittedOffsets):
+    """One group of the classic protocol, in which a member assigns."""
 
     def __init__(self, group_id: str, clock: Clock) -> None:
+        super().__init__()
         self.id, self._clock = group_id, clock
         self.state, self.generation = EMPTY, 0
         self.protocol_type: str | None = None
@@ -61,9 +89,6 @@ class Group:
         self.members: dict[str, Member] = {}
         self.static: dict[str, str] = {}  # group.instance.id -> member id
         self.pending: set[str] = set()  # ids that were given out, not joined yet (KIP-394)
-        self.offsets: dict[TopicPartition, CommittedOffset] = {}
-        self.old_offsets: dict[TopicPartition, int] = {}  # by OffsetCommit 0, as ZooKeeper keeps them
-        self.pending_offsets: dict[int, dict[TopicPartition, CommittedOffset]] = {}  # by producer id
         self._rebalance: asyncio.Task[None] | None = None
         self._expiry: asyncio.Task[None] | None = None
 
@@ -223,70 +248,8 @@ class Group:
             if member.synced is not None and not member.synced.done():
                 member.synced.set_result(None)
 
-    # offsets
-
-    def commit(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
-        """Keep offsets."""
-        self.offsets.update(offsets)
-
-    def commit_pending(self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]) -> None:
-        """Keep offsets of a transaction until it ends (KIP-98)."""
-        self.pending_offsets.setdefault(producer_id, {}).update(offsets)
-
-    def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """A transaction has ended: its offsets count, or never were."""
-        offsets = self.pending_offsets.pop(producer_id, {})
-        if commit:
-            self.offsets.update(offsets)
-
-    def is_pending(self, partition: TopicPartition) -> bool:
-        """Whether an ongoing transaction has an offset of the partition (require_stable, KIP-447)."""
-        return any(partition in offsets for offsets in self.pending_offsets.values())
-
     def close(self) -> None:
         """End its timers."""
         for task in (self._rebalance, self._expiry):
             if task is not None:
                 task.cancel()
-
-
-class GroupCoordinator:
-    """The groups of a fleet."""
-
-    def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
-        self.groups: dict[str, Group] = {}
-
-    def group(self, group_id: str) -> Group:
-        """A group. Raises ApiError: GROUP_ID_NOT_FOUND."""
-        if group_id not in self.groups:
-            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND)
-        return self.groups[group_id]
-
-    def made(self, group_id: str) -> Group:
-        """A group, made if it is not there. Raises ApiError: INVALID_GROUP_ID."""
-        if not group_id:
-            raise ApiError(ErrorCode.INVALID_GROUP_ID)
-        return self.groups.setdefault(group_id, Group(group_id, self._cluster.clock))
-
-    def new_member_id(self, client_id: str, instance_id: str | None) -> str:
-        """An id for a new member: client.id (or group.instance.id), a dash and a random id, as Kafka's."""
-        return f"{client_id if instance_id is None else instance_id}-{self._cluster.new_id()}"
-
-    def delete(self, group_id: str) -> None:
-        """Delete a group. Raises ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
-        group = self.group(group_id)
-        if group.members:
-            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-        group.close()
-        del self.groups[group_id]
-
-    def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """A transaction has ended."""
-        for group in self.groups.values():
-            group.end_transaction(producer_id, commit)
-
-    def close(self) -> None:
-        """End all timers."""
-        for group in self.groups.values():
-            group.close()

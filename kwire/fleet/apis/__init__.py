@@ -2,6 +2,7 @@
 
 from kwire.fleet.apis import (
     configs,
+    consumer_groups,
     features,
     fetch,
     groups,
@@ -15,6 +16,6 @@ from kwire.fleet.apis import (
 from kwire.fleet.apis.registry import HANDLERS, Call, handles
 
 __all__ = [
-    "HANDLERS", "Call", "configs", "features", "fetch", "groups", "handles", "metadata", "offsets", "produce", "sasl",
-    "topics", "transactions",
+    "HANDLERS", "Call", "configs", "consumer_groups", "features", "fetch", "groups", "handles", "metadata", "offsets",
+    "produce", "sasl", "topics", "transactions",
 ]

@@ -6,9 +6,12 @@ import uuid
 from typing import Any
 
 from kwire import messages
+from kwire.codec.messages import decode
+from kwire.errors import KwireError
 from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
-from kwire.fleet.groups import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, CommittedOffset, Group, Member
+from kwire.fleet.groups import COMPLETING, DEAD, PREPARING, STABLE, CommittedOffset, CommittedOffsets, Group, Member
 from kwire.schema.error_codes import ErrorCode
 
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
@@ -50,7 +53,7 @@ async def _join(call: Call) -> tuple[Group, Member]:
         raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
     instance = _instance(call, 5)
     protocols = [(one.name, bytes(one.metadata)) for one in message.protocols]
-    if message.member_id and message.group_id not in coordinator.groups:
+    if message.member_id and coordinator.classic(message.group_id) is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     group = coordinator.made(message.group_id)
     if not group.supports(message.protocol_type, [name for name, _ in protocols]):
@@ -93,7 +96,7 @@ def _current(call: Call, since_instance: int) -> tuple[Group, Member]:
     call.cluster.check_coordinator(call.node, message.group_id)
     if not message.group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
-    group = call.cluster.groups.groups.get(message.group_id)
+    group = call.cluster.groups.classic(message.group_id)
     if group is None or group.state == DEAD:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     member = group.member(message.member_id, _instance(call, since_instance))
@@ -155,7 +158,7 @@ def leave_group(call: Call) -> Any:
 
 
 def _leave(call: Call, one: Any) -> None:
-    group = call.cluster.groups.groups.get(call.message.group_id)
+    group = call.cluster.groups.classic(call.message.group_id)
     if group is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if one.member_id in group.pending:
@@ -240,7 +243,7 @@ def _from_zookeeper(call: Call) -> Any:
     return response(topics=rows)
 
 
-def _committing(call: Call, group_id: str, instance: str | None) -> Group:
+def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOffsets:
     """The group of a commit (GroupMetadataManager.validateOffsetCommit). Raises ApiError."""
     call.cluster.check_coordinator(call.node, group_id)
     message = call.message
@@ -251,6 +254,9 @@ def _committing(call: Call, group_id: str, instance: str | None) -> Group:
         if generation >= 0:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION)
         return call.cluster.groups.made(group_id)
+    if isinstance(group, ConsumerGroup):
+        group.check_epoch(member_id, generation)
+        return group
     if generation < 0 and not member_id:
         if group.members:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -284,7 +290,8 @@ def _offset(call: Call, one: Any, epoch_since: int) -> CommittedOffset:
 def txn_offset_commit(call: Call) -> Any:
     """Offsets that count when the transaction commits."""
     message, response = call.message, messages.TxnOffsetCommitResponse
-    refused, group = ErrorCode.NONE, None
+    refused = ErrorCode.NONE
+    group: CommittedOffsets | None = None
     try:
         call.cluster.check_coordinator(call.node, message.group_id)
         call.cluster.transactions.check_member(
@@ -395,7 +402,7 @@ def offset_delete(call: Call) -> Any:
     try:
         call.cluster.check_coordinator(call.node, message.group_id)
         group = call.cluster.groups.group(message.group_id)
-        if group.members and group.protocol_type != _CONSUMER:
+        if isinstance(group, Group) and group.members and group.protocol_type != _CONSUMER:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
     except ApiError as error:
         return response(error_code=error.code)
@@ -417,12 +424,11 @@ def offset_delete(call: Call) -> Any:
     return response(topics=rows)
 
 
-def _subscribed(group: Group) -> set[str]:
+def _subscribed(group: Group | ConsumerGroup) -> set[str]:
     """The topics that the members of a consumer group subscribed to."""
-    from kwire.codec.messages import decode
-    from kwire.errors import KwireError
-
     topics: set[str] = set()
+    if isinstance(group, ConsumerGroup):
+        return topics.union(*map(group.subscribed, group.members.values()))
     for member in group.members.values():
         data = member.metadata(group.protocol or "")
         try:
@@ -445,10 +451,11 @@ def list_groups(call: Call) -> Any:
     for group in call.cluster.groups.groups.values():
         if call.cluster.coordinator_of(group.id) is not call.node:
             continue
-        if (states and group.state.lower() not in states) or (types and "classic" not in types):
+        kind, protocol = ("classic", group.protocol_type or "") if isinstance(group, Group) else (_CONSUMER, _CONSUMER)
+        if (states and group.state.lower() not in states) or (types and kind not in types):
             continue
         rows.append(response.ListedGroup(
-            group_id=group.id, protocol_type=group.protocol_type or "", group_state=group.state, group_type="classic"))
+            group_id=group.id, protocol_type=protocol, group_state=group.state, group_type=kind))
     return response(groups=rows)
 
 
@@ -461,7 +468,7 @@ def describe_groups(call: Call) -> Any:
         row = response.DescribedGroup(group_id=group_id)
         try:
             call.cluster.check_coordinator(call.node, group_id)
-            group = call.cluster.groups.groups.get(group_id)
+            group = call.cluster.groups.classic(group_id)
             if group is None:
                 row.group_state = DEAD
                 if call.version >= 6:
@@ -503,5 +510,3 @@ def delete_groups(call: Call) -> Any:
         rows.append(row)
     return response(results=rows)
 
-
-__all__ = ["EMPTY", "MAX_SESSION_MS", "MIN_SESSION_MS"]

@@ -1,0 +1,86 @@
+"""The groups of a fleet, of both protocols (Kafka's GroupCoordinatorService)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kwire.fleet.consumer_groups import ConsumerGroup
+from kwire.fleet.errors import ApiError
+from kwire.fleet.groups import Group
+from kwire.schema.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kwire.fleet.cluster import ClusterState
+
+
+class GroupCoordinator:
+    """The groups of a fleet. A group without members changes to the protocol of the member that comes."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+        self.groups: dict[str, Group | ConsumerGroup] = {}
+
+    def group(self, group_id: str) -> Group | ConsumerGroup:
+        """A group. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        if group_id not in self.groups:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return self.groups[group_id]
+
+    def classic(self, group_id: str) -> Group | None:
+        """A classic group, None if there is none of that name."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, Group) else None
+
+    def made(self, group_id: str) -> Group:
+        """A classic group, made if it is not there. Raises ApiError: INVALID_GROUP_ID, INCONSISTENT_GROUP_PROTOCOL."""
+        if not group_id:
+            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        known = self.groups.get(group_id)
+        if isinstance(known, Group):
+            return known
+        if known is not None and known.members:
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        group = Group(group_id, self._cluster.clock)
+        self._replace(known, group, group_id)
+        return group
+
+    def consumer(self, group_id: str, make: bool) -> ConsumerGroup:
+        """A group of KIP-848. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        known = self.groups.get(group_id)
+        if isinstance(known, ConsumerGroup):
+            return known
+        if not make or (known is not None and known.members):
+            raise ApiError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found." if known is None else
+                f"Group {group_id} is not a consumer group.")
+        group = ConsumerGroup(group_id, self._cluster)
+        self._replace(known, group, group_id)
+        return group
+
+    def _replace(self, old: Group | ConsumerGroup | None, new: Group | ConsumerGroup, group_id: str) -> None:
+        if old is not None:
+            old.close()
+            new.offsets, new.old_offsets, new.pending_offsets = old.offsets, old.old_offsets, old.pending_offsets
+        self.groups[group_id] = new
+
+    def new_member_id(self, client_id: str, instance_id: str | None) -> str:
+        """An id for a new member: client.id (or group.instance.id), a dash and a random id, as Kafka's."""
+        return f"{client_id if instance_id is None else instance_id}-{self._cluster.new_id()}"
+
+    def delete(self, group_id: str) -> None:
+        """Delete a group. Raises ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        group = self.group(group_id)
+        if group.members:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+        group.close()
+        del self.groups[group_id]
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        """A transaction has ended."""
+        for group in self.groups.values():
+            group.end_transaction(producer_id, commit)
+
+    def close(self) -> None:
+        """End all timers."""
+        for group in self.groups.values():
+            group.close()

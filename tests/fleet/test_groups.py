@@ -1,0 +1,133 @@
+"""Groups: rebalances of the classic protocol under a clock that the test moves, and those of KIP-848."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kwire import messages
+from kwire.fleet import Fleet, ManualClock
+from kwire.net import SyncConnection, connect_sync
+from kwire.schema.error_codes import ErrorCode as E
+
+pytestmark = pytest.mark.quick
+M: Any = messages
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    with Fleet("4.4", topics={"t": 4}, clock=ManualClock()) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def connection(fleet: Fleet) -> Iterator[SyncConnection]:
+    with connect_sync(fleet.bootstrap) as connection:
+        yield connection
+
+
+def join(connection: Any, member: str = "") -> Any:
+    protocol = M.JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"x")
+    return connection.send(M.JoinGroupRequest(
+        group_id="g", session_timeout_ms=10_000, rebalance_timeout_ms=20_000, member_id=member,
+        protocol_type="consumer", protocols=[protocol]))
+
+
+def sync(connection: Any, member: str, generation: int, **assignments: bytes) -> Any:
+    row = M.SyncGroupRequest.SyncGroupRequestAssignment
+    return connection.send(M.SyncGroupRequest(
+        group_id="g", generation_id=generation, member_id=member, protocol_type="consumer", protocol_name="range",
+        assignments=[row(member_id=name, assignment=data) for name, data in assignments.items()]))
+
+
+def beat(connection: Any, member: str, generation: int) -> int:
+    return int(connection.send(M.HeartbeatRequest(
+        group_id="g", generation_id=generation, member_id=member)).error_code)
+
+
+def joined(connection: Any) -> Any:
+    asked = join(connection)
+    assert asked.error_code == E.MEMBER_ID_REQUIRED
+    return join(connection, asked.member_id)
+
+
+def test_a_second_member_makes_the_first_join_again(fleet: Fleet, connection: SyncConnection) -> None:
+    first = joined(connection)
+    assert (first.generation_id, first.leader) == (1, first.member_id)
+    assert sync(connection, first.member_id, 1, **{first.member_id: b"all"}).assignment == b"all"
+    assert beat(connection, first.member_id, 1) == 0
+    answers: list[Any] = []
+    with connect_sync(fleet.bootstrap) as other:
+        thread = threading.Thread(target=lambda: answers.append(joined(other)))
+        thread.start()
+        while beat(connection, first.member_id, 1) != E.REBALANCE_IN_PROGRESS:
+            pass
+        again = join(connection, first.member_id)
+        thread.join(10)
+        (second,) = answers
+        assert again.generation_id == second.generation_id == 2
+        assert {one.member_id for one in again.members} == {first.member_id, second.member_id} and not second.members
+        parts = {first.member_id: b"1", second.member_id: b"2"}
+        assert sync(connection, first.member_id, 2, **parts).assignment == b"1"
+        assert sync(other, second.member_id, 2).assignment == b"2"
+    assert sync(connection, first.member_id, 1).error_code == E.ILLEGAL_GENERATION
+
+
+def test_a_silent_member_is_removed_by_the_clock(fleet: Fleet, connection: SyncConnection) -> None:
+    first = joined(connection)
+    sync(connection, first.member_id, 1)
+    fleet.advance(9)
+    assert beat(connection, first.member_id, 1) == 0
+    fleet.advance(11)
+    assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
+
+
+def consumer_beat(connection: Any, member: str, epoch: int, **more: Any) -> Any:
+    return connection.send(M.ConsumerGroupHeartbeatRequest(group_id="n", member_id=member, member_epoch=epoch, **more))
+
+
+def assigned(answer: Any) -> list[int] | None:
+    return None if answer.assignment is None else sorted(
+        index for row in answer.assignment.topic_partitions for index in row.partitions)
+
+
+def test_kip_848(fleet: Fleet, connection: SyncConnection) -> None:
+    a, b, topic = "a" * 22, "b" * 22, fleet.cluster.topics["t"].id
+    start: dict[str, Any] = {
+        "rebalance_timeout_ms": 9000, "topic_partitions": [], "subscribed_topic_names": ["t"]}
+
+    def owns(*indexes: int) -> dict[str, Any]:
+        rows = [M.ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic, partitions=list(indexes))]
+        return {"topic_partitions": rows if indexes else []}
+
+    first = consumer_beat(connection, a, 0, **start)
+    assert (first.error_code, first.member_epoch, assigned(first)) == (0, 1, [0, 1, 2, 3])
+    second = consumer_beat(connection, b, 0, **start)
+    assert assigned(second) == []  # the other one has them all, still
+    told = consumer_beat(connection, a, 1, **owns(0, 1, 2, 3))
+    assert told.member_epoch == 1 and len(assigned(told) or ()) == 2
+    kept = assigned(told) or []
+    assert assigned(consumer_beat(connection, b, second.member_epoch)) is None  # not given up yet: nothing new
+    released = consumer_beat(connection, a, 1, **owns(*kept))
+    assert released.member_epoch == 2
+    gained = consumer_beat(connection, b, second.member_epoch)
+    assert sorted([*kept, *(assigned(gained) or [])]) == [0, 1, 2, 3]
+    assert consumer_beat(connection, b, 1).error_code == E.FENCED_MEMBER_EPOCH
+    assert consumer_beat(connection, "nobody", 1).error_code == E.UNKNOWN_MEMBER_ID
+    assert consumer_beat(connection, b, -1).member_epoch == -1
+    assert assigned(consumer_beat(connection, a, 2, **owns(*kept))) == [0, 1, 2, 3]
+    fleet.advance(46)
+    assert consumer_beat(connection, a, 3).error_code == E.UNKNOWN_MEMBER_ID
+
+
+def test_kip_848_needs_its_level() -> None:
+    with Fleet("4.4", levels={"group.version": 0}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        request = M.ConsumerGroupHeartbeatRequest(
+            group_id="n", member_id=str(uuid.UUID(int=1)), member_epoch=0, rebalance_timeout_ms=9,
+            topic_partitions=[], subscribed_topic_names=["t"])
+        with pytest.raises(ValueError, match=r"group\.version"):  # kwire.net knows the level too
+            connection.send(request)
