@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.fleet.faults import Fault as Fault
     from kwire.fleet.fleet import Fleet as Fleet
     from kwire.fleet.node import Node as Node
+    from kwire.fleet.proxy import Proxy as Proxy
 
 # module -> the public names that it defines
 _NAMES = {
@@ -20,6 +21,7 @@ _NAMES = {
     "kwire.fleet.faults": ("Fault",),
     "kwire.fleet.fleet": ("Fleet",),
     "kwire.fleet.node": ("Node",),
+    "kwire.fleet.proxy": ("Proxy",),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -106,6 +106,11 @@ class ClusterState:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         return self.topics_by_id[topic_id]
 
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        """The name of a topic id, None if there is none."""
+        known = self.topics_by_id.get(topic_id)
+        return None if known is None else known.name
+
     def partition(self, topic: str, index: int) -> Partition:
         """A partition. Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION."""
         known = self.topics.get(topic)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -13,8 +15,9 @@ from kwire.fleet.clock import Clock
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kwire.fleet.node import Connection, Node
+    from kwire.fleet.connection import Connection
 
+TopicNames = Callable[[uuid.UUID], str | None]  # the name of a topic id, None if unknown
 MOST_EVENTS = 1_000_000  # the older ones are forgotten
 GARBAGE = bytes.fromhex("0000000f") + b"not Kafka bytes"
 
@@ -56,15 +59,15 @@ class Fault:
         if self in self._rules:
             self._rules.remove(self)
 
-    def matches(self, request: Request, node: Node) -> bool:
-        """Whether the rule is about this request."""
+    def matches(self, request: Request, node: int, topic_names: TopicNames) -> bool:
+        """Whether the rule is about this request to the node with that id."""
         return (
             (self.api is None or self.api == request.name)
             and (self.times is None or self.hits < self.times)
             and (self.version is None or self.version == request.version)
             and (self.client_id is None or self.client_id == request.client_id)
-            and (self.node is None or self.node == node.id)
-            and (self.topic is None or self.topic in topics_of(request.message, node))
+            and (self.node is None or self.node == node)
+            and (self.topic is None or self.topic in topics_of(request.message, topic_names))
         )
 
 
@@ -83,8 +86,8 @@ class Outcome:
 class Faults:
     """The rules of a fleet, and what happened."""
 
-    def __init__(self, clock: Clock, random: Random) -> None:
-        self._clock, self._random = clock, random
+    def __init__(self, clock: Clock, random: Random, topic_names: TopicNames) -> None:
+        self._clock, self._random, self._topic_names = clock, random, topic_names
         self.rules: list[Fault] = []
         self.events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
         self._held: dict[Connection, bytes] = {}
@@ -109,20 +112,21 @@ class Faults:
         self.rules.append(rule)
         return rule
 
-    def before(self, request: Request, node: Node) -> Outcome:
+    def before(self, request: Request, node: int) -> Outcome:
         """The faults of a request, counted."""
         outcome = Outcome()
         for rule in list(self.rules):
-            if rule.matches(request, node) and (rule.probability >= 1 or self._random.random() < rule.probability):
+            if rule.matches(request, node, self._topic_names) and (
+                    rule.probability >= 1 or self._random.random() < rule.probability):
                 rule.hits += 1
                 outcome.faults.append(rule)
                 outcome.error = outcome.error or rule.error
         return outcome
 
-    def record(self, request: Request, node: Node, outcome: Outcome, answered: bool) -> None:
+    def record(self, request: Request, node: int, outcome: Outcome, answered: bool) -> None:
         """Note a request."""
         event: dict[str, Any] = {
-            "event": "request", "time": self._clock.now(), "node": node.id, "api": request.name,
+            "event": "request", "time": self._clock.now(), "node": node, "api": request.name,
             "version": request.version, "client_id": request.client_id, "correlation_id": request.correlation_id,
             "answered": answered,
         }
@@ -185,7 +189,7 @@ def _effects(fault: Fault) -> dict[str, Any]:
     return shown if fault.error is None else {"error": fault.error.name, **shown}
 
 
-def topics_of(message: Any, node: Node) -> set[str]:
+def topics_of(message: Any, topic_names: TopicNames) -> set[str]:
     """The names of the topics in a request."""
     names: set[str] = set()
     for attribute in ("topics", "topic_data", "topic_names", "v3_and_below_topics"):
@@ -196,8 +200,8 @@ def topics_of(message: Any, node: Node) -> set[str]:
             for key in ("name", "topic"):
                 if isinstance(value := getattr(row, key, None), str) and value:
                     names.add(value)
-            known = node.cluster.topics_by_id.get(getattr(row, "topic_id", None))  # type: ignore[arg-type]
-            if known is not None:
-                names.add(known.name)
+            topic_id = getattr(row, "topic_id", None)
+            if topic_id is not None and (known := topic_names(topic_id)) is not None:
+                names.add(known)
     return names
 

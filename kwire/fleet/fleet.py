@@ -51,7 +51,7 @@ class Fleet:
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
         self.clock = clock or Clock()
         self.cluster = ClusterState(self.clock, seed)
-        self._faults = Faults(self.clock, self.cluster.random)
+        self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
                  users=None if sasl is None else Users(sasl))

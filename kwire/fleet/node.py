@@ -13,34 +13,18 @@ from kwire.errors import KwireError
 from kwire.fleet.apis import HANDLERS, Call
 from kwire.fleet.apis.metadata import ranges
 from kwire.fleet.cluster import ClusterState
+from kwire.fleet.connection import Connection
 from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Faults
 from kwire.fleet.fetch_sessions import FetchSessions
 from kwire.fleet.refusals import refusal
 from kwire.fleet.releases import offer
-from kwire.fleet.users import Exchange, Users
+from kwire.fleet.users import Users
 from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
 
 _READ_BYTES = 1 << 18
 _BEFORE_SASL = (api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE)
-
-
-class Connection:
-    """One connection of a client to a node."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self.writer = writer
-        peer = writer.get_extra_info("peername") or ("", 0)
-        self.host, self.port = str(peer[0]), int(peer[1])
-        self.closing = False
-        self.principal: str | None = None  # who was let in
-        self.exchange: Exchange | None = None  # of SASL, under way
-        self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers
-
-    def close(self) -> None:
-        """End it after what is being answered."""
-        self.closing = True
 
 
 class Node:
@@ -192,12 +176,12 @@ class Node:
         if self.users is not None and connection.principal is None and request.api_key not in _BEFORE_SASL:
             connection.close()
             return
-        outcome = self._faults.before(request, self)
+        outcome = self._faults.before(request, self.id)
         if outcome.error is not None:
             answer = refusal(request, outcome.error)
         else:
             answer = await self._handled(request, connection)
-        self._faults.record(request, self, outcome, answer is not None)
+        self._faults.record(request, self.id, outcome, answer is not None)
         if answer is not None:
             data = pack_frame(encode_response(answer, request.version, correlation_id=request.correlation_id))
             await self._faults.send(outcome, data, connection)

@@ -11,7 +11,8 @@ from kwire.codec.frames import Request
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState
-    from kwire.fleet.node import Connection, Node
+    from kwire.fleet.connection import Connection
+    from kwire.fleet.node import Node
 
 Handler = Callable[["Call"], Any | Awaitable[Any]]
 F = TypeVar("F", bound=Handler)
