@@ -8,7 +8,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kwire.fleet.clock import Clock
 from kwire.fleet.errors import ApiError
@@ -73,6 +73,7 @@ class ClusterState:
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.levels: dict[str, int] = {}  # finalized feature levels
         self.levels_epoch = -1
+        self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
         self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
         self.auto_create, self.default_partitions = True, 1
 

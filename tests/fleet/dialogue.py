@@ -21,7 +21,8 @@ from kwire.fleet.releases import offer
 Step = tuple[str, Any, int]
 EXEMPT = {"throttleTimeMs", "errorMessage", "clusterId", "sessionId"}
 UNORDERED = {
-    "topics", "apiKeys", "results", "groups", "supportedFeatures", "finalizedFeatures", "configs", "responses",
+    "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
+    "finalizedFeatures", "configs", "responses",
     "partitions",
 }
 NODES = {"nodeId", "leaderId", "replicaNodes", "isrNodes", "controllerId", "brokerId"}
@@ -147,6 +148,7 @@ NAMES = (
     "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn", "DescribeTopicPartitions",
     "ListTransactions", "DescribeTransactions", "DescribeProducers", "DescribeConfigs", "AlterConfigs",
     "IncrementalAlterConfigs", "SaslHandshake", "UpdateFeatures",
+    "DescribeAcls", "CreateAcls", "DeleteAcls",
 )
 Has = dict[str, range]
 
@@ -464,6 +466,38 @@ def _groups(has: Has) -> Generator[Step, Any, None]:
         yield "delete groups", M.DeleteGroupsRequest(groups_names=[f"g{version}", "nobody"]), version
 
 
+def _acls(has: Has) -> Generator[Step, Any, None]:
+    for version in has["CreateAcls"]:
+        more = {"resource_pattern_type": 3 + version % 2} if version >= 1 else {}
+        for kind, name, principal, operation in (
+            (2, "kept", "User:a", 3), (2, "kept", "User:a", 3), (3, "g", "User:b", 3),
+            (4, "kafka-cluster", "User:a", 4),
+            (4, "other", "User:a", 4), (2, "", "User:a", 3), (2, "kept", "nobody", 3), (2, "kept", "User:a", 1),
+        ):
+            row = M.CreateAclsRequest.AclCreation(
+                resource_type=kind, resource_name=name, principal=principal, host="*", operation=operation,
+                permission_type=3, **more)
+            yield f"create acl {kind} {name} {principal} {operation}", M.CreateAclsRequest(creations=[row]), version
+    filters = (
+        (1, None, 1, None, 1), (2, "kept", 3, None, 1), (2, "kept-and-more", 2, None, 1), (1, None, 1, "User:b", 1),
+        (2, None, 1, None, 4), (0, None, 1, None, 1),
+    )
+    for version in has["DescribeAcls"]:
+        for kind, name, pattern, principal, operation in filters:
+            more = {"pattern_type_filter": pattern} if version >= 1 else {}
+            yield f"acls {kind} {name} {pattern} {principal} {operation}", M.DescribeAclsRequest(
+                resource_type_filter=kind, resource_name_filter=name, principal_filter=principal, host_filter=None,
+                operation=operation, permission_type=1, **more), version
+    for version in has["DeleteAcls"]:
+        for kind, name, pattern, principal, operation in filters[1:]:
+            more = {"pattern_type_filter": pattern} if version >= 1 else {}
+            row = M.DeleteAclsRequest.DeleteAclsFilter(
+                resource_type_filter=kind, resource_name_filter=name, principal_filter=principal, host_filter=None,
+                operation=operation, permission_type=1, **more)
+            label = f"delete acls {kind} {name} {pattern} {principal} {operation}"
+            yield label, M.DeleteAclsRequest(filters=[row]), version
+
+
 def _admin(has: Has) -> Generator[Step, Any, None]:
     for version in has["ApiVersions"]:
         more = {"client_software_name": "c", "client_software_version": "1"} if version >= 3 else {}
@@ -486,6 +520,7 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
             resource_type=2, resource_name="kept", configuration_keys=["retention.ms", "cleanup.policy"])]), version
         yield "configs of nobody", M.DescribeConfigsRequest(resources=[row(
             resource_type=2, resource_name="nobody", configuration_keys=None)]), version
+    yield from _acls(has)
     for version in has["SaslHandshake"]:
         yield "sasl", M.SaslHandshakeRequest(mechanism="PLAIN"), version
     for version in has["UpdateFeatures"]:

@@ -1,4 +1,4 @@
-"""The proxy, before a fleet (a real cluster in test_real.py): addresses are replaced, faults are as those of a fleet."""
+"""The proxy, before a fleet: addresses are replaced, faults are as those of a fleet."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from tests.fleet.dialogue import play
 from tools.kafka import broker
+from tools.kafka.releases import version as release_of
 
 PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0", "offsets.topic.replication.factor": "1",
@@ -38,7 +39,11 @@ QUICKEST = "4.3.0"
 def test_answers_are_those_of_a_real_broker(release: str) -> None:
     with Fleet(release) as fleet:
         ours = play(fleet.bootstrap, release, 1)
-    options = broker.Options(release, properties=PROPERTIES, heap="256m", c1=True)
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer" if release_of(release) >= (3, 3) else (
+        "kafka.security.authorizer.AclAuthorizer" if release_of(release) >= (2, 4) else
+        "kafka.security.auth.SimpleAclAuthorizer")
+    properties = {**PROPERTIES, "authorizer.class.name": authorizer, "super.users": "User:ANONYMOUS"}
+    options = broker.Options(release, properties=properties, heap="256m", c1=True)
     with broker.start(options) as state:
         address = f"127.0.0.1:{state.ports[0]}"
         with connect_sync(address) as connection:

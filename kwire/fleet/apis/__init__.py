@@ -1,6 +1,7 @@
 """The APIs of a fleet: one function each, in modules by subject. Importing this package registers them."""
 
 from kwire.fleet.apis import (
+    acls,
     configs,
     consumer_groups,
     features,
@@ -16,6 +17,6 @@ from kwire.fleet.apis import (
 from kwire.fleet.apis.registry import HANDLERS, Call, handles
 
 __all__ = [
-    "HANDLERS", "Call", "configs", "consumer_groups", "features", "fetch", "groups", "handles", "metadata", "offsets",
-    "produce", "sasl", "topics", "transactions",
+    "HANDLERS", "Call", "acls", "configs", "consumer_groups", "features", "fetch", "groups", "handles", "metadata",
+    "offsets", "produce", "sasl", "topics", "transactions",
 ]

@@ -1,0 +1,155 @@
+"""DescribeAcls, CreateAcls, DeleteAcls: kept and found as Kafka's authorizers do; nothing is refused by them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kwire import messages
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.errors import ApiError
+from kwire.schema.error_codes import ErrorCode
+
+_UNKNOWN, _ANY = 0, 1  # of all the enumerations below
+_MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
+_CLUSTER = 4  # ResourceType
+_CHECKS_FILTERS = "2.3"  # from about then on requests with unknown elements cannot be parsed
+_WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
+
+
+class Acl(NamedTuple):
+    """An AclBinding: numbers are those of Kafka's ResourceType, PatternType, AclOperation and AclPermissionType."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class AclFilter(NamedTuple):
+    """An AclBindingFilter: None and 1 match everything."""
+
+    resource_type: int
+    resource_name: str | None
+    pattern_type: int
+    principal: str | None
+    host: str | None
+    operation: int
+    permission_type: int
+
+    def matches(self, acl: Acl) -> bool:
+        """Whether an ACL is meant (AclBindingFilter.matches, ResourcePatternFilter.matches)."""
+        return (
+            self.resource_type in (_ANY, acl.resource_type) and self._names(acl)
+            and self.principal in (None, acl.principal) and self.host in (None, acl.host)
+            and self.operation in (_ANY, acl.operation) and self.permission_type in (_ANY, acl.permission_type))
+
+    def _names(self, acl: Acl) -> bool:
+        if self.pattern_type not in (_ANY, _MATCH, acl.pattern_type):
+            return False
+        if self.resource_name is None:
+            return True
+        if self.pattern_type in (_ANY, acl.pattern_type):
+            return self.resource_name == acl.resource_name
+        if acl.pattern_type == _LITERAL:
+            return acl.resource_name in (self.resource_name, _WILDCARD)
+        return self.resource_name.startswith(acl.resource_name)
+
+
+class _NoRequest(Exception):
+    """Kafka cannot even parse the request: it closes the connection."""
+
+
+def _filter(row: Any, call: Call) -> AclFilter:
+    pattern = row.pattern_type_filter if call.version >= 1 else _LITERAL
+    unknown = _UNKNOWN in (row.resource_type_filter, pattern, row.operation, row.permission_type)
+    if unknown and call.node.offer.at_least(_CHECKS_FILTERS):
+        raise _NoRequest
+    return AclFilter(
+        row.resource_type_filter, row.resource_name_filter, pattern, row.principal_filter, row.host_filter,
+        row.operation, row.permission_type)
+
+
+@handles("DescribeAcls")
+def describe_acls(call: Call) -> Any:
+    """The ACLs that a filter matches, by resource."""
+    response = messages.DescribeAclsResponse
+    try:
+        wanted = _filter(call.message, call)
+    except _NoRequest:
+        return call.connection.close()
+    resources: dict[tuple[int, str, int], Any] = {}
+    for acl in call.cluster.acls:
+        if wanted.matches(acl) and (call.version >= 1 or acl.pattern_type == _LITERAL):
+            row = resources.setdefault(acl[:3], response.DescribeAclsResource(
+                resource_type=acl.resource_type, resource_name=acl.resource_name, acls=[]))
+            if call.version >= 1:
+                row.pattern_type = acl.pattern_type
+            row.acls.append(response.AclDescription(
+                principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type))
+    return response(resources=list(resources.values()))
+
+
+@handles("CreateAcls")
+def create_acls(call: Call) -> Any:
+    """Keep ACLs; one that is there already is no error."""
+    response = messages.CreateAclsResponse
+    rows = []
+    for one in call.message.creations:
+        row = response.AclCreationResult(error_message=None)
+        try:
+            acl = Acl(
+                one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
+                one.principal, one.host, one.operation, one.permission_type)
+            _check(acl, call)
+            call.cluster.acls.setdefault(acl)
+        except _NoRequest:
+            return call.connection.close()
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+        rows.append(row)
+    return response(results=rows)
+
+
+def _check(acl: Acl, call: Call) -> None:
+    numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type)
+    if _UNKNOWN in numbers:
+        raise _NoRequest
+    if _ANY in numbers or acl.pattern_type == _MATCH:
+        if not call.node.offer.at_least(_CHECKS_FILTERS):
+            raise _NoRequest
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if not acl.resource_name:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Resource name should not be empty")
+    if acl.resource_type == _CLUSTER and acl.resource_name != _CLUSTER_NAME:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {_CLUSTER_NAME}")
+    if ":" not in acl.principal:
+        if call.node.offer.at_least(_CHECKS_FILTERS) and not call.node.offer.is_kraft:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}`")
+
+
+@handles("DeleteAcls")
+def delete_acls(call: Call) -> Any:
+    """Delete the ACLs that filters match."""
+    response = messages.DeleteAclsResponse
+    rows = []
+    for one in call.message.filters:
+        row = response.DeleteAclsFilterResult(error_message=None)
+        try:
+            wanted = _filter(one, call)
+            for acl in [acl for acl in call.cluster.acls if wanted.matches(acl)]:
+                del call.cluster.acls[acl]
+                gone = response.DeleteAclsMatchingAcl(
+                    error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
+                    principal=acl.principal, host=acl.host, operation=acl.operation,
+                    permission_type=acl.permission_type)
+                if call.version >= 1:
+                    gone.pattern_type = acl.pattern_type
+                row.matching_acls.append(gone)
+        except _NoRequest:
+            return call.connection.close()
+        rows.append(row)
+    return response(filter_results=rows)
