@@ -13,6 +13,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.fleet.fleet import Fleet as Fleet
     from kwire.fleet.node import Node as Node
     from kwire.fleet.proxy import Proxy as Proxy
+    from kwire.fleet.simulation import Simulation as Simulation
+    from kwire.fleet.simulation import SimulationError as SimulationError
+    from kwire.fleet.simulation import simulate as simulate
+    from kwire.fleet.simulation import simulate_all as simulate_all
 
 # module -> the public names that it defines
 _NAMES = {
@@ -22,6 +26,7 @@ _NAMES = {
     "kwire.fleet.fleet": ("Fleet",),
     "kwire.fleet.node": ("Node",),
     "kwire.fleet.proxy": ("Proxy",),
+    "kwire.fleet.simulation": ("Simulation", "SimulationError", "simulate", "simulate_all"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -38,7 +38,7 @@ class Node:
         self.cluster, self.id, self.host, self.port, self.rack = cluster, node_id, host, port, rack
         self.offer = offer(release)
         self._faults, self._tls, self.users = faults, tls, users
-        self._listener: socket.socket | None = None
+        self._listener: Any = None  # a listening socket, or what stands for one in a simulation
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.Task[Any], Connection] = {}
         self.fetch_sessions = FetchSessions()
@@ -99,13 +99,13 @@ class Node:
     def _start(self) -> None:
         if self._listener is not None:
             return
-        self._listener = socket.create_server((self.host, self.port), backlog=1024)
+        self._listener = _listen(self.host, self.port)
         self.port = self._listener.getsockname()[1]
         self._opening = asyncio.ensure_future(self._open(self._listener))
         self.cluster.elect()
         self._faults.note("started", node=self.id, release=self.release)
 
-    async def _open(self, listener: socket.socket) -> None:
+    async def _open(self, listener: Any) -> None:
         server = await asyncio.start_server(self._serve, sock=listener, ssl=self._tls)
         if listener is self._listener:
             self._server = server
@@ -231,6 +231,12 @@ class Node:
         connection.close()
         return None
 
+
+
+def _listen(host: str, port: int) -> Any:
+    """A listening socket; in a simulation its stand-in. Raises OSError if the port is taken."""
+    simulated = getattr(asyncio.get_running_loop(), "simulated_listener", None)
+    return socket.create_server((host, port), backlog=1024) if simulated is None else simulated(host, port)
 
 
 def _contains(supported: tuple[int, int], level: int) -> bool:

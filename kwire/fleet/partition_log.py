@@ -57,7 +57,7 @@ class PartitionLog:
         self.producers = ProducerStates()
         self.aborted: list[Aborted] = []
         self.epochs: list[tuple[int, int]] = []  # (leader epoch, its first offset), ascending
-        self.watchers: set[asyncio.Event] = set()  # set when something was appended
+        self.watchers: dict[asyncio.Event, None] = {}  # set when something was appended
         self._entries: list[Entry] = []
         self._bases: list[int] = []
 

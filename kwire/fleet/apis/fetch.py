@@ -33,7 +33,7 @@ async def fetch(call: Call) -> Any:
     watched = [log for key in session.partitions if (log := _log(call, key)) is not None]
     try:
         for log in watched:
-            log.watchers.add(changed)
+            log.watchers[changed] = None
         while True:
             changed.clear()
             rows = _read(call, session.partitions)
@@ -44,7 +44,7 @@ async def fetch(call: Call) -> Any:
             await call.cluster.clock.wait(changed, left)
     finally:
         for log in watched:
-            log.watchers.discard(changed)
+            log.watchers.pop(changed, None)
     rows = session.answered(rows)
     topics: dict[Any, Any] = {}
     for key, row in rows:
