@@ -26,6 +26,7 @@ T = TypeVar("T")
 START = 1_700_000_000.0  # what the simulated clocks say at the beginning, seconds since 1970
 LATENCY = (0.0001, 0.005)  # seconds that bytes are under way
 _FIRST_PORT = 20_000
+_APART = 1e-6  # seconds
 _CUT = 0.05  # how often bytes arrive in two parts
 
 
@@ -210,7 +211,8 @@ class SimulatedTransport(asyncio.Transport):
         self._arrival = 0.0  # of what was sent last
 
     def _send(self, receive: Callable[..., None], *arguments: Any) -> None:
-        self._arrival = max(self._arrival, self._loop.time() + self._loop.delay())
+        # never two at one time: the loop keeps no order among them
+        self._arrival = max(self._arrival + _APART, self._loop.time() + self._loop.delay())
         self._loop.call_at(self._arrival, receive, *arguments)
 
     def write(self, data: Any) -> None:
