@@ -27,7 +27,7 @@ class Fleet:
     """Brokers on loopback that speak as brokers of a release do, with their data in memory.
 
     release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
-    made at the start. levels: finalized feature levels that differ from the release's own. sasl: {user: password}, for
+    made at the start. data: None, in memory; rules: "released", what released controllers do. levels: finalized feature levels that differ from the release's own. sasl: {user: password}, for
     PLAIN and SCRAM; without it nobody logs in. tls: a server's SSLContext.
     seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time. port: of the first node, the
     others follow (0: free ones).
@@ -38,10 +38,14 @@ class Fleet:
 
     def __init__(
         self, release: str | None = None, nodes: int | None = None, *, releases: Sequence[str] | None = None,
-        levels: Mapping[str, int] | None = None, topics: Mapping[str, int] | None = None,
-        sasl: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None, seed: int = 0,
-        clock: Clock | None = None, port: int = 0,
+        data: str | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
+        topics: Mapping[str, int] | None = None, sasl: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
     ) -> None:
+        if data is not None:
+            raise ValueError("data= is not there yet: a Fleet keeps its data in memory")
+        if rules != "released":
+            raise ValueError(f"unknown rules {rules!r}: expected 'released' (those of KIP-778 are not there yet)")
         if release is not None and releases is not None:
             raise ValueError("give release or releases, not both")
         count = len(releases) if releases is not None else 1

@@ -62,6 +62,16 @@ class Node:
         """Whether it listens."""
         return self._listener is not None
 
+    @property
+    def levels(self) -> dict[str, int]:
+        """The finalized feature levels that it knows; level 0 is left out."""
+        return dict(self.cluster.levels)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it may not lead: a node that is down."""
+        return not self.alive
+
     def start(self) -> None:
         """Listen; after stop() on the same port again. Raises OSError if the port is taken."""
         self.in_loop(self._start)
