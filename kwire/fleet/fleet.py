@@ -27,10 +27,10 @@ class Fleet:
     """Brokers on loopback that speak as brokers of a release do, with their data in memory.
 
     release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
-    made at the start. data: None, in memory; rules: "released", what released controllers do. levels: finalized feature levels that differ from the release's own. sasl: {user: password}, for
-    PLAIN and SCRAM; without it nobody logs in. tls: a server's SSLContext.
-    seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time. port: of the first node, the
-    others follow (0: free ones).
+    made at the start. data: None, in memory; rules: "released", what released controllers do. levels: finalized feature
+    levels that differ from the release's own. sasl: {user: password}, for PLAIN and SCRAM; without it nobody logs in.
+    tls: a server's SSLContext. seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time,
+    a simulation's clock in one. port: of the first node, the others follow (0: free ones).
 
     A context manager, sync (the nodes run in a thread of their own) or async (they run in this loop). Raises
     UnsupportedVersionError for an unknown release, OSError if a port is taken.

@@ -88,7 +88,8 @@ def simulate_all(
                 f"from kwire.fleet import simulate; from {work.__module__} import {name}; "
                 f"simulate({name}, seed={seed}, latency={latency!r})")
             raise SimulationError(
-                f"seed {seed} failed: {type(error).__name__}: {error}; replay it: python -c '{script}'", seed) from error
+                f"seed {seed} failed: {type(error).__name__}: {error}; replay it: python -c '{script}'", seed
+            ) from error
         done += 1
     return done
 
