@@ -49,6 +49,18 @@ def new_file(
         raise
 
 
+def write_new(path: str, data: bytes, *, sync: bool = True) -> None:
+    """Write a file that must not exist, directly. Raises OSError that names it; what was written of it stays then."""
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
+
+
 @contextmanager
 def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """The path of an empty folder to fill, which appears as path when the block ends without an exception.

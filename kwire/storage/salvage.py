@@ -33,7 +33,8 @@ from kwire.storage.offset_order import OffsetBounds, misplaced
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
-from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter, base_offset_of
+from kwire.storage.segment_recovery import base_offset_of
+from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
 from kwire_c.printable import printable
 from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, SMALLEST_BATCHES
 
