@@ -92,6 +92,13 @@ class UnsupportedVersionError(KwireError):
 ObsoleteBrokerVersion = UnsupportedVersionError
 
 
+class WrongFileError(KwireError):
+    """A file that is of another kind than what reads it: an index, a text or a capture instead of a segment.
+
+    The text says what it is, and what reads it; file: its path.
+    """
+
+
 class MissingCodecError(KwireError, ImportError):
     """A compression codec whose library is not installed; the text names the package or extra to install."""
 
@@ -103,5 +110,6 @@ def _name_as_kwire(*kinds: type[KwireError]) -> None:
 
 
 _name_as_kwire(
-    KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError, MissingCodecError
+    KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError, MissingCodecError,
+    WrongFileError,
 )

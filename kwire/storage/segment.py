@@ -13,6 +13,7 @@ from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
+from kwire.storage.file_kinds import SNIFFED, check_segment
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
 from kwire.storage.once import once
 from kwire.storage.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
@@ -73,7 +74,8 @@ class LogSegment:
     topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
     are bytes in the file, offsets Kafka offsets, timestamps milliseconds; all ends are exclusive. options: keywords
     for fsspec. size, beside: what a listing said (SegmentFile), so that the file system is not asked again; a file
-    that is gone is then an error of the first read. Raises FileNotFoundError if the file does not exist.
+    that is gone is then an error of the first read. Raises FileNotFoundError if the file does not exist,
+    IsADirectoryError for a folder, WrongFileError (.file) for another kind of file (an index, a text, a capture).
     """
 
     def __init__(
@@ -89,11 +91,14 @@ class LogSegment:
         self.path = plain(path)
         self.options = options
         self.beside = beside
-        self.file = open_file(self.path, options, size)
+        try:
+            self.file = open_file(self.path, options, size)
+        except IsADirectoryError:
+            raise IsADirectoryError(21, "is a folder, not a segment: LogDirectory reads it", self.path) from None
         if isinstance(self.file, SpooledFile) and not self.file.once:
             os.stat(self.path)  # a .gz is decompressed when it is read
         elif size < 0:
-            self.file.size()
+            check_segment(self.path, self.file.read(0, min(self.file.size(), SNIFFED)))
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
