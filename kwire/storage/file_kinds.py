@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from kwire.errors import WrongFileError
-from kwire.storage.batch_header import MAX_LENGTH, MIN_LENGTH
 from kwire.storage.filesystem import located
-from kwire_c.record_batch import HEADER_UP_TO_MAGIC, MAGIC_OFFSET
+from kwire_c.record_batch import HEADER_UP_TO_MAGIC, MAGIC_OFFSET, MAX_LENGTH, MIN_LENGTH
 
 SNIFFED = 4096  # bytes at the beginning of a file that tell what it is
 
@@ -91,7 +90,7 @@ def check_capture(path: str, head: bytes) -> None:
     if what is None and _is_batch(head):
         what = "a log segment: kwire log show reads it"
     if what not in (None, _CAPTURE):
-        raise _wrong(path, what or "")
+        raise _wrong(path, what or "", "capture")
 
 
 def foreign(head: bytes) -> str | None:
@@ -108,12 +107,13 @@ def foreign(head: bytes) -> str | None:
 
 
 def _described(kind: str) -> str:
-    name = kind if kind.endswith((".properties", "epochs", "metadata")) else f"{'an' if kind[0] in 'ao' else 'a'} {kind}"
+    plain = kind.endswith((".properties", "epochs", "metadata"))
+    name = kind if plain else f"{'an' if kind[0] == 'o' else 'a'} {kind}"
     return f"{name}: kwire log {'dump' if kind in _DUMPED else 'show'} reads it"
 
 
-def _wrong(path: str, what: str) -> WrongFileError:
-    reason = f"this is {what}" + ("" if ": " in what else ", not a log segment")
+def _wrong(path: str, what: str, expected: str = "log segment") -> WrongFileError:
+    reason = f"this is {what}" + ("" if ": " in what else f", not a {expected}")
     return located(WrongFileError(reason), path)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kwire.codec.records import BadBatch
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
 from kwire.shared_iterator import shared
@@ -162,6 +163,11 @@ class LogSegment:
                 pass
             self._tail = windows.tail
         return self._tail  # type: ignore[return-value]
+
+    @property
+    def known_tail(self) -> tuple[int, int] | None:
+        """As tail, if the segment was read to its end; else None."""
+        return None if isinstance(self._tail, bool) else self._tail
 
     def note_tail(self, tail: tuple[int, int] | None) -> None:
         """Remember the tail that a scan to the end found."""
@@ -398,18 +404,27 @@ class LogSegment:
         committed: bool = False,
         control: bool = False,
         verify_crc: bool = True,
+        errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
     ) -> Iterator[Any]:
         """The Records of the range, in order; control records only with control=True.
 
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
-        LimitError (.file) at a damaged batch.
+        LimitError (.file) at a damaged batch; errors="keep" yields a BadBatch for it, and goes on at the next valid
+        one.
         """
         bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
+        batches = self.batches(start, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
+        last = -1
         try:
-            for batch in self.batches(start, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes):
+            for batch in batches:
+                if isinstance(batch, BadBatch):
+                    if bounds.reaches(last):
+                        yield batch
+                    continue
+                last = batch.last_offset
                 if bounds.is_past(batch):
                     return
                 if bounds.misses(batch) or (batch.is_control and (committed or not control)):
@@ -419,6 +434,7 @@ class LogSegment:
                 yield from batch if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
             raise located(error, self.path) from error.__cause__
+        self.note_tail(batches.tail)
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
         """RecordColumns of the whole range at once, as kwire.columns; keywords as column_batches (but not rows)."""
