@@ -13,7 +13,7 @@ from struct import pack_into
 from typing import Any, NamedTuple
 
 from kwire.codec.records import read_batches
-from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
+from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.output import new_folder, scratch_folder, sync_folder
 from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
@@ -189,7 +189,7 @@ def salvage_log(
     """
     source, target = plain(source), None if target is None else os.fspath(target)
     if is_url(source):
-        raise DecodeError(f"{printable(source)}: salvage reads local files: copy it first")
+        raise located(WrongFileError("salvage reads local files: copy it first"), source)
     if not os.path.exists(source):
         raise FileNotFoundError(2, "No such file or directory", source)
     if target is not None and _is_inside(target, source):
