@@ -151,5 +151,7 @@ def site(out: Path, force: bool) -> None:
     """
     from kwire.pages.site import write_site
 
+    if str(out) == "-":
+        raise click.UsageError("OUT is a folder, not standard output (./- is a folder of that name)")
     count = write_site(out, force=force)
     click.echo(f"{count} pages: {out / 'index.html'}", err=True)

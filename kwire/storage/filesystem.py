@@ -292,7 +292,11 @@ def _without_secrets(path: str) -> Iterator[None]:
         if isinstance(error, ImportError):
             raise _missing_package(path, error) from None
         if not is_secret and isinstance(error, OSError | KwireError | MemoryError):
-            raise
+            unnamed = isinstance(error, ConnectionError | TimeoutError | PermissionError) or type(error) is OSError
+            if not unnamed or shown(path) in str(error):
+                raise
+            kind = PermissionError if isinstance(error, PermissionError) else OSError
+            raise kind(f"{shown(path)}: {' '.join(str(error).split()) or type(error).__name__}") from error
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
         if str(error).startswith("Protocol not known"):
@@ -316,7 +320,8 @@ def _unknown_scheme(path: str) -> WrongFileError:
     scheme = path.partition("://")[0]
     if scheme == "kafka":
         return located(WrongFileError("segments are read from files, not from brokers"), path)
-    return located(WrongFileError(f"unknown kind of URL, {scheme}://{did_you_mean(scheme, available_protocols())}"), path)
+    near = did_you_mean(scheme, available_protocols())
+    return located(WrongFileError(f"unknown kind of URL, {scheme}://{near}"), path)
 
 
 def _missing_package(path: str, error: ImportError) -> ImportError:
