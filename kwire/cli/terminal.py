@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def when(milliseconds: int) -> str:
@@ -38,9 +38,9 @@ def when(milliseconds: int) -> str:
 def amount(size: int) -> str:
     """A number of bytes as text: 17 B, 1.5 MiB."""
     scaled, unit = float(size), 0
-    while scaled >= 1024 and unit < len(_UNITS) - 1:
+    while scaled >= 1024 and unit < len(UNITS) - 1:
         scaled, unit = scaled / 1024, unit + 1
-    return f"{size} B" if unit == 0 else f"{scaled:.1f} {_UNITS[unit]}"
+    return f"{size} B" if unit == 0 else f"{scaled:.1f} {UNITS[unit]}"
 
 
 def api_of(text: str) -> int | str:

@@ -379,6 +379,14 @@ def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = Non
     return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
 
 
+def is_stream(path: str) -> bool:
+    """Whether a path is a pipe, a terminal or standard input, which have no name that says what is in them."""
+    text = plain(path)
+    if is_url(text) or os.path.isdir(text):
+        return False
+    return text == "/dev/stdin" or (os.path.exists(text) and _is_stream(text))
+
+
 def _is_stream(path: str) -> bool:
     """Whether a path is a pipe, a socket or a terminal. Raises OSError for a folder, and for a device."""
     try:
