@@ -81,13 +81,15 @@ def draw_whatif(
 ) -> None:
     """Plot the size with each codec and level, and the ratio over the speed, to a PNG, SVG or PDF file; as draw."""
     figure, kind = _figure(path)
+    from matplotlib.ticker import LogLocator, NullLocator
+
     left, right = figure.subplots(1, 2)
     figure.suptitle(
         f"{_title(names)}{result.records:,} records in {result.batches:,} batches, {amount(result.stored)} now,"
         f" {amount(result.plain)} uncompressed", fontsize=13, color=_INK)
     outcomes = [one for one in result.outcomes if one.batches]
     left.set_title("Size with each codec and level", loc="left", fontsize=11)
-    right.set_title("Compression ratio over speed", loc="left", fontsize=11)
+    right.set_title("Ratio over speed", loc="left", fontsize=11)
     if not outcomes:
         _empty(left, "no batches")
         _empty(right, "no batches")
@@ -114,6 +116,9 @@ def draw_whatif(
                                    textcoords="offset points")
         if timed:
             right.set_xscale("log")
+            right.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=8))
+            right.xaxis.set_minor_locator(NullLocator())
+            right.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
             _legend(right, 4)
             right.set_xlabel("compressed, MB/s of uncompressed bytes in one thread", fontsize=9)
             right.set_ylabel("uncompressed / compressed", fontsize=9)
@@ -220,7 +225,8 @@ def _in_counts(axis: Any) -> None:
 
 def _legend(axes: Any, columns: int) -> None:
     """A legend above the axes, at the right, where it covers nothing; titles are at the left."""
-    axes.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, ncols=columns)
+    axes.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, ncols=columns,
+                handlelength=1.4, columnspacing=1.2)
 
 
 def _sizes(axes: Any, total: SegmentStats) -> None:
