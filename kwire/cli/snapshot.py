@@ -168,10 +168,14 @@ def _uuid(value: Any) -> str:
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a change.")
 def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: str | None, as_lines: bool) -> None:
     """Show what changed from one image to another: of two logs or snapshots, or of one log between two offsets."""
+    from kwire.storage.filesystem import is_stream, plain
+
     if len(paths) > 2:
         raise click.UsageError("expected one or two PATHs")
     if len(paths) == 1 and start is None:
         raise click.UsageError("one PATH is compared with itself: expected --from OFFSET, or a second PATH")
+    if is_stream(paths[0]) and plain(paths[0]) == plain(paths[-1]):
+        raise click.UsageError(f"{paths[0]} is a pipe, which can be read once: expected a file, or two PATHs")
     before, after = _read(paths[0], start, release), _read(paths[-1], end, release)
     topics = {**before.topics_by_id, **after.topics_by_id}
     changes = before.diff(after)
