@@ -1,4 +1,4 @@
-"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, timestamps as parameters."""
+"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, numbers as parameters."""
 
 from __future__ import annotations
 
@@ -21,29 +21,7 @@ if TYPE_CHECKING:
 LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Milliseconds since 1970, or a date and time in ISO 8601 (UTC without a time zone)."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The time in milliseconds."""
-        if isinstance(value, int):
-            return value
-        try:
-            number = int(value)
-        except ValueError:
-            pass
-        else:
-            return LONG.convert(number, param, ctx)
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither milliseconds nor a timestamp such as 2026-01-31T12:00:00Z", param, ctx)
-        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def when(milliseconds: int) -> str:
@@ -60,9 +38,9 @@ def when(milliseconds: int) -> str:
 def amount(size: int) -> str:
     """A number of bytes as text: 17 B, 1.5 MiB."""
     scaled, unit = float(size), 0
-    while scaled >= 1024 and unit < len(_UNITS) - 1:
+    while scaled >= 1024 and unit < len(UNITS) - 1:
         scaled, unit = scaled / 1024, unit + 1
-    return f"{size} B" if unit == 0 else f"{scaled:.1f} {_UNITS[unit]}"
+    return f"{size} B" if unit == 0 else f"{scaled:.1f} {UNITS[unit]}"
 
 
 def api_of(text: str) -> int | str:
