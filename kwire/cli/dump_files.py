@@ -17,7 +17,7 @@ from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
 from kwire.cli.terminal import shown_json
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
-from kwire.storage.filesystem import is_stream, is_url, open_file, plain, shown
+from kwire.storage.filesystem import is_stream, is_url, open_file, open_unnamed, plain, shown
 from kwire.storage.java import computed_order, java_hash, scala_order
 from kwire_c.printable import brief, printable
 from kwire_c.record_batch import RecordBatch
@@ -362,7 +362,7 @@ def _base_offset(file: str, name: str) -> int:
 
 def _sibling(file: str, name: str, suffix: str) -> File:
     """The file of the same segment with another suffix."""
-    return open_file(file.removesuffix(name) + name.partition(".")[0] + suffix)
+    return open_unnamed(file.removesuffix(name) + name.partition(".")[0] + suffix)
 
 
 def _absolute(file: str) -> str:

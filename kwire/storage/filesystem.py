@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import re
@@ -387,6 +388,14 @@ def is_stream(path: str) -> bool:
     return text == "/dev/stdin" or (os.path.exists(text) and _is_stream(text))
 
 
+def open_unnamed(path: str, options: dict[str, Any] | None = None, size: int = -1) -> File:
+    """As open_file, for a file that the user did not name. Raises FileNotFoundError for a pipe: it may never end."""
+    file = open_file(path, options, size)
+    if isinstance(file, SpooledFile) and file.once:
+        raise FileNotFoundError(2, "is a pipe, which is read only where it is named", path)
+    return file
+
+
 def _is_stream(path: str) -> bool:
     """Whether a path is a pipe, a socket or a terminal. Raises OSError for a folder, and for a device."""
     try:
@@ -428,7 +437,8 @@ class LocalFolder:
     def entries(self, path: str) -> list[Entry]:
         """What is in a folder, sorted by name; path "": the current folder.
 
-        Files that are deleted meanwhile are left out, as are pipes and devices: those are read only if named.
+        Files that are deleted meanwhile are left out, as are pipes and devices (those are read only if named) and
+        symbolic links that lead nowhere or to themselves.
         """
         entries = []
         with os.scandir(path or ".") as items:
@@ -440,6 +450,9 @@ class LocalFolder:
                         entries.append(Entry(os.path.join(path, item.name), False, item.stat().st_size))
                 except FileNotFoundError:
                     continue
+                except OSError as error:
+                    if error.errno != errno.ELOOP:
+                        raise
         return sorted(entries)
 
     def entry(self, path: str) -> Entry | None:

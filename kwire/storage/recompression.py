@@ -175,14 +175,29 @@ def whatif(
     result = WhatIf(total=sum(segment.size for segment in segments), batch_bytes=batch_bytes)
     result.outcomes = [Outcome(*setting) for setting in chosen]
     result.sampled = sample_bytes is not None and result.total > sample_bytes
+    at = _Boundaries()
     for segment, start, end in _ranges(segments, result.total, sample_bytes if result.sampled else None):
-        for plain in _plain_batches(segment, start, end, result, batch_bytes):
+        for plain in _plain_batches(segment, at(segment, start), at(segment, end), result, batch_bytes):
             view = memoryview(plain)
             for outcome in result.outcomes:
                 outcome.add(view, view[RECORD_BATCH_OVERHEAD:])
         if progress is not None:
             progress(end - start)
     return result
+
+
+class _Boundaries:
+    """LogSegment.boundary of ascending bytes: what was found for one is not searched for again (it may be far off)."""
+
+    def __init__(self) -> None:
+        self._last: tuple[LogSegment | None, int, int] = None, 0, 0  # a byte of a segment, its boundary
+
+    def __call__(self, segment: LogSegment, guess: int) -> int:
+        known, first, found = self._last
+        if known is not segment or not first <= guess <= found:
+            found = segment.boundary(guess)
+            self._last = segment, guess, found
+        return found
 
 
 def _ranges(
@@ -209,12 +224,11 @@ def _ranges(
 def _plain_batches(
     segment: LogSegment, start: int, end: int, result: WhatIf, batch_bytes: int | None
 ) -> Iterator[bytes]:
-    """The batches that begin in a range, uncompressed and of magic 2."""
+    """The batches in a range between boundaries, uncompressed and of magic 2."""
     if batch_bytes is not None:
         yield from _repacked(segment, start, end, result, batch_bytes)
         return
-    at, last = segment.boundary(start), segment.boundary(end)
-    batches = segment.batches(at, last, errors="keep")
+    batches = segment.batches(start, end, errors="keep")
     for batch in batches:
         if _counted(batch, result):
             try:
@@ -261,11 +275,10 @@ def uncompressed(batch: Any) -> bytes:
 
 def _repacked(segment: LogSegment, start: int, end: int, result: WhatIf, batch_bytes: int) -> Iterator[bytes]:
     """The records of a range in new batches."""
-    at, last = segment.boundary(start), segment.boundary(end)
-    for batch in segment.batches(at, last, errors="keep"):
+    for batch in segment.batches(start, end, errors="keep"):
         _counted(batch, result)
     fields = ("offset", "timestamp", "key", "value", "headers")
-    for columns in segment.column_batches(fields, start=at, end=last, errors="keep", rows=0):
+    for columns in segment.column_batches(fields, start=start, end=end, errors="keep", rows=0):
         for plain, _, _ in build_batches(columns, batch_bytes=batch_bytes):
             result.plain += len(plain)
             yield plain

@@ -586,7 +586,7 @@ def _known(segments: Sequence[LogSegment], alone: bool) -> tuple[list[ProducerSt
         return None, (1 << 63) - 1, -1
     producers, high, end = None, (1 << 63) - 1, -1
     with suppress(KwireError, OSError):  # missing, as for the first segment of a log, or damaged: as if it were missing
-        producers = read_producer_snapshot(beside(first.path, ".snapshot"))
+        producers = read_producer_snapshot(_whole(beside(first.path, ".snapshot")))
     for name in _listed(os.path.dirname(first.path) or "."):
         stem, _, kind = name.removesuffix(".gz").partition(".")
         offset = int(stem) if stem.isascii() and stem.isdigit() and len(stem) == 20 else -1
@@ -600,10 +600,17 @@ def _known(segments: Sequence[LogSegment], alone: bool) -> tuple[list[ProducerSt
 def _last_epoch(segment: str) -> int | None:
     """The last leader epoch in the checkpoint beside a segment, None if there is none."""
     try:
-        epochs = read_leader_epochs(os.path.join(os.path.dirname(segment), "leader-epoch-checkpoint"))
+        epochs = read_leader_epochs(_whole(os.path.join(os.path.dirname(segment), "leader-epoch-checkpoint")))
     except (KwireError, OSError):
         return None
     return epochs[-1].epoch if epochs else None
+
+
+def _whole(path: str) -> str:
+    """The path, if a file is there. Raises FileNotFoundError; a pipe, which may never end, is none."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(2, "No such file or directory", path)
+    return path
 
 
 def _check_json(path: str) -> None:

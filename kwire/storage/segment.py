@@ -15,7 +15,7 @@ from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.file_kinds import SNIFFED, check_segment
-from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
+from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
 from kwire.storage.once import once
 from kwire.storage.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
@@ -182,10 +182,7 @@ class LogSegment:
         if listed < 0 and self.beside is not None:
             return None
         try:
-            file = open_file(beside(self.path, kind), self.options, listed)
-            if isinstance(file, SpooledFile):  # a pipe, which the user did not name: it may never end
-                return None
-            file = file.held()
+            file = open_unnamed(beside(self.path, kind), self.options, listed).held()
             file.size()
             return file
         except FileNotFoundError:

@@ -6,11 +6,13 @@ import errno
 import fcntl
 import os
 import re
+import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import wraps
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, ParamSpec, TypeVar
 
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
@@ -25,6 +27,35 @@ from kwire.storage.segment_recovery import MOST_RELATIVE, Recovered, base_offset
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 _MOST_BYTES = (1 << 31) - 1  # of a segment
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _one_at_a_time(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A method of a SegmentWriter for one thread at a time; a call that ends in the middle of a change closes it.
+
+    Raises ValueError where another thread is at it, or in the child of a fork.
+    """
+
+    @wraps(method)
+    def call(*args: _P.args, **keywords: _P.kwargs) -> _T:
+        writer: Any = args[0]
+        if writer._process != os.getpid():
+            raise ValueError("the SegmentWriter belongs to the process that forked this one")
+        try:
+            writer._turns.pop()
+        except IndexError:
+            raise ValueError("another thread is writing with the SegmentWriter") from None
+        try:
+            return method(*args, **keywords)
+        except BaseException:
+            if writer._midst:
+                writer.__exit__(*sys.exc_info())
+            raise
+        finally:
+            writer._turns.append(True)
+
+    return call
 
 
 class SegmentWriter:
@@ -44,9 +75,14 @@ class SegmentWriter:
     base_offset: of the first segment, that of the first batch by default. segment_bytes (Kafka's segment.bytes): a
     batch that would make the segment larger begins a new one; index_interval_bytes: Kafka's index.interval.bytes.
     producers: what the snapshot at base_offset says of the producers; it is written too. These two are for a partition
-    without segments (FileExistsError). sync: force the bytes to disk at roll and close. One writer at a time has a
-    folder: a second one, or one beside a broker that runs, is an OSError. A context manager; left by an exception it
-    only closes its files.
+    without segments (FileExistsError). sync: force the bytes to disk at roll and close. A context manager; left by an
+    exception it only closes its files.
+
+    One writer at a time has a folder: a second one, or one beside a broker that runs, is an OSError. It is for one
+    thread at a time: another one gets a ValueError meanwhile, as does the child of a fork. A call that ends in the
+    middle of a change (by Ctrl-C, or because the disk is full) closes the writer; what was written before stays. The
+    indexes may then lack what is due for the last batch, as after an unclean shutdown of a broker; the next writer
+    makes them again.
     """
 
     def __init__(
@@ -76,6 +112,8 @@ class SegmentWriter:
         self._producers = ProducerStates(producers or ())
         self._active: _Segment | None = None
         self._closed = False
+        self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
+        self._midst = False  # of a change: the files, or what is known of them, are not whole
         os.makedirs(self.folder, exist_ok=True)
         self._unlock = weakref.finalize(self, os.close, _locked(self.folder))
         try:
@@ -116,11 +154,12 @@ class SegmentWriter:
         """(first offset, producer id) of the transactions without a marker so far, ascending."""
         return self._producers.open_transactions()
 
+    @_one_at_a_time
     def append(self, data: Any) -> None:
         """Write one or more whole batches (any buffer), with ascending offsets after those written before.
 
         Nothing is written if one of them is damaged or out of order: CorruptBatchError. OSError: what was written of
-        the last batch is taken back. LimitError for more than a million producers.
+        the last batch is taken back, else the writer is closed. LimitError for more than a million producers.
         """
         self._check_open()
         last, view = self.next_offset - 1, memoryview(data).cast("B")
@@ -136,6 +175,7 @@ class SegmentWriter:
             self._append(batch, view[batch.position : batch.position + batch.size])
 
     def _append(self, batch: Any, data: memoryview) -> None:
+        self._midst = True
         if self._next is None:
             self._next = self._snapshot_at = base_offset_of(batch)
         segment = self._active or self._opened(self.next_offset)
@@ -143,14 +183,21 @@ class SegmentWriter:
         if segment.is_full_for(len(data), batch.last_offset, self._segment_bytes):
             segment = self._roll(base_offset_of(batch))
         if segment.is_too_far(batch.last_offset):
+            self._midst = False
             reason = f"last offset {batch.last_offset} is more than {MOST_RELATIVE} after the first one"
             raise located(CorruptBatchError(reason, offset=base_offset_of(batch)), segment.path)
-        segment.append(batch, data)
+        try:
+            segment.append(batch, data)
+        except OSError:
+            self._midst = not segment.is_whole
+            raise
         self._next = batch.last_offset + 1
         aborted = self._producers.add(batch)
         if aborted is not None:
             segment.add_aborted(aborted)
+        self._midst = False
 
+    @_one_at_a_time
     def roll(self, base_offset: int | None = None) -> None:
         """End the segment and begin the next one; base_offset: of it, else the next offset.
 
@@ -159,6 +206,7 @@ class SegmentWriter:
         """
         self._check_open()
         base = max(base_offset or 0, self.next_offset)
+        self._midst = True
         if self._active is None:
             self._next = self._next if base_offset is None else base
         elif self._active.size:
@@ -166,6 +214,7 @@ class SegmentWriter:
         elif base > self._active.base_offset:
             self._active.remove()
             self._next, self._active = base, self._opened(base)
+        self._midst = False
 
     def _roll(self, base: int) -> _Segment:
         assert self._active is not None
@@ -176,12 +225,14 @@ class SegmentWriter:
         self._active = self._opened(base)
         return self._active
 
+    @_one_at_a_time
     def flush(self) -> None:
         """Hand all bytes to the operating system, so that readers see them."""
         self._check_open()
         if self._active is not None:
             self._active.flush()
 
+    @_one_at_a_time
     def close(self) -> None:
         """End the last segment, and take a producer snapshot at the end of the log as a clean shutdown does.
 
@@ -272,6 +323,11 @@ class _Segment:
     def is_too_far(self, last_offset: int) -> bool:
         """Does the offset not fit into the int32 of an index entry?"""
         return last_offset - self.base_offset > MOST_RELATIVE
+
+    @property
+    def is_whole(self) -> bool:
+        """Does the .log file have the batches that are known, and no more?"""
+        return os.fstat(self._log.fileno()).st_size == self.size
 
     def append(self, batch: Any, data: Any) -> None:
         """Write one batch, and the index entries that are due before it."""

@@ -159,3 +159,17 @@ def test_a_wrong_level_is_an_error_before_reading(tmp_path: Path) -> None:
     for setting in (Setting("gzip", 10), Setting("none", 1), Setting("brotli")):
         with pytest.raises(kwire.EncodeError):
             whatif([segment], [setting])
+
+
+def test_zeros_are_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preallocated segment: each of the pieces of a sample would search all zeros after it."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    with path.open("r+b") as file:
+        file.truncate(64 << 20)
+    asked: list[int] = []
+    boundary = LogSegment.boundary
+    monkeypatch.setattr(LogSegment, "boundary", lambda self, guess: asked.append(guess) or boundary(self, guess))
+    for batch_bytes in (None, 1000):
+        result = whatif([LogSegment(path), LogSegment(path)], batch_bytes=batch_bytes)
+        assert result.sampled and result.batches == 2
+    assert len(asked) <= 12
