@@ -184,6 +184,7 @@ class Dump:
                 continue
             suffix = name.removesuffix(".gz").rpartition(".")
             if not suffix[1]:
+                open_file(file).size()  # FileNotFoundError
                 raise click.ClickException(f"{shown(file)}: expected a name that ends in .log, .checkpoint, .index, "
                                            ".timeindex, .txnindex or .snapshot")
             dump_one = self._by_suffix.get(suffix[2])
@@ -356,6 +357,7 @@ def _base_offset(file: str, name: str) -> int:
     """The base offset that a file is named after."""
     text = name.partition(".")[0]
     if not re.fullmatch("[0-9]{1,19}|0[0-9]{19}", text) or int(text) > _MOST_OFFSET:
+        open_file(file).size()  # FileNotFoundError
         raise click.ClickException(f"{shown(file)}: expected a base offset before the first dot, found {brief(text)}")
     return int(text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -88,7 +89,10 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
 
 
 def _expanded(paths: Iterable[str]) -> Iterator[str]:
-    """The files of paths: of a folder its segments. A URL without a dot in its last part is a folder."""
+    """The files of paths: of a folder its segments, of a glob its matches, sorted.
+
+    A URL without a dot in its last part is a folder.
+    """
     for path in paths:
         if os.path.isdir(path) or ("://" in path and "." not in path.rstrip("/").rpartition("/")[2]):
             from kwire.storage import discover
@@ -98,5 +102,10 @@ def _expanded(paths: Iterable[str]) -> Iterator[str]:
             if not files:
                 raise click.ClickException(f"{shown(path)}: no log segments found")
             yield from files
+        elif glob.has_magic(path) and "://" not in path and not os.path.exists(path):
+            matches = sorted(glob.glob(path))
+            if not matches:
+                raise click.ClickException(f"{path}: matches no file")
+            yield from _expanded(matches)
         else:
             yield path

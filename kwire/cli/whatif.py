@@ -106,8 +106,9 @@ def whatif(
 def _print(result: Any) -> None:
     out = console()
     now = ", ".join(f"{count:,} {name}" for name, count in sorted(result.codecs.items()))
-    out.print(f"{result.records:,} records in {result.batches:,} batches ({now or 'none'}), {result.several:,} of more "
-              f"than one record; {amount(result.stored)} now, {amount(result.plain)} uncompressed")
+    plural = "es" * (result.batches != 1)
+    out.print(f"{result.records:,} records in {result.batches:,} batch{plural} ({now or 'none'}), {result.several:,} of "
+              f"more than one record; {amount(result.stored)} now, {amount(result.plain)} uncompressed")
     if result.batch_bytes is not None:
         out.print(f"put into batches of {amount(result.batch_bytes)} before compression")
     columns = ["codec", "size", "saved", "ratio", "mean ratio", "compress", "MB/s", "decompress", "MB/s "]
@@ -119,10 +120,11 @@ def _print(result: Any) -> None:
         for seconds in (one.compress_seconds, one.decompress_seconds):
             cells += [f"{seconds:.3f} s", f"{one.speed(seconds) / 1e6:,.1f}"] if seconds else ["-", "-"]
         rows.append([*cells, *([amount(result.estimate(one))] * result.sampled)])
-    out.print(table("", columns, rows))
+    if result.batches:
+        out.print(table("", columns, rows))
     for count, text in (
         (result.control, "bytes of control batches, which are not compressed, are left out."),
-        (result.bad, "damaged batches are left out: see kwire log verify."),
+        (result.bad, f"damaged batch{'es' * (result.bad != 1)} left out: see kwire log verify."),
     ):
         if count:
             out.print(f"{count:,} {text}")

@@ -163,27 +163,38 @@ def whatif(
 
     wanted: settings() by default. batch_bytes: put the records into new batches of about so many bytes before
     compression, as a producer with that batch.size and enough records does; None: the batches as they are.
-    sample_bytes: of larger input only about so many bytes are read, in pieces spread over all segments; None: all.
-    Damaged batches are counted and left out. progress: called with the bytes read. One batch (with batch_bytes: 16 MiB
-    of the log) is in memory at a time. Raises EncodeError, MissingCodecError, LimitError.
+    sample_bytes: of larger input only about so many bytes are read, in pieces spread over all segments, or more until
+    a batch with records is among them; None: all. Damaged batches are counted and left out. progress: called with the
+    bytes read. One batch (with batch_bytes: 16 MiB of the log) is in memory at a time. Raises EncodeError,
+    MissingCodecError, LimitError.
     """
     chosen = settings() if wanted is None else list(wanted)
     for setting in chosen:
         compress(setting.codec, b"", level=setting.level)  # a level or library that is missing: an error before reading
     if batch_bytes is not None and not 1 <= batch_bytes <= _MOST_BYTES:
         raise ValueError(f"batch_bytes must be 1 to {_MOST_BYTES}, got {batch_bytes}")
-    result = WhatIf(total=sum(segment.size for segment in segments), batch_bytes=batch_bytes)
-    result.outcomes = [Outcome(*setting) for setting in chosen]
-    result.sampled = sample_bytes is not None and result.total > sample_bytes
+    total, sample = sum(segment.size for segment in segments), sample_bytes
+    while True:
+        sample = None if sample is None or total <= sample else max(1, sample)
+        result = WhatIf(total=total, sampled=sample is not None, batch_bytes=batch_bytes)
+        result.outcomes = [Outcome(*setting) for setting in chosen]
+        _measure(segments, result, sample, progress or (lambda _: None))
+        if sample is None or result.batches:
+            return result
+        sample *= 16
+
+
+def _measure(
+    segments: Sequence[LogSegment], result: WhatIf, sample: int | None, progress: Callable[[int], None]
+) -> None:
+    """Add the batches of a sample (None: all) to a result."""
     at = _Boundaries()
-    for segment, start, end in _ranges(segments, result.total, sample_bytes if result.sampled else None):
-        for plain in _plain_batches(segment, at(segment, start), at(segment, end), result, batch_bytes):
+    for segment, start, end in _ranges(segments, result.total, sample):
+        for plain in _plain_batches(segment, at(segment, start), at(segment, end), result, result.batch_bytes):
             view = memoryview(plain)
             for outcome in result.outcomes:
                 outcome.add(view, view[RECORD_BATCH_OVERHEAD:])
-        if progress is not None:
-            progress(end - start)
-    return result
+        progress(end - start)
 
 
 class _Boundaries:

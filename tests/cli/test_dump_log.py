@@ -305,6 +305,18 @@ def test_a_damaged_producer_snapshot(
 
 
 @pytest.mark.quick
+def test_a_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("b-0", "a-0", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / SEGMENT).write_bytes(kwire.build_batch([(0, None, b"x")]))
+    code, out, _ = ended(capsys, "[ab]-*")
+    assert code == 0
+    assert [line for line in out.splitlines() if line.startswith("Dumping")] == [
+        f"Dumping {name}/{SEGMENT}" for name in ("a-0", "b-0")]
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize(("arguments", "error"), [
     ([], 'Missing required argument "[files]"'), (["--files", ""], "Missing required argument"),
     (["--files", f"{9:020}.log"], "No such file or directory"), (["--files", "x.log"], "expected a base offset before"),
@@ -319,6 +331,8 @@ def test_a_damaged_producer_snapshot(
     (["--files", SEGMENT, "--value-decoder-class", f"{CLASSES}LongDecoder"], "expected 8 bytes of an integer, found 3"),
     (["--files", "leader-epoch-checkpoint"], "expected a name that ends in .log"),
     (["--files", "1-2.checkpoint"], "expected the name OFFSET-EPOCH.checkpoint"),
+    (["nothing"], "nothing: No such file or directory"), (["nothing.log"], "nothing.log: No such file or directory"),
+    (["x*.index"], "x*.index: matches no file"),
 ], ids=lambda given: "-".join(given)[-40:] if isinstance(given, list) else None)  # fmt: skip
 def test_wrong_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str],
@@ -327,7 +341,8 @@ def test_wrong_arguments(
     """The tool's exit code for all of these is 1."""
     monkeypatch.chdir(tmp_path)
     Path(SEGMENT).write_bytes(kwire.build_batch([(0, None, b"\xff{}")]))
-    Path(f"{0:020}.index").write_bytes(bytes(8))
+    for name in (f"{0:020}.index", "x.log", "leader-epoch-checkpoint"):
+        Path(name).write_bytes(bytes(8))
     code, _, err = ended(capsys, *arguments)
     assert code == 1 and error in err and err.startswith("kwire") and err.count("\n") == 1
 

@@ -135,6 +135,8 @@ def test_a_sample(tmp_path: Path) -> None:
     whole = whatif([one, other], [Setting("gzip", 1)], sample_bytes=None).outcomes[0]
     assert abs(result.estimate(gzip) / whole.size - 1) < 0.05
     assert not whatif([one, other], [], sample_bytes=result.total).sampled
+    least = whatif([one, other], [Setting("none")], sample_bytes=0)  # but never nothing
+    assert least.sampled and least.batches and least.estimate(least.outcomes[0]) > 0
     tiny = whatif([one, other], [Setting("none")], sample_bytes=1000)
     assert 0 < tiny.batches < 5
 
