@@ -106,9 +106,9 @@ def whatif(
 def _print(result: Any) -> None:
     out = console()
     now = ", ".join(f"{count:,} {name}" for name, count in sorted(result.codecs.items()))
-    plural = "es" * (result.batches != 1)
-    out.print(f"{result.records:,} records in {result.batches:,} batch{plural} ({now or 'none'}), {result.several:,} of "
-              f"more than one record; {amount(result.stored)} now, {amount(result.plain)} uncompressed")
+    batches = f"{result.batches:,} batch{'es' * (result.batches != 1)}"
+    out.print(f"{result.records:,} records in {batches} ({now or 'none'}), {result.several:,} of more than one record; "
+              f"{amount(result.stored)} now, {amount(result.plain)} uncompressed")
     if result.batch_bytes is not None:
         out.print(f"put into batches of {amount(result.batch_bytes)} before compression")
     columns = ["codec", "size", "saved", "ratio", "mean ratio", "compress", "MB/s", "decompress", "MB/s "]

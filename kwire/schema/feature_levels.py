@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -130,6 +131,11 @@ def features(release: str | None = None) -> dict[str, FeatureRange]:
             ),
         )
     return ranges
+
+
+def unmet(needs: Mapping[str, int], levels: Mapping[str, int]) -> tuple[str, int] | None:
+    """The first (feature, level) of what a level needs that is not there; None if all is (Feature.validateVersion)."""
+    return next(((name, least) for name, least in needs.items() if levels.get(name, 0) < least), None)
 
 
 def _kraft(release: str | None) -> str:

@@ -312,7 +312,7 @@ def test_a_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         (tmp_path / name / SEGMENT).write_bytes(kwire.build_batch([(0, None, b"x")]))
     code, out, _ = ended(capsys, "[ab]-*")
     assert code == 0
-    assert [line for line in out.splitlines() if line.startswith("Dumping")] == [
+    assert [line for line in out if line.startswith("Dumping")] == [
         f"Dumping {name}/{SEGMENT}" for name in ("a-0", "b-0")]
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kwire import messages
 from kwire.schema import FeatureLevel, FeatureRange, MetadataVersion, features, metadata_bounds, metadata_versions
-from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
+from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION, unmet
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
 from kwire.storage.java import java_int, java_trim
@@ -206,6 +206,6 @@ def check_dependencies(name: str, wanted: FeatureLevel, levels: Mapping[str, int
     least = next(row.level for row in metadata_versions(rules.release) if row.name == minimum)
     if wanted.level >= 1 and levels.get(METADATA_VERSION, 0) < least:
         raise FormatterError(f"{refused} {METADATA_VERSION}={least} ({minimum})")
-    for other, level in wanted.dependencies.items():
-        if levels.get(other, -1) < level:
-            raise FormatterError(f"{refused} {other} level {level}")
+    missing = unmet(wanted.dependencies, levels)
+    if missing is not None:
+        raise FormatterError(f"{refused} {missing[0]} level {missing[1]}")
