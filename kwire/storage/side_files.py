@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kwire.errors import DecodeError, KwireError
+from kwire.properties import parse_properties
 from kwire.storage import indexes
 from kwire.storage.checkpoints import (
     MOST_TEXT,
@@ -23,7 +24,6 @@ from kwire.storage.checkpoints import (
 )
 from kwire.storage.file_kinds import SNIFFED, kind_by_content, kind_by_name
 from kwire.storage.filesystem import is_url, located, open_file, plain
-from kwire.storage.formatting.properties import parse_properties
 from kwire.storage.uuids import uuid_text
 
 _BASE = re.compile(r"\d{1,20}(?=\.)")

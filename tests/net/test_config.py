@@ -145,7 +145,7 @@ def test_the_command_takes_a_file(capsys: Any, tmp_path: Path) -> None:
         assert broker.address in said.err and "secret-guess" not in said.err
         file.write_text("a=\\u12")
         assert main(command) == 1
-        assert "client.properties: malformed" in capsys.readouterr().err
+        assert "client.properties: Malformed" in capsys.readouterr().err
 
 
 def test_unsecured_tokens() -> None:
