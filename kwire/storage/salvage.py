@@ -28,7 +28,7 @@ from kwire.storage.checkpoints import (
 )
 from kwire.storage.directory import Partition
 from kwire.storage.discovery import SegmentFile, beside, discover, offset_in_name, place_of
-from kwire.storage.filesystem import is_url, located, plain
+from kwire.storage.filesystem import is_url, located, open_file, plain
 from kwire.storage.offset_order import OffsetBounds, misplaced
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
@@ -42,7 +42,7 @@ from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
-_COPIED = 64 << 20  # bytes of a file beside segments
+_MOST_JSON = 1 << 20  # bytes of quorum-state
 _FRESH = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
 _UNTRUE = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", ".lock")
@@ -362,8 +362,6 @@ class _Salvage:
     def _read(self, path: str, read: Callable[[str], Any], *, lost: bool = True) -> Any:
         """What read(path) gives; True if that is None; None for a damaged file, which is listed as lost."""
         try:
-            if os.path.getsize(path) > _COPIED:
-                raise LimitError("too large", limit=_COPIED, needed=os.path.getsize(path))
             found = read(path)
             return True if found is None else found
         except KwireError as error:
@@ -617,18 +615,26 @@ def _check_json(path: str) -> None:
     """Raise DecodeError unless the file is a JSON object, as quorum-state is."""
     try:
         with open(path, "rb") as file:
-            if isinstance(json.load(file), dict):
-                return
+            data = file.read(_MOST_JSON + 1)
+        if len(data) > _MOST_JSON:
+            raise LimitError("too large", limit=_MOST_JSON, needed=os.path.getsize(path))
+        if isinstance(json.loads(data), dict):
+            return
+    except LimitError:
+        raise
     except (ValueError, RecursionError):
         pass
     raise DecodeError("not a JSON object")
 
 
 def _check_batches(path: str) -> None:
-    """Raise CorruptBatchError unless the file is batches with right checksums, one after the other."""
-    with open(path, "rb") as file:
-        for _ in read_batches(file.read(), strict_tail=True):
-            pass
+    """Raise CorruptBatchError unless the file, of any size, is batches with right checksums, one after the other."""
+    scanner = Scanner(open_file(path).held(), verify=True, search=False, read_bytes=OBJECT_BYTES)
+    for window in scanner:
+        if window.bad is not None:
+            raise CorruptBatchError(window.bad, position=window.position)
+    if scanner.tail is not None:
+        raise CorruptBatchError("the input ends inside the batch", position=scanner.tail[0])
 
 
 def _segments(folder: str) -> list[SegmentFile]:
