@@ -88,7 +88,7 @@ def test_many_sessions_are_like_one(close: bool, segment_bytes: int, tmp_path: P
     assert LogDirectory(tmp_path / "several").verify() == []
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_torn_anywhere(seed: int, tmp_path: Path) -> None:
     """A session that ended at any byte: the whole batches stay, and the files become those of one session."""
     random_ = random.Random(seed)
@@ -148,6 +148,38 @@ def test_indexes_are_made_again_as_they_were(tmp_path: Path) -> None:
     after = files(folder)
     assert {name for name in before.keys() - after.keys() if not name.endswith(".snapshot")} == set()
     assert after[max(after)] == before[max(before)]
+
+
+def test_an_index_that_lags_is_made_again(tmp_path: Path) -> None:
+    """Not closed: its entries are right, but the last ones were not on disk."""
+    batches = some_batches(50)
+    wanted = written(tmp_path / "closed", batches)
+    written(tmp_path / "open", batches, close=False)
+    index = tmp_path / "open" / "t-0" / f"{0:020}.index"
+    index.write_bytes(index.read_bytes()[:-16])
+    shutil.copy(tmp_path / "closed" / "t-0" / f"{0:020}.timeindex", index.with_suffix(".timeindex"))
+    SegmentWriter(tmp_path / "open", "t", 0, index_interval_bytes=200).close()
+    assert files(index.parent) == wanted
+
+
+def test_producers_without_the_snapshot_at_the_last_segment(tmp_path: Path) -> None:
+    batches = some_batches(60)
+    wanted = written(tmp_path / "closed", batches, segment_bytes=1500)
+    written(tmp_path / "open", batches[:20])  # its snapshot is in the middle of a segment
+    written(tmp_path / "open", batches[20:], close=False, segment_bytes=1500)
+    folder = tmp_path / "open" / "t-0"
+    snapshots = sorted(path.name for path in folder.glob("*.snapshot"))
+    assert len(snapshots) > 3
+    for name in snapshots[1:]:
+        (folder / name).write_bytes(b"damaged")
+    SegmentWriter(tmp_path / "open", "t", 0, index_interval_bytes=200).close()
+    found = files(folder)
+    last = max(name for name in found if name.endswith(".log"))
+    for name in (last.replace(".log", ".snapshot"), max(name for name in wanted if name.endswith(".snapshot"))):
+        assert sorted(read_producer_snapshot(folder / name)) == sorted(
+            read_producer_snapshot(tmp_path / "closed" / "t-0" / name)), name
+    assert {name[20:]: content for name, content in found.items() if "txnindex" in name} == {
+        name[20:]: content for name, content in wanted.items() if "txnindex" in name}
 
 
 def test_snapshots_after_the_end_are_removed(tmp_path: Path) -> None:
