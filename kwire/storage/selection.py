@@ -120,7 +120,8 @@ def nearby(path: str, options: dict[str, Any] | None = None) -> str:
         names = [entry.path.rpartition("/")[2] for entry in listed]
         if names:
             where = printable(shown(folder)) if folder else "the current folder"
-            return f"{did_you_mean(name, names)}; in {where} there {there(names, 'entry', 'entries')}"
+            near = "" if name in names else did_you_mean(name, names)
+            return f"{near}; in {where} there {there(names, 'entry', 'entries')}"
         if not folder or folder.endswith(":"):
             return ""
         folder = folder.rpartition("/")[0].rstrip("/")
