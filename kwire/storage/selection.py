@@ -111,7 +111,7 @@ def chosen_names(patterns: Sequence[str], names: Collection[str]) -> list[str]:
 def nearby(path: str, options: dict[str, Any] | None = None) -> str:
     """The end of an error about a path that has nothing to read: what is in its folder, or in the nearest above it."""
     folder = plain(path).rstrip("/")
-    name = folder.rpartition("/")[2]
+    name = ""
     while True:
         try:
             listed = open_folder(folder or ".", options).entries(folder)
@@ -120,8 +120,9 @@ def nearby(path: str, options: dict[str, Any] | None = None) -> str:
         names = [entry.path.rpartition("/")[2] for entry in listed]
         if names:
             where = printable(shown(folder)) if folder else "the current folder"
-            near = "" if name in names else did_you_mean(name, names)
+            near = did_you_mean(name, names) if name and name not in names else ""
             return f"{near}; in {where} there {there(names, 'entry', 'entries')}"
         if not folder or folder.endswith(":"):
             return ""
-        folder = folder.rpartition("/")[0].rstrip("/")
+        folder, _, name = folder.rpartition("/")
+        folder = folder.rstrip("/")
