@@ -10,7 +10,7 @@ import click
 from kwire.cli.damage import SKIP, STOP, Damage, on_error
 from kwire.cli.root import LazyGroup
 from kwire.cli.selectors import names_of, selection, span
-from kwire.cli.terminal import amount, console, print_json, progress, table, when
+from kwire.cli.terminal import amount, console, not_to_terminal, print_json, progress, table, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ def stats(
 
     if as_value and plot == "-":
         raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
+    if plot:
+        from kwire.cli.plot import check, draw
+
+        check(plot)
     segments = directory.segments
     damage = Damage(on_error)
     parts = []
@@ -70,8 +74,6 @@ def stats(
             damage.tail(segment, segment.known_tail)
     total = merged(parts)
     if plot:
-        from kwire.cli.plot import draw
-
         inputs = [path for segment in segments for path in segment.files]
         draw(total, parts, plot, names_of(directory), inputs=inputs, force=force)
         print(f"plot written to {printable(plot)}", file=sys.stderr)
@@ -205,6 +207,7 @@ def to_parquet(directory: LogDirectory, output: str, as_value: bool, on_error: s
 
     if as_value and output == "-":
         raise click.UsageError("--json and --output - cannot be used together: both write to standard output")
+    not_to_terminal(output, "--output -")
 
     damage = Damage(on_error)
     with progress("converting", sum(segment.size for segment in directory.segments)) as advance:

@@ -96,13 +96,23 @@ def _escaped(line: str) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
+def not_to_terminal(path: str, what: str) -> None:
+    """Refuse binary data on standard output ("-") where that is a terminal. what: the option, for the error."""
+    if path == "-" and sys.stdout.isatty():
+        raise click.UsageError(f"{what} writes binary data: redirect standard output to a file or a pipe")
+
+
 def console(*, stderr: bool = False) -> Console:
     """A rich console on stdout or stderr; if that is not a terminal, tables are as wide as they need to be."""
     from rich.console import Console
 
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich ends the process with code 1
+
     stream = sys.stderr if stderr else sys.stdout
     # no markup, no emoji: the text holds names from the wire
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
+    return Ours(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
 
 
 @contextmanager

@@ -137,8 +137,9 @@ WRONG: dict[str, tuple[str, str]] = {
 def wrong_file(folder: Path, name: str) -> Path:
     content = {
         "leader-epoch-checkpoint": b"0\n1\n0 0\n", "meta.properties": b"#\nversion=1\nnode.id=1\n",
-        "notes.txt": "Some notes, näch\n".encode() * 9, "x": b"hi\n", "server.log": b"[2026-01-01] INFO started\n" * 90,
-        "utf16.txt": "notes".encode("utf-16"), "x.parquet": b"PAR1" + bytes(40) + b"PAR1", "x.zip": b"PK\x03\x04" + bytes(40),
+        "notes.txt": "Some notes, näch\n".encode() * 9, "x": b"hi\n",
+        "server.log": b"[2026-01-01] INFO started\n" * 90, "utf16.txt": "notes".encode("utf-16"),
+        "x.parquet": b"PAR1" + bytes(40) + b"PAR1", "x.zip": b"PK\x03\x04" + bytes(40),
         "x.zst": b"\x28\xb5\x2f\xfd" + bytes(40), "x.gzipped": gzip.compress(batch(0)),
     }.get(name, bytes(24))  # fmt: skip
     path = folder / name

@@ -111,7 +111,9 @@ def test_stats(damaged: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "stats", "to-parquet"])
-def test_a_partial_last_batch_is_noted(command: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_partial_last_batch_is_noted(
+    command: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
     """It is no damage of a log that is written to; zeros, as in a preallocated segment, are nothing to note."""
     path = write_segment(tmp_path / "t-0", 0, [batch(100), batch(103)], indexes=False)
     whole = path.read_bytes()
