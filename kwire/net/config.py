@@ -9,11 +9,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kwire.errors import LimitError
 from kwire.net.connection import Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
+from kwire_c.printable import printable
 
+_MOST_BYTES = 16 << 20  # of a properties file
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
 _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b", re.I)
@@ -22,13 +25,17 @@ _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b",
 def read_config(path: str | Path) -> Options:
     """The keywords of connect() in a properties file; see keywords_of.
 
-    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties.
+    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties, LimitError for a file
+    of more than 16 MiB.
     """
     try:
         import javaproperties
     except ImportError as missing:
         raise ImportError(f"--command-config needs {missing.name}: pip install 'kwire[net]'") from None
-    data = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise LimitError(f"{printable(str(path))}: too large for a properties file", limit=_MOST_BYTES)
     try:
         text = data.decode()
     except UnicodeDecodeError:  # as java.util.Properties does
