@@ -80,8 +80,11 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             for file in files:
                 _sync_file(os.path.join(folder, file))
             sync_folder(folder)
-        _check_free(target, os.fspath(path))
-        os.rename(partial, target)
+        try:
+            os.rename(partial, target)
+        except OSError:
+            _check_free(target, os.fspath(path))  # another process was faster
+            raise
     sync_folder(os.path.dirname(target))
 
 

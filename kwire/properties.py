@@ -6,6 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 
+from kwire_c.errors import LimitError
+from kwire_c.printable import printable
+
 MOST_BYTES = 16 << 20  # of a properties file
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _BLANKS = " \t\f"
@@ -18,14 +21,17 @@ _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", **
 
 
 def properties_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a properties file. Raises OSError, ValueError for more than 16 MiB and for a NUL in its name."""
+    """The bytes of a properties file.
+
+    Raises OSError, LimitError for more than 16 MiB, ValueError for a NUL in its name.
+    """
     name = os.fspath(path)
     if "\0" in name:
         raise ValueError("Nul character not allowed")
     with open(name, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise ValueError(f"properties file exceeds {MOST_BYTES} bytes")
+        raise LimitError(f"{printable(name)}: too large for a properties file", limit=MOST_BYTES)
     return data
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kwire.errors import LimitError
 from kwire.net.connection import Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
@@ -23,7 +24,8 @@ _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b",
 def read_config(path: str | Path) -> Options:
     """The keywords of connect() in a properties file; see keywords_of.
 
-    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties.
+    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties, LimitError for a file
+    of more than 16 MiB.
     """
     try:
         data = properties_bytes(path)
@@ -32,6 +34,8 @@ def read_config(path: str | Path) -> Options:
         except UnicodeDecodeError:  # as java.util.Properties does
             text = data.decode("latin-1")
         properties = parse_properties(text)
+    except LimitError:
+        raise
     except ValueError as error:
         raise BrokerConnectionError(f"{path}: {error}") from None
     try:

@@ -13,7 +13,7 @@ from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.cli.test_log import ROOT
 from tests.storage.making import batch, write_segment
 
-EXTRAS = ("pyarrow,pandas,numpy,matplotlib,jinja2,dpkt,fsspec,s3fs,pyspark,javaproperties,scramp,isal,lz4,zstandard,"
+EXTRAS = ("pyarrow,pandas,numpy,matplotlib,jinja2,dpkt,fsspec,s3fs,pyspark,scramp,isal,lz4,zstandard,"
           "polars,duckdb")
 BLOCKED = """
 import io, json, sys
@@ -56,7 +56,6 @@ def without(packages: str, *lines: str, folder: Path) -> list[tuple[int, str, st
 def folder(tmp_path: Path) -> Path:
     write_segment(tmp_path / "t-0", 0, [batch(0)])
     write_pcap(tmp_path / "a.pcap", Talk().open().exchange(hello(), welcome()).bytes())
-    (tmp_path / "client.properties").write_text("security.protocol=PLAINTEXT\n")
     return tmp_path
 
 
@@ -70,7 +69,6 @@ def folder(tmp_path: Path) -> Path:
         ("audit a.pcap --to 4.4", "dpkt", "kwire[capture]"),
         ("protocol site out", "jinja2", "kwire[report]"),
         ("log show s3://bucket/t-0", "fsspec", "kwire[remote]"),
-        ("versions --bootstrap-server 127.0.0.1:1 --command-config client.properties", "javaproperties", "kwire[net]"),
         ("import kwire.spark", "pyspark", "kwire[spark]"), ("import pyspark_kwire", "pyspark", "kwire[spark]"),
     ]),
     ("s3fs,gcsfs,aiohttp,jinja2,pyarrow", [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from kwire.errors import LimitError
 from kwire.properties import parse_properties, properties_bytes
 from kwire.storage.formatting.errors import ConfigError
 
@@ -15,5 +16,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     try:
         return parse_properties(properties_bytes(path).decode("latin-1"))
+    except LimitError as error:
+        raise ConfigError(f"properties file exceeds {error.limit} bytes", os.fspath(path)) from None
     except ValueError as error:
         raise ConfigError(str(error), os.fspath(path)) from None
