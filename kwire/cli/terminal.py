@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,24 @@ LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}  # of the units of a Size
+
+
+class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number of bytes: 65536, 64k, 64KiB, 1M."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The bytes."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d{1,12})\s?([kmg]?)(?:i?b)?", value.lower())
+        if match is None or not int(match[1]):
+            self.fail(f"{value!r} is not a number of bytes such as 65536, 64KiB or 1M", param, ctx)
+        return int(match[1]) << _SHIFTS[match[2]]
 
 
 def when(milliseconds: int) -> str:

@@ -9,30 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.selectors import names_of, selection
-from kwire.cli.terminal import amount, console, print_json, progress, table
+from kwire.cli.terminal import Size, amount, console, print_json, progress, table
 from kwire_c.codecs import CODECS
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from kwire.storage import LogDirectory
-
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
-
-
-class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A number of bytes: 65536, 64k, 64KiB, 1M."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The bytes."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d{1,12})\s?([kmg]?)(?:i?b)?", value.lower())
-        if match is None or not int(match[1]):
-            self.fail(f"{value!r} is not a number of bytes such as 65536, 64KiB or 1M", param, ctx)
-        return int(match[1]) << _UNITS[match[2]]
-
 
 class Levels(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A level, a range of levels, or all."""
