@@ -414,7 +414,8 @@ def test_json_of_a_segment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert batch | {"crc": 0} == {
         "kind": "batch", "file": str(path), "position": 0, "size": 81, "magic": 2, "codec": "none", "base_offset": 5,
         "last_offset": 6, "count": 2, "partition_leader_epoch": -1, "crc": 0, "timestamp_type": "create",
-        "attributes": 0, "base_timestamp": 7, "max_timestamp": 8, "is_transactional": False, "is_control": False, "delete_horizon": None, "producer_id": -1,
+        "attributes": 0, "base_timestamp": 7, "max_timestamp": 8,
+        "is_transactional": False, "is_control": False, "delete_horizon": None, "producer_id": -1,
         "producer_epoch": -1, "base_sequence": -1, "last_sequence": -1, "is_valid": True,
     }  # fmt: skip
     assert first == {"kind": "finding", "file": str(path), "finding": "non_consecutive_offsets", "previous": -1,

@@ -132,7 +132,7 @@ def test_whatif(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [name if name in ("none", "snappy") else f"{name} {level}" for name, level in table] == [
         "none", "gzip 1", "gzip 6", "gzip 9", "snappy", "lz4 1", "lz4 9", "lz4 17", "zstd 1", "zstd 3", "zstd 9",
         "zstd 19"]
-    assert "1 damaged batches are left out: see kwire log verify." in lines
+    assert "1 damaged batch left out: see kwire log verify." in lines
     assert any(line.endswith("bytes of control batches, which are not compressed, are left out.") for line in lines)
 
 
