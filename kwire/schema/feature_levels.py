@@ -103,7 +103,9 @@ def metadata_version(wanted: int | str) -> MetadataVersion:
     for row in _all_levels()[::-1]:
         if wanted in (row.name, row.release) or (wanted == row.level and row.level > 0):
             return row
-    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}", needed=wanted)
+    last = _all_levels()[-1]
+    expected = f"expected a level up to {last.level} or a name such as {last.name}"
+    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}: {expected}", needed=wanted)
 
 
 def metadata_bounds(release: str | None = None) -> MetadataBounds:

@@ -51,7 +51,8 @@ def settings(codecs: Sequence[str] = CODECS, levels: Sequence[int] | None = None
             wanted = CHOSEN[codec] if levels is None else [level for level in dict.fromkeys(levels) if level in known]
             found += [Setting(codec, level) for level in wanted]
     if levels is not None and not any(setting.level in levels for setting in found):
-        raise EncodeError(f"none of {', '.join(codecs)} has such a level", path="level")
+        ranges = ", ".join(f"{codec} has {row[0]} to {row[-1]}" for codec in codecs if (row := LEVELS[codec]))
+        raise EncodeError(f"no such level: {ranges or 'none has levels'}", path="level")
     return found
 
 

@@ -175,8 +175,8 @@ def test_whatif_plot(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     ("arguments", "message"),
     [
         (("--codec", "brotli"), "brotli"),
-        (("--level", "0"), "none of none, gzip, snappy, lz4, zstd has such a level"),
-        (("--codec", "snappy", "--level", "1"), "none of snappy has such a level"),
+        (("--level", "0"), "no such level: gzip has 1 to 9, lz4 has 1 to 17, zstd has 1 to 22"),
+        (("--codec", "snappy", "--level", "1"), "no such level: none has levels"),
         (("--level", "9-3"), "empty range"),
         (("--level", "x"), "neither a level"),
         (("--level", "-1"), "neither a level"),

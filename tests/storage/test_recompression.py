@@ -83,8 +83,8 @@ def test_settings() -> None:
     assert {name for name, levels in LEVELS.items() if levels} == {"gzip", "lz4", "zstd"}
     for codecs, levels, message in (
         (["brotli"], None, "unknown compression codec 'brotli'"),
-        (["gzip", "lz4"], [22], "none of gzip, lz4 has such a level"),
-        (["snappy"], [1], "none of snappy has such a level"),
+        (["gzip", "lz4"], [22], "no such level: gzip has 1 to 9, lz4 has 1 to 17"),
+        (["snappy"], [1], "no such level: none has levels"),
     ):
         with pytest.raises(kwire.EncodeError, match=message):
             settings(codecs, levels)
