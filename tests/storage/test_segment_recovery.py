@@ -12,6 +12,7 @@ import pytest
 import kwire
 from kwire.storage import LogDirectory, SegmentWriter, read_producer_snapshot
 from tests.storage.making import batch, in_transaction, marker
+from tests.storage.test_salvage import calls_of, killed_at, points
 from tests.storage.test_segment_writer import files
 
 pytestmark = pytest.mark.quick
@@ -148,6 +149,35 @@ def test_indexes_are_made_again_as_they_were(tmp_path: Path) -> None:
     after = files(folder)
     assert {name for name in before.keys() - after.keys() if not name.endswith(".snapshot")} == set()
     assert after[max(after)] == before[max(before)]
+
+
+def test_killed_while_it_recovers(tmp_path: Path) -> None:
+    """The next writer recovers what is left, to the same files."""
+    torn = tmp_path / "torn" / "t-0"
+    written(torn.parent, some_batches(40), close=False, segment_bytes=1500)
+    last = max(torn.glob("*.log"))
+    last.write_bytes(last.read_bytes() + bytes(100))
+    for path in torn.glob("*.snapshot"):
+        path.write_bytes(b"damaged")
+    for path in torn.glob("*.index"):
+        path.unlink()
+
+    def recover(folder: Path) -> None:
+        SegmentWriter(folder, "t", 0, index_interval_bytes=200, sync=False).close()
+
+    shutil.copytree(torn, tmp_path / "whole" / "t-0")
+    recover(tmp_path / "whole")
+    wanted = files(tmp_path / "whole" / "t-0")
+    shutil.copytree(torn, tmp_path / "counted" / "t-0")
+    total = calls_of(lambda: recover(tmp_path / "counted"))
+    for point in points(total, 16):
+        folder = tmp_path / str(point)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(torn, folder / "t-0")
+        killed_at(point, lambda folder=folder: recover(folder))  # type: ignore[misc]
+        recover(folder)
+        assert files(folder / "t-0") == wanted
+    assert len(wanted) > 8
 
 
 def test_an_index_that_lags_is_made_again(tmp_path: Path) -> None:
