@@ -31,6 +31,8 @@ def new_file(
         return
     if not name:  # os.path.realpath("") is the current folder
         raise FileNotFoundError(2, "the name of the output file is empty", name)
+    if "://" in name and not os.path.isdir(os.path.dirname(name)):
+        raise FileNotFoundError(2, "is a URL: files are written to local paths only", _without_secrets(name))
     kind = _kind(name)
     for source in inputs:
         if _is_same(source, name):
@@ -47,6 +49,18 @@ def new_file(
         if error.filename is None:  # errors of write do not name the file
             error.filename = name
         raise
+
+
+def write_new(path: str, data: bytes, *, sync: bool = True) -> None:
+    """Write a file that must not exist, directly. Raises OSError that names it; what was written of it stays then."""
+    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
 
 
 @contextmanager
@@ -66,8 +80,11 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             for file in files:
                 _sync_file(os.path.join(folder, file))
             sync_folder(folder)
-        _check_free(target, os.fspath(path))
-        os.rename(partial, target)
+        try:
+            os.rename(partial, target)
+        except OSError:
+            _check_free(target, os.fspath(path))  # another process was faster
+            raise
     sync_folder(os.path.dirname(target))
 
 
@@ -90,6 +107,12 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _without_secrets(url: str) -> str:
+    """A URL without user, password and query."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
+
+
 def _check_free(target: str, path: str) -> None:
     try:
         taken = bool(os.listdir(target))
@@ -108,6 +131,8 @@ def _partial(folder: str, name: str) -> str:
 
 def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, f"there is no folder {folder}", None)
     partial = _partial(folder, name)
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)

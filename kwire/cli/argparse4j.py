@@ -8,7 +8,7 @@ help is justified in 75 columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,10 @@ from kwire_c.printable import printable
 _WIDTH = 75
 _HELP_COLUMN = 25
 _LONGEST_TITLE = 21  # a longer one gets a line of its own
+_ALTERNATIVES = re.compile(r"[\[(][^\[\]()]* \| [^\[\]()]*[\])]")  # in a usage
+_TITLE = re.compile(r"^  (-\S+(?: [A-Z_]+)?(?:, -\S+(?: [A-Z_]+)?)*)(?:  .*)?$", re.M)  # of an option in a help text
 _NEGATIVE = re.compile(r"-\d+")
+_MOST_TEXT, _LEAST_TEXT = 1 << 20, 1 << 12  # characters of all files with arguments, and what each counts at least
 _FARTHEST = 7  # "Did you mean" offers nothing that differs as much
 _CLOSING, _OPENING, _BRACKETS = "!\"%),.:;?]}", "$'([{", "([{"  # where lines may end
 _SWAP, _SUBSTITUTE, _ADD, _DELETE = 0, 2, 1, 4
@@ -102,6 +105,7 @@ class _State:
     def __init__(self, arguments: Sequence[str]) -> None:
         self.arguments, self.place = list(arguments), 0
         self.separated = False  # after "--"
+        self.characters = 0  # read from files
         self.deferred: ArgumentError | None = None
 
     def flag_follows(self) -> bool:
@@ -113,10 +117,13 @@ class _State:
 
 
 class Parser:
-    """A parser of options and commands. description: under the usage in help."""
+    """A parser of options and commands. description: under the usage in help; text: the whole help, if it is known."""
 
-    def __init__(self, prog: str, description: str = "", *, parent: Parser | None = None, help: str = "") -> None:
-        self.prog, self.description, self.parent, self.help = prog, description, parent, help
+    def __init__(
+        self, prog: str, description: str = "", *, parent: Parser | None = None, help: str = "", text: str = ""
+    ) -> None:
+        self.prog, self.description, self.parent, self.help, self._text = prog, description, parent, help, text
+        self.file_prefix = ""  # of an argument that names a file with arguments
         self.options: list[Option] = []
         self.groups: list[Group] = []
         self.commands: dict[str, Parser] = {}
@@ -140,9 +147,9 @@ class Parser:
         self.groups.append(Group(required))
         return self.groups[-1]
 
-    def command(self, name: str, help: str) -> Parser:
+    def command(self, name: str, help: str = "", *, text: str = "") -> Parser:
         """Add a command; its parser."""
-        self.commands[name] = Parser(name, parent=self, help=help)
+        self.commands[name] = Parser(name, parent=self, help=help, text=text)
         return self.commands[name]
 
     def parse(self, arguments: Sequence[str]) -> dict[str, Any]:
@@ -160,8 +167,10 @@ class Parser:
         used: list[Option] = []
         while state.place < len(state.arguments):
             text = state.arguments[state.place]
-            if state.flag_follows() and text != "--":
-                used.append(self._take(state, values, used))
+            if self._names_file(text):
+                self._expand(state)
+            elif state.flag_follows() and text != "--":
+                self._take(state, values, used)
             elif text == "--" and not state.separated:
                 state.separated = True
                 state.place += 1
@@ -176,6 +185,23 @@ class Parser:
             raise ArgumentError("too few arguments", self)
         self._check_required(state, used)
 
+    def _names_file(self, text: str) -> bool:
+        prefix = self.root.file_prefix
+        return bool(prefix) and text.startswith(prefix)
+
+    def _expand(self, state: _State) -> None:
+        """Put the lines of a file in the place of the argument that names it. Raises ArgumentError."""
+        path = state.arguments[state.place].removeprefix(self.root.file_prefix)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read(_MOST_TEXT + 1)
+            state.characters += max(len(text), _LEAST_TEXT)
+            if state.characters > _MOST_TEXT:  # also of files that name themselves
+                raise ValueError("too long")
+        except (OSError, ValueError):
+            raise ArgumentError(f"Could not read arguments from file '{path}'", self) from None
+        state.arguments[state.place : state.place + 1] = text.splitlines()
+
     def _parse_command(self, state: _State, values: dict[str, Any]) -> None:
         text = state.arguments[state.place]
         names = [text] if text in self.commands else [name for name in self.commands if text and name.startswith(text)]
@@ -188,49 +214,59 @@ class Parser:
         self.commands[names[0]]._parse(state, values)
         values["command"] = names[0]
 
-    def _take(self, state: _State, values: dict[str, Any], used: list[Option]) -> Option:
-        """Read one option with its value."""
+    def _take(self, state: _State, values: dict[str, Any], used: list[Option]) -> None:
+        """Read one option with its value, or short options that are one word (-gs, -cFILE)."""
         text = state.arguments[state.place]
-        flag, equals, embedded = text.partition("=")
-        option = self._option(flag, text)
+        flag, equals, value = text.partition("=")
         state.place += 1
+        option, letters = self._option(flag, text)
+        while letters and not option.takes_value:
+            self._use(option, state, values, used)
+            option, letters = self._option(f"-{letters}", text)
+        if letters:
+            equals, value = "=", letters
+        self._use(option, state, values, used, value if equals else None)
+
+    def _use(
+        self, option: Option, state: _State, values: dict[str, Any], used: list[Option], value: str | None = None
+    ) -> None:
+        """Take an option. value: what is embedded in its word."""
         for other in used:
             if option.group is not None and other.group is option.group and other is not option:
                 raise option.error(f"not allowed with argument {'/'.join(other.flags)}", self)
+        used.append(option)
         if not option.takes_value:
-            if equals:
-                raise option.error(f"ignore implicit argument '{embedded}'", self)
+            if value is not None:
+                raise option.error(f"ignore implicit argument '{value}'", self)
             if option.kind == "help":
                 raise HelpRequested(self.help_text())
             values[option.name] = True
-            return option
-        if not equals:
+            return
+        if value is None:
+            if state.place < len(state.arguments) and self._names_file(state.arguments[state.place]):
+                self._expand(state)
             if state.place >= len(state.arguments) or state.flag_follows():
                 raise option.error("expected one argument", self)
-            embedded = state.arguments[state.place]
+            value = state.arguments[state.place]
             state.place += 1
-        value = self._converted(option, embedded)
-        if option.kind == "append":
-            values[option.name] = [*(values[option.name] or ()), value]
-        else:
-            values[option.name] = value
-        return option
+        found = self._converted(option, value)
+        values[option.name] = [*(values[option.name] or ()), found] if option.kind == "append" else found
 
-    def _option(self, flag: str, text: str) -> Option:
-        """The option of a flag, or of its unique beginning."""
+    def _option(self, flag: str, text: str) -> tuple[Option, str]:
+        """The option of a flag, or of its unique beginning, and the letters after a short one. text: the whole word."""
         flags = {name: option for option in self.options for name in option.flags}
         if flag in flags:
-            return flags[flag]
-        begun = sorted(name for name in flags if name.startswith(flag))
+            return flags[flag], ""
+        begun = sorted(name for name, option in flags.items() if name.startswith(flag) and not option.hidden)
         if len(begun) == 1:
-            return flags[begun[0]]
+            return flags[begun[0]], ""
         if begun:
             raise ArgumentError(f"ambiguous option: {flag} could match {', '.join(begun)}", self)
-        if text[1:2] != "-" and text[:2] in flags:  # letters of several options in one: only -h is one letter long
-            return flags[text[:2]]
+        if flag[:2] in flags:
+            return flags[flag[:2]], flag[2:]
         body = text.lstrip("-")
-        near = [name for name in flags if len(name.lstrip("-")) > 1] if len(body) > 1 else []
-        raise ArgumentError(f"unrecognized arguments: '{text}'", self, body, near)
+        near = [name for name, option in flags.items() if len(name.lstrip("-")) > 1 and not option.hidden]
+        raise ArgumentError(f"unrecognized arguments: '{text}'", self, body, near if len(body) > 1 else [])
 
     def _converted(self, option: Option, text: str) -> Any:
         try:
@@ -252,6 +288,8 @@ class Parser:
 
     def usage(self) -> str:
         """The usage, wrapped."""
+        if self._text:
+            return self._text.partition("\n\n")[0] + "\n"
         lead = f"usage: {self.root.prog}"
         lines, first = [lead], True
         for part in [*self._upper_usage(), *self._own_usage()]:
@@ -284,6 +322,8 @@ class Parser:
 
     def help_text(self) -> str:
         """The text of --help."""
+        if self._text:
+            return self._text
         text = self.usage()
         if self.description:
             text += "\n" + wrap(self.description, 0, "") + "\n"
@@ -292,6 +332,34 @@ class Parser:
             text += "".join(_entry(f"  {name}", parser.help) for name, parser in self.commands.items())
         shown = (_entry(option.title(), option.help) for option in self.options if not option.hidden)
         return text + "\noptional arguments:\n" + "".join(shown)
+
+
+def recorded(texts: Mapping[str, str], repeated: Collection[str] = ()) -> Parser:
+    """The parser of a tool by the texts that its --help prints: of its commands, and under "" of the tool itself.
+
+    repeated: the flags that may be given several times.
+    """
+    parser = Parser(texts[""].split()[1], text=texts[""])
+    for name in texts[""].partition("{")[2].partition("}")[0].split(","):
+        _read_options(parser.command(name, text=texts[name]), texts[name], repeated)
+    return parser
+
+
+def _read_options(parser: Parser, text: str, repeated: Collection[str]) -> None:
+    """Add the options that a help text describes; what its usage has not in brackets is required."""
+    usage = " ".join(text.partition("\n\n")[0].split())
+    groups = {
+        flag.split()[0]: group for alternatives in _ALTERNATIVES.findall(usage)
+        for group in [parser.group(required=alternatives[0] == "(")] for flag in alternatives[1:-1].split(" | ")
+    }  # fmt: skip
+    for title in _TITLE.findall(text.partition("optional arguments:\n")[2]):
+        flags, names = zip(*(part.partition(" ")[::2] for part in title.split(", ")), strict=True)
+        if "--help" in flags:
+            continue
+        kind = "flag" if not names[0] else "append" if flags[0] in repeated else "store"
+        group = groups.get(flags[0])
+        bare = f"{flags[0]} {names[0]}".rstrip()
+        parser.add(*flags, help="", kind=kind, group=group, required=group is None and f"[{bare}]" not in usage)
 
 
 def _alternatives(group: Group) -> list[str]:

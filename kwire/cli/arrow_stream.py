@@ -20,10 +20,12 @@ def write_decoded(records: Iterable[tuple[LogSegment, Any]]) -> None:
     _write(schema, arrow_batches(schema, (record_row(segment, record) for segment, record in records)))
 
 
-def write_records(segments: Sequence[LogSegment], most: int, **wanted: Any) -> int:
+def write_records(
+    segments: Sequence[LogSegment], most: int, bad: Callable[[Any], None], **wanted: Any
+) -> int:
     """Write at most so many records as they are, with the columns of to-parquet; return how many more there might be.
 
-    wanted: as LogSegment.column_batches takes it.
+    bad: called with each BadBatch; wanted: as LogSegment.column_batches takes it.
     """
     from kwire.storage.parquet import FIELDS, record_schema, with_labels
 
@@ -34,6 +36,8 @@ def write_records(segments: Sequence[LogSegment], most: int, **wanted: Any) -> i
         nonlocal left
         for segment in segments:
             for columns in segment.column_batches(FIELDS, **wanted) if left else ():
+                for one in columns.bad:
+                    bad(one)
                 for batch in pa.RecordBatchReader.from_stream(columns):
                     part = with_labels(segment, batch.slice(0, left), schema)
                     left -= len(part)

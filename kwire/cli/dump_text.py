@@ -35,8 +35,8 @@ _MOST_SEQUENCE = (1 << 31) - 1
 _ENTRY_START = Struct(">qiIb").unpack_from  # of an entry of magic 0 or 1: offset, length, checksum, magic
 _BATCH_FIELDS = (
     "position", "size", "magic", "codec", "base_offset", "last_offset", "count", "partition_leader_epoch", "crc",
-    "timestamp_type", "max_timestamp", "is_transactional", "is_control", "delete_horizon", "producer_id",
-    "producer_epoch", "base_sequence",
+    "attributes", "timestamp_type", "base_timestamp", "max_timestamp", "is_transactional", "is_control",
+    "delete_horizon", "producer_id", "producer_epoch", "base_sequence",
 )  # fmt: skip
 
 

@@ -9,9 +9,10 @@ import click
 
 from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, HelpRequested
-from kwire.cli.broker_options import keywords, run
+from kwire.cli.broker_options import Seconds, keywords, run
 from kwire.cli.features_tool import DISABLE, DOWNGRADE, UPGRADE, Failure, Tool, java_exception, results_text
 from kwire.cli.terminal import print_json
+from kwire.cli.tool_command import ToolCommand
 from kwire.net import Cluster, RequestRefusedError
 from kwire.net.address import addresses
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
@@ -28,19 +29,10 @@ options of kwire, anywhere in the line:
 _NO_NODE = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment. Call: {}"
 
 
-class _ToolCommand(click.Command):
-    """A command whose arguments, but for kwire's own options, are for the tool's parser; also the "--" in them."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read kwire's own options, up to "--"."""
-        place = args.index("--") if "--" in args else len(args)
-        return super().parse_args(ctx, [*args[:place], "--", *args[place:]])
-
-
-@click.command(cls=_ToolCommand, add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.command(cls=ToolCommand)
 @click.option("--as", "as_release", metavar="RELEASE")
 @click.option("--json", "as_json", is_flag=True)
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS")
+@click.option("--timeout", type=Seconds(), default=None, metavar="SECONDS")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def features(as_release: str | None, as_json: bool, timeout: float | None, arguments: tuple[str, ...]) -> int:
     """Show and change the feature levels of a cluster, with the options and texts of kafka-features."""
@@ -90,7 +82,7 @@ def _fail(failure: Failure) -> int:
 
 
 def _config(tool: Tool, path: str | None) -> str | None:
-    """The path of --command-config. Raises Failure if there is no such file, OSError if it cannot be read."""
+    """The path of --command-config. Raises Failure if it cannot be read."""
     try:
         if path is not None:
             open(path, "rb").close()
@@ -98,6 +90,8 @@ def _config(tool: Tool, path: str | None) -> str | None:
         if tool.since("3.6"):  # whose text is the path alone
             raise Failure(f"{path}: No such file or directory") from None
         raise Failure(f"Properties file {path} does not exists!") from None
+    except OSError as error:
+        raise Failure(f"kwire: {path}: {error.strerror}") from None
     return path
 
 
@@ -106,15 +100,15 @@ def _mapping(tool: Tool, values: dict[str, Any], as_json: bool) -> int:
     if not as_json:
         sys.stdout.write(tool.mapping_text(text))
         return 0
-    version, levels = tool.mapping(text)
-    print_json({"metadata_version": version.name, "features": {METADATA_VERSION: version.level, **levels}})
+    levels = tool.mapping(text)
+    print_json({"metadata_version": tool.levels[levels[METADATA_VERSION]].name, "features": levels})
     return 0
 
 
 def _dependencies(tool: Tool, texts: list[str], as_json: bool) -> int:
     if as_json:
         rows = [tool.dependencies(text) for text in texts]
-        print_json([{"feature": name, "level": level, "needs": needed} for name, level, needed in rows])
+        print_json([{"feature": row.feature, "level": row.level, "needs": row.needs} for row in rows])
         return 0
     for text in texts:
         sys.stdout.write(tool.dependencies_text(text))

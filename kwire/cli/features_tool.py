@@ -6,7 +6,8 @@ behaves as the newest before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kwire import schema
@@ -14,13 +15,19 @@ from kwire.cli.argparse4j import ArgumentError, Parser
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION, MetadataVersion
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.levels import default_level, other_features, version_from_text
+from kwire.storage.formatting.levels import default_level, name_and_level, other_features, version_from_text
+from kwire.storage.formatting.mappings import (
+    Dependencies,
+    dependencies,
+    dependencies_lines,
+    mapping_lines,
+    version_mapping,
+)
 from kwire.storage.formatting.rules import rules_of
-from kwire.storage.java import java_int
+from kwire.storage.java import java_int, java_trim
 from kwire_c.printable import printable
 
 UPGRADE, DOWNGRADE, DISABLE = "upgrade", "downgrade", "disable"
-_BLANKS = "".join(map(chr, range(33)))  # what Java's trim removes
 _DEPRECATED = " `metadata` flag is deprecated and may be removed in a future release."
 
 
@@ -37,7 +44,7 @@ class Tool:
     def __init__(self, release: str, *, strict: bool = True) -> None:
         self.release, self.strict = schema.release_name(release), strict
         self.bounds = schema.metadata_bounds(self.release)
-        self._rules = rules_of(self.release)
+        self._rules = rules_of(release)
         self.levels = {row.level: row for row in schema.metadata_versions(self.release)}
 
     def since(self, release: str) -> bool:
@@ -158,14 +165,15 @@ class Tool:
                     lines.append(_DEPRECATED)
                 updates[METADATA_VERSION] = self._update(self._metadata_version(metadata).level, kind)
             for text in features or ():
-                name, level = (text, 0) if op == DISABLE else self._name_and_level(text)
+                with _as_failure():
+                    name, level = (text, 0) if op == DISABLE else self._name_and_level(text)
                 update = self._update(level, kind)
                 if name in updates:
                     raise Failure(f"Feature {name} was specified more than once.")
                 updates[name] = update
             if not updates:
                 raise Failure(f"You must specify at least one feature to {op}")
-            if not all(name.strip(_BLANKS) for name in updates):
+            if not all(java_trim(name) for name in updates):
                 raise Failure("Provided feature can not be empty.")
         except Failure as failure:
             raise Failure(failure.args[0], *lines) from None
@@ -217,45 +225,36 @@ class Tool:
 
     # ---- look-ups
 
-    def mapping(self, text: str | None) -> tuple[MetadataVersion, dict[str, int]]:
-        """The metadata version of a text (None: the default one), and the default levels with it. Raises Failure."""
-        try:
-            version = self._metadata_version(self.bounds.default if text is None else text)
-        except Failure:
-            if self.since("4.2"):
-                raise
-            raise Failure(f"Unknown release version '{text}'. Supported versions are: {self.bounds.minimum} "
-                          f"to {self.bounds.default}") from None  # fmt: skip
-        return version, self.default_levels(version)
+    def mapping(self, text: str | None) -> dict[str, int]:
+        """The feature levels with the metadata version of a text (None: the default one). Raises Failure."""
+        with _as_failure():
+            return version_mapping(text, self._rules)
 
-    def dependencies(self, text: str) -> tuple[str, int, dict[str, int]]:
-        """The feature and level in "name=level", and feature -> level that it needs. Raises Failure."""
-        name, level = self._name_and_level(text)
-        if name == METADATA_VERSION:
-            if level not in self.levels:
-                raise Failure(f"Unknown metadata.version {level}")
-            return name, level, {}
-        feature = schema.features(self.release).get(name)
-        if feature is None:
-            raise Failure(f"Unknown feature: {name}")
-        for row in feature.levels:
-            if row.level == level:
-                return name, level, row.dependencies
-        raise Failure(f"No feature:{name} with feature level {level}")
+    def mapping_text(self, text: str | None) -> str:
+        """The lines of version-mapping. Raises Failure."""
+        return _printed(mapping_lines(self.mapping(text), text, self._rules))
+
+    def dependencies(self, text: str) -> Dependencies:
+        """What the level in "name=level" needs. Raises Failure."""
+        with _as_failure():
+            name, level = self._name_and_level(text)
+            found = dependencies(name, level, self._rules)
+        if found is None:
+            raise Failure(f"No feature:{name} with feature level {level}")
+        return found
+
+    def dependencies_text(self, text: str) -> str:
+        """The lines of feature-dependencies for one feature. Raises Failure."""
+        return _printed(dependencies_lines(self.dependencies(text), self._rules))
 
     def _name_and_level(self, text: str) -> tuple[str, int]:
-        """The feature and level in "name=level". Raises Failure."""
-        name, equals, level = (part.strip(_BLANKS) for part in text.partition("="))
-        if not equals:
-            raise Failure(f"Can't parse feature=level string {text}: equals sign not found.")
+        """The feature and level in "name=level". Raises FormatterError."""
+        name, _, wanted = map(java_trim, text.partition("="))
         if not self.strict and name == METADATA_VERSION:
             for row in self.levels.values():
-                if row.name == level:
+                if row.name == wanted:
                     return name, row.level
-        try:
-            return name, java_int(level, 16)
-        except ValueError:
-            raise Failure(f"Can't parse feature=level string {text}: unable to parse {level} as a short.") from None
+        return name_and_level(text)
 
     def level_text(self, feature: str, level: int) -> str:
         """A level, of metadata.version by name."""
@@ -281,24 +280,18 @@ class Tool:
             text += row.format(printable(name), *levels, metadata.epoch if metadata.epoch >= 0 else "-")
         return text
 
-    def mapping_text(self, text: str | None) -> str:
-        """The lines of version-mapping. Raises Failure."""
-        version, levels = self.mapping(text)
-        shown = printable(self.bounds.default if text is None else text)
-        lines = [f"{METADATA_VERSION}={version.level} ({shown})", *(f"{name}={row}" for name, row in levels.items())]
-        return "".join(line + "\n" for line in lines)
 
-    def dependencies_text(self, text: str) -> str:
-        """The lines of feature-dependencies for one feature. Raises Failure."""
-        name, level, needed = self.dependencies(text)
-        lead = f"{name}={level}" + (f" ({self.levels[level].name})" if name == METADATA_VERSION else "")
-        if not needed:
-            return f"{lead} has no dependencies.\n"
-        rows = (
-            f"    {other}={low}" + (f" ({self.level_text(other, low)})" if other == METADATA_VERSION else "")
-            for other, low in needed.items()
-        )
-        return "\n".join([f"{lead} requires:", *rows]) + "\n"
+@contextmanager
+def _as_failure() -> Iterator[None]:
+    """Let a FormatterError be what the tool refuses: the two tools have these texts in common."""
+    try:
+        yield
+    except FormatterError as error:
+        raise Failure(str(error)) from None
+
+
+def _printed(lines: Iterable[str]) -> str:
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def java_exception(code: schema.ErrorCode, text: str) -> str:

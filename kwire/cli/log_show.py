@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.log import segment_name, segments_at, selected, span
+from kwire.cli.damage import STOP, Damage, on_error
+from kwire.cli.log import segment_name
+from kwire.cli.selectors import segments_at, selected, span
 from kwire.cli.terminal import as_json, as_text, print_json, when
 from kwire.codec.control import control_json
 from kwire.codec.json import json_text
+from kwire.codec.records import BadBatch
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -40,10 +43,11 @@ _BATCH_FIELDS = (
 @click.option("--arrow", is_flag=True, help="Write an Arrow IPC stream.")
 @click.option("--width", type=click.IntRange(4, 1 << 30),
               help=f"Maximum characters of a value.  [default: {_WIDTH}, decoded values in full]")
+@on_error(STOP)
 @click.pass_context
 def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...],
          batches: bool, limit: int | None, control: bool, raw: bool, as_lines: bool, arrow: bool, width: int | None,
-         **span: Any) -> None:
+         on_error: str, **span: Any) -> None:
     """Show records (or batches) by ascending offset, partition by partition.
 
     Records of internal topics (__consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata,
@@ -61,7 +65,7 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
         raise click.UsageError("--batches shows segments, not the files beside them")
     if arrow and len(groups) > 1:
         raise click.UsageError("--arrow writes one table: name segments, or other files of one kind")
-    rows = _Rows(limit, control, raw, span)
+    rows = _Rows(limit, control, raw, span, Damage(on_error))
     for beside, group in groups:
         if beside:
             _show_side_files(group, rows, as_lines, arrow)
@@ -73,7 +77,7 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
             _show_records(segments_at(group, topics, partitions), rows, as_lines, width)
     for path, text in rows.failures.items():
         print(f"kwire: {path}: {text}", file=sys.stderr)
-    ctx.exit(1 if rows.damaged else 0)
+    ctx.exit(1 if rows.damage.finish() or rows.damaged else 0)
 
 
 def _is_beside(path: str) -> bool:
@@ -85,11 +89,14 @@ def _is_beside(path: str) -> bool:
 class _Rows:
     """The rows that are wanted, and what could not be decoded. failures: file -> what is wrong; damaged: is it data?"""
 
-    def __init__(self, limit: int | None, control: bool, raw: bool, span: dict[str, Any]) -> None:
+    def __init__(
+        self, limit: int | None, control: bool, raw: bool, span: dict[str, Any], damage: Damage
+    ) -> None:
         self.left = sys.maxsize if limit is None else limit  # rows that may still be shown
         self.control, self.raw, self.span = control, raw, span
         self.failures: dict[str, str] = {}
         self.damaged = False
+        self.damage = damage
         self._undecoded: dict[str, tuple[int, str]] = {}  # file -> records, the first one
 
     def taken(self, rows: Iterator[Any]) -> Iterator[Any]:
@@ -111,11 +118,15 @@ class _Rows:
         def found() -> Iterator[Shown]:
             for segment in directory.segments:
                 kind = self.kind(segment)
-                for record in segment.read(control=self.control, **self.span):
+                for record in segment.read(control=self.control, errors=self.damage.errors, **self.span):
+                    if isinstance(record, BadBatch):
+                        self.damage.take(record)
+                        continue
                     decoded = None
                     if kind is not None and record.control_type is None:
                         decoded = decode_internal_record(kind, record)
                     yield segment, record, decoded
+                self.damage.tail(segment, segment.known_tail)
 
         for segment, record, decoded in self.taken(found()):
             if decoded is not None and decoded.error is not None:
@@ -219,11 +230,16 @@ def _show_batches(directory: LogDirectory, rows: _Rows, as_lines: bool) -> None:
 
     def found() -> Iterator[tuple[Any, Any]]:
         for segment in directory.segments:
-            for batch in segment.batches(segment.start_of(bounds)):
+            batches = segment.batches(segment.start_of(bounds), errors=rows.damage.errors)
+            for batch in batches:
+                if isinstance(batch, BadBatch):
+                    rows.damage.take(batch)
+                    continue
                 if bounds.is_past(batch):
                     break
                 if not bounds.misses(batch):
                     yield segment, batch
+            rows.damage.tail(segment, batches.tail)
 
     write = sys.stdout.write
     if not as_lines:
@@ -306,7 +322,9 @@ def _write_arrow(directory: LogDirectory, rows: _Rows) -> None:
     if len(internal) > 1:
         raise click.UsageError("--arrow writes one table: choose internal topics or others by --topic, or use --raw")
     if True not in internal:
-        rows.left = arrow_stream.write_records(directory.segments, rows.left, control=rows.control, **rows.span)
+        rows.left = arrow_stream.write_records(
+            directory.segments, rows.left, rows.damage.take, control=rows.control, errors=rows.damage.errors,
+            **rows.span)
     elif rows.control:
         raise click.UsageError("--control cannot be used with --arrow where records are decoded")
     else:

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from kwire.suggestions import did_you_mean
 from kwire.version import __version__
+from kwire_c.printable import brief
 
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
@@ -51,12 +53,32 @@ class LazyGroup(click.Group):
             return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
         return super().get_command(ctx, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named; for an unknown one the error has the nearest."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = {command: command for command in self.list_commands(ctx)}
+            if ctx.parent is None:  # kwire show for kwire log show
+                group = self.get_command(ctx, "log")
+                assert isinstance(group, click.Group)
+                known = {command: f"log {command}" for command in group.list_commands(ctx)} | known
+            near = known[name] if name in known else did_you_mean(name, known)
+            hint = f' (did you mean "{near}"?)' if name in known else near
+            raise click.UsageError(f"No such command {brief(name)}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a closed output is an error of its own, which click hides."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             raise OutputClosed from None
+        except click.UsageError as error:
+            if error.ctx is None and ctx.invoked_subcommand:  # click's parser does not say whose option it is
+                error.ctx = click.Context(self, info_name=ctx.invoked_subcommand, parent=ctx)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in --help."""
@@ -70,6 +92,6 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kwire")
+@click.version_option(__version__, "-V", "--version", prog_name="kwire")
 def root() -> None:
     """The Kafka wire format: read, check and convert what Kafka writes, without a broker."""

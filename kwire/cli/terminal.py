@@ -1,9 +1,10 @@
-"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, timestamps as parameters."""
+"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, numbers as parameters."""
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,29 +22,25 @@ if TYPE_CHECKING:
 LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Milliseconds since 1970, or a date and time in ISO 8601 (UTC without a time zone)."""
+_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}  # of the units of a Size
 
-    name = "time"
+
+class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number of bytes: 65536, 64k, 64KiB, 1M."""
+
+    name = "bytes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The time in milliseconds."""
+        """The bytes."""
         if isinstance(value, int):
             return value
-        try:
-            number = int(value)
-        except ValueError:
-            pass
-        else:
-            return LONG.convert(number, param, ctx)
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither milliseconds nor a timestamp such as 2026-01-31T12:00:00Z", param, ctx)
-        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        match = re.fullmatch(r"(\d{1,12})\s?([kmg]?)(?:i?b)?", value.lower())
+        if match is None or not int(match[1]):
+            self.fail(f"{value!r} is not a number of bytes such as 65536, 64KiB or 1M", param, ctx)
+        return int(match[1]) << _SHIFTS[match[2]]
 
 
 def when(milliseconds: int) -> str:
@@ -60,9 +57,9 @@ def when(milliseconds: int) -> str:
 def amount(size: int) -> str:
     """A number of bytes as text: 17 B, 1.5 MiB."""
     scaled, unit = float(size), 0
-    while scaled >= 1024 and unit < len(_UNITS) - 1:
+    while scaled >= 1024 and unit < len(UNITS) - 1:
         scaled, unit = scaled / 1024, unit + 1
-    return f"{size} B" if unit == 0 else f"{scaled:.1f} {_UNITS[unit]}"
+    return f"{size} B" if unit == 0 else f"{scaled:.1f} {UNITS[unit]}"
 
 
 def api_of(text: str) -> int | str:
@@ -118,13 +115,23 @@ def _escaped(line: str) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
+def not_to_terminal(path: str, what: str) -> None:
+    """Refuse binary data on standard output ("-") where that is a terminal. what: the option, for the error."""
+    if path == "-" and sys.stdout.isatty():
+        raise click.UsageError(f"{what} writes binary data: redirect standard output to a file or a pipe")
+
+
 def console(*, stderr: bool = False) -> Console:
     """A rich console on stdout or stderr; if that is not a terminal, tables are as wide as they need to be."""
     from rich.console import Console
 
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich ends the process with code 1
+
     stream = sys.stderr if stderr else sys.stdout
     # no markup, no emoji: the text holds names from the wire
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
+    return Ours(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
 
 
 @contextmanager

@@ -8,31 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.log import selection
-from kwire.cli.terminal import amount, console, print_json, progress, table
+from kwire.cli.selectors import names_of, selection
+from kwire.cli.terminal import Size, amount, console, print_json, progress, table
 from kwire_c.codecs import CODECS
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from kwire.storage import LogDirectory
-
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
-
-
-class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A number of bytes: 65536, 64k, 64KiB, 1M."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The bytes."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d{1,12})\s?([kmg]?)(?:i?b)?", value.lower())
-        if match is None or not int(match[1]):
-            self.fail(f"{value!r} is not a number of bytes such as 65536, 64KiB or 1M", param, ctx)
-        return int(match[1]) << _UNITS[match[2]]
-
 
 class Levels(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A level, a range of levels, or all."""
@@ -63,21 +45,28 @@ class Levels(click.ParamType):  # type: ignore[type-arg,unused-ignore]
               help="Read about so many bytes of larger input, spread over all segments.")
 @click.option("--all", "everything", is_flag=True, help="Read all of it.")
 @click.option("--json", "as_value", is_flag=True, help="One JSON object.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Also plot the outcome to this PNG, SVG or PDF file.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Also plot the outcome to this PNG, SVG or PDF file; - is a PNG on standard output, alone.")
 @click.option("--force", is_flag=True, help="Overwrite an existing plot.")
 def whatif(
     directory: LogDirectory, codecs: tuple[str, ...], levels: tuple[range, ...], batch_bytes: int | None, sample: int,
     everything: bool, as_value: bool, plot: str | None, force: bool,
-) -> None:
+) -> int:
     """Measure the size that batches would have with each codec and level (KIP-640), and the time that it takes.
 
     Sizes are those of the batches that a producer would write; nothing is written but the plot. The times are those of
-    this machine, in one thread.
+    this machine, in one thread. The exit code is 1 if batches are damaged.
     """
     from kwire.errors import EncodeError
     from kwire.storage import whatif as measure
     from kwire.storage.recompression import settings
 
+    if as_value and plot == "-":
+        raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
+    if plot:
+        from kwire.cli.plot import check, draw_whatif
+
+        check(plot)
     try:
         wanted = settings(codecs or CODECS, [level for each in levels for level in each] or None)
     except EncodeError as error:
@@ -88,21 +77,22 @@ def whatif(
         result = measure(segments, wanted, batch_bytes=batch_bytes, sample_bytes=None if everything else sample,
                          progress=advance)
     if plot:
-        from kwire.cli.plot import draw_whatif
-
-        draw_whatif(result, plot, inputs=[path for segment in segments for path in segment.files], force=force)
+        inputs = [path for segment in segments for path in segment.files]
+        draw_whatif(result, plot, names_of(directory), inputs=inputs, force=force)
         print(f"plot written to {printable(plot)}", file=sys.stderr)
     if as_value:
         print_json(result.to_json(), indent=2)
-    else:
+    elif plot != "-":
         _print(result)
+    return 1 if result.bad else 0
 
 
 def _print(result: Any) -> None:
     out = console()
     now = ", ".join(f"{count:,} {name}" for name, count in sorted(result.codecs.items()))
-    out.print(f"{result.records:,} records in {result.batches:,} batches ({now or 'none'}), {result.several:,} of more "
-              f"than one record; {amount(result.stored)} now, {amount(result.plain)} uncompressed")
+    batches = f"{result.batches:,} batch{'es' * (result.batches != 1)}"
+    out.print(f"{result.records:,} records in {batches} ({now or 'none'}), {result.several:,} of more than one record; "
+              f"{amount(result.stored)} now, {amount(result.plain)} uncompressed")
     if result.batch_bytes is not None:
         out.print(f"put into batches of {amount(result.batch_bytes)} before compression")
     columns = ["codec", "size", "saved", "ratio", "mean ratio", "compress", "MB/s", "decompress", "MB/s "]
@@ -114,10 +104,11 @@ def _print(result: Any) -> None:
         for seconds in (one.compress_seconds, one.decompress_seconds):
             cells += [f"{seconds:.3f} s", f"{one.speed(seconds) / 1e6:,.1f}"] if seconds else ["-", "-"]
         rows.append([*cells, *([amount(result.estimate(one))] * result.sampled)])
-    out.print(table("", columns, rows))
+    if result.batches:
+        out.print(table("", columns, rows))
     for count, text in (
         (result.control, "bytes of control batches, which are not compressed, are left out."),
-        (result.bad, "damaged batches are left out: see kwire log verify."),
+        (result.bad, f"damaged batch{'es' * (result.bad != 1)} left out: see kwire log verify."),
     ):
         if count:
             out.print(f"{count:,} {text}")

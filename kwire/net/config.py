@@ -9,10 +9,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kwire.errors import LimitError
 from kwire.net.connection import Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
+from kwire.properties import parse_properties, properties_bytes
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
@@ -22,21 +24,22 @@ _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b",
 def read_config(path: str | Path) -> Options:
     """The keywords of connect() in a properties file; see keywords_of.
 
-    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties.
+    Raises OSError for a file that cannot be read, BrokerConnectionError for invalid properties, LimitError for a file
+    of more than 16 MiB.
     """
     try:
-        import javaproperties
-    except ImportError as missing:
-        raise ImportError(f"--command-config needs {missing.name}: pip install 'kwire[net]'") from None
-    data = Path(path).read_bytes()
+        data = properties_bytes(path)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:  # as java.util.Properties does
+            text = data.decode("latin-1")
+        properties = parse_properties(text)
+    except LimitError:
+        raise
+    except ValueError as error:
+        raise BrokerConnectionError(f"{path}: {error}") from None
     try:
-        text = data.decode()
-    except UnicodeDecodeError:  # as java.util.Properties does
-        text = data.decode("latin-1")
-    try:
-        return keywords_of(javaproperties.loads(text))
-    except javaproperties.InvalidUEscapeError:
-        raise BrokerConnectionError(f"{path}: malformed \\uxxxx encoding") from None
+        return keywords_of(properties)
     except BrokerConnectionError as error:
         raise type(error)(error.reason, address=str(path)) from None
 

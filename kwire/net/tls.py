@@ -7,10 +7,12 @@ import os
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from kwire.errors import LimitError
 from kwire.net.errors import BrokerConnectionError
+from kwire_c.printable import printable
 
+_MOST_BYTES = 16 << 20  # of a PEM file
 _VERSIONS = {
     "TLSv1": ssl.TLSVersion.TLSv1, "TLSv1.1": ssl.TLSVersion.TLSv1_1, "TLSv1.2": ssl.TLSVersion.TLSv1_2,
     "TLSv1.3": ssl.TLSVersion.TLSv1_3,
@@ -27,7 +29,8 @@ def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
 def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
     """The context for Kafka's ssl.* properties; stores are PEM, in a file or in the property itself.
 
-    Raises BrokerConnectionError for stores of other types, files that cannot be read and invalid certificates or keys.
+    Raises BrokerConnectionError for stores of other types, files that cannot be read and invalid certificates or keys,
+    LimitError for a file of more than 16 MiB.
     """
     try:
         context = _context(properties)
@@ -35,7 +38,7 @@ def context_of(properties: Mapping[str, str]) -> ssl.SSLContext:
     except ssl.SSLError as error:
         text = (error.reason or str(error)).replace("_", " ").lower()
         raise BrokerConnectionError(f"cannot load the ssl.* stores: {text} (wrong ssl.key.password?)") from None
-    except BrokerConnectionError:
+    except (BrokerConnectionError, LimitError):
         raise
     except OSError as error:
         raise BrokerConnectionError(f"{error.filename}: {error.strerror}") from None
@@ -85,7 +88,10 @@ def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None
     path, kind = properties.get(f"ssl.{store}.location"), properties.get(f"ssl.{store}.type")
     if path is None:
         return None
-    text = Path(path).read_bytes().decode("latin-1")
+    with open(path, "rb") as file:
+        text = file.read(_MOST_BYTES + 1).decode("latin-1")
+    if len(text) > _MOST_BYTES:
+        raise LimitError(f"{printable(path)}: too large for a PEM file", limit=_MOST_BYTES)
     if (kind or "PEM").upper() != "PEM" or "-----BEGIN" not in text:
         raise BrokerConnectionError(
             f"{path}: not a PEM file (ssl.{store}.type={kind or 'not set'}): kwire reads PEM stores only, convert it "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -102,7 +103,9 @@ def metadata_version(wanted: int | str) -> MetadataVersion:
     for row in _all_levels()[::-1]:
         if wanted in (row.name, row.release) or (wanted == row.level and row.level > 0):
             return row
-    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}", needed=wanted)
+    last = _all_levels()[-1]
+    expected = f"expected a level up to {last.level} or a name such as {last.name}"
+    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}: {expected}", needed=wanted)
 
 
 def metadata_bounds(release: str | None = None) -> MetadataBounds:
@@ -130,6 +133,11 @@ def features(release: str | None = None) -> dict[str, FeatureRange]:
             ),
         )
     return ranges
+
+
+def unmet(needs: Mapping[str, int], levels: Mapping[str, int]) -> tuple[str, int] | None:
+    """The first (feature, level) of what a level needs that is not there; None if all is (Feature.validateVersion)."""
+    return next(((name, least) for name, least in needs.items() if levels.get(name, 0) < least), None)
 
 
 def _kraft(release: str | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from struct import Struct, iter_unpack
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from kwire.storage.batch_header import BatchHeader
 from kwire.storage.file_batches import FileBatches
 from kwire.storage.filesystem import File, located
 from kwire.storage.indexes import MOST_BYTES, AbortedTransaction
+from kwire_c.record_batch import SMALLEST_BATCHES
 
+_MOST_KEPT = 1 << 20  # headers that are remembered
 _OFFSET_ENTRY, _TIME_ENTRY = Struct(">ii"), Struct(">qi")  # Kafka reads positions as signed numbers
 
 
@@ -94,30 +97,20 @@ def offset_entries(data: bytes, base_offset: int, log: File, most: int) -> Itera
 def time_entries(data: bytes, offset_index: bytes, base_offset: int, log: File) -> Iterator[TimeEntry]:
     """The entries of a .timeindex, each with the batch of its offset; preallocated zeros after the first end it.
 
-    offset_index: the .index beside, by which the batch is found. Raises CorruptBatchError, LimitError (.file).
+    offset_index: the .index beside, by which the batch is found. Raises CorruptBatchError (.file), LimitError (.file)
+    for damaged indexes that lead over the same batches again and again.
     """
-    positions = _Positions(offset_index, base_offset)
-    log = log.held()
-    previous, reached = -1, base_offset - 1
-    headers = FileBatches(log)
-    header: BatchHeader | None = None
+    positions, walks = _Positions(offset_index, base_offset), _Walks(log.held())
+    previous = -1
     for number, (timestamp, relative) in enumerate(_pairs(_TIME_ENTRY, data)):
         if relative == 0 and number:
             return
         offset = base_offset + relative
-        start = positions.below(offset)
-        if header is None or offset < reached or start > header.position:  # else it goes on from where it is
-            headers, header = FileBatches(log, start=_place(start, log)), None
-        while header is None or header.last_offset < offset:
-            header = next(headers.headers(), None)
-            if header is None:
-                break
-        reached = offset
-        if header is None or header.last_offset != offset:
-            found = -1 if header is None else header.last_offset
+        found, position, end = walks.first(positions.below(offset), offset)
+        if found != offset:
             yield TimeEntry(timestamp, offset, found, None, previous)
         else:
-            batch = next(iter(FileBatches(log, start=header.position)), ())
+            batch = next(iter(FileBatches(walks.log, end, position)), ())
             stamps = (record.timestamp for record in batch)
             yield TimeEntry(timestamp, offset, offset, max(-1, max(stamps, default=-1)), previous)
         previous = timestamp
@@ -136,6 +129,42 @@ def aborted_entries(file: File) -> list[AbortedTransaction]:
             reason = f"Unexpected aborted transaction version {entry.version}, current version is 0"
             raise located(UnsupportedVersionError(reason, needed=entry.version, offered=(0, 0)), file.path)
     return entries
+
+
+class _Walks:
+    """The batches of a log from the positions on that an index gives, each header read once for a position."""
+
+    def __init__(self, log: File) -> None:
+        self.log = log
+        self._most = 4 * (log.size() // min(SMALLEST_BATCHES) + 1024)  # headers; undamaged indexes need each one once
+        self._read = 0
+        self._walks: dict[int, tuple[array[int], array[int], FileBatches]] = {}  # by where they begin
+        self._kept = 0
+
+    def first(self, start: int, offset: int) -> tuple[int, int, int]:
+        """(last offset, position, end) of the first batch from start on that ends at or after an offset; (-1, -1, -1).
+
+        Raises CorruptBatchError for a position that is not in the log, and for what is no batch; LimitError.
+        """
+        if start not in self._walks:
+            if self._kept > _MOST_KEPT:
+                self._walks, self._kept = {}, 0
+            self._walks[start] = array("q"), array("q"), FileBatches(self.log, start=_place(start, self.log))
+        largest, ends, batches = self._walks[start]  # the largest offset up to each batch, the byte after it
+        at = bisect_left(largest, offset)
+        while at == len(largest):
+            header = next(batches.headers(), None)
+            if header is None:
+                return -1, -1, -1
+            self._read += 1
+            if self._read > self._most:
+                reason = "damaged indexes lead over the same batches again and again"
+                raise located(LimitError(reason, limit=self._most), self.log.path)
+            largest.append(max(header.last_offset, largest[-1]) if largest else header.last_offset)
+            ends.append(header.position + header.size)
+            self._kept += 1
+            at += largest[at] < offset
+        return largest[at], ends[at - 1] if at else start, ends[at]
 
 
 class _Positions:

@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from operator import eq
-from struct import Struct, iter_unpack
+from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.batch_header import examine
@@ -20,6 +20,7 @@ MOST_BYTES = 64 << 20  # of an index; Kafka's default is 10 MiB (segment.index.b
 
 
 _BLOCK_BYTES = 12 << 10  # of an index that a search reads at a time: whole entries of 8 and of 12 bytes
+_ABORTED = Struct(">hqqqq")  # an entry of a .txnindex
 _INTERVAL = 4096  # bytes of the log from one entry to the next, at least (index.interval.bytes)
 
 
@@ -31,6 +32,11 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
+
+
+def aborted_entry(entry: AbortedTransaction) -> bytes:
+    """The bytes of an entry of a .txnindex."""
+    return _ABORTED.pack(*entry)
 
 
 class Entries(Sequence[tuple[int, int]]):
@@ -164,9 +170,9 @@ class TransactionIndex:
     entries: Sequence[AbortedTransaction]
 
     def __init__(self, data: bytes) -> None:
-        self.damage = _wrong_size(data, 34)
-        usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % 34
-        self.entries = [AbortedTransaction(*entry) for entry in iter_unpack(">hqqqq", data[:usable])]
+        self.damage = _wrong_size(data, _ABORTED.size)
+        usable = 0 if len(data) > MOST_BYTES else len(data) - len(data) % _ABORTED.size
+        self.entries = [AbortedTransaction(*entry) for entry in _ABORTED.iter_unpack(data[:usable])]
         last = -1
         for entry in self.entries:
             if entry.version != 0 or not 0 <= entry.first_offset <= entry.last_offset or entry.producer_id < 0:

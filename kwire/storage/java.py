@@ -10,6 +10,7 @@ T = TypeVar("T")
 Key = TypeVar("Key", str, int)
 
 _INT = re.compile(r"[+-]?\d{1,400}")  # as Java, of any script
+_TRIMMED = "".join(map(chr, range(33)))  # what String.trim takes away
 _FIRST_SIZE = 16
 _SMALL_SET = 4  # items of the largest immutable set that is no hash table
 
@@ -22,6 +23,11 @@ def java_int(text: str, bits: int = 32) -> int:
     if not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError(f"not a number of {bits} bits")
     return value
+
+
+def java_trim(text: str) -> str:
+    """String.trim: without blanks and control characters at both ends."""
+    return text.strip(_TRIMMED)
 
 
 def java_path(text: str) -> str:

@@ -75,7 +75,7 @@ class ProducerStates:
 
     def open_transactions(self) -> list[tuple[int, int]]:
         """(first offset, producer id) of the ongoing transactions, ascending."""
-        return sorted((first, producer) for producer, first in self._ongoing.items())
+        return sorted((first, producer) for producer, first in [*self._ongoing.items()])  # others may change it
 
     def in_order(self) -> list[ProducerState]:
         """The producers in the order in which a snapshot has them: that of a java.util.HashMap of Longs."""

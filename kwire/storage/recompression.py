@@ -51,7 +51,8 @@ def settings(codecs: Sequence[str] = CODECS, levels: Sequence[int] | None = None
             wanted = CHOSEN[codec] if levels is None else [level for level in dict.fromkeys(levels) if level in known]
             found += [Setting(codec, level) for level in wanted]
     if levels is not None and not any(setting.level in levels for setting in found):
-        raise EncodeError(f"none of {', '.join(codecs)} has such a level", path="level")
+        ranges = ", ".join(f"{codec} has {row[0]} to {row[-1]}" for codec in codecs if (row := LEVELS[codec]))
+        raise EncodeError(f"no such level: {ranges or 'none has levels'}", path="level")
     return found
 
 
@@ -163,26 +164,52 @@ def whatif(
 
     wanted: settings() by default. batch_bytes: put the records into new batches of about so many bytes before
     compression, as a producer with that batch.size and enough records does; None: the batches as they are.
-    sample_bytes: of larger input only about so many bytes are read, in pieces spread over all segments; None: all.
-    Damaged batches are counted and left out. progress: called with the bytes read. One batch (with batch_bytes: 16 MiB
-    of the log) is in memory at a time. Raises EncodeError, MissingCodecError, LimitError.
+    sample_bytes: of larger input only about so many bytes are read, in pieces spread over all segments, or more until
+    a batch with records is among them; None: all. Damaged batches are counted and left out. progress: called with the
+    bytes read. One batch (with batch_bytes: 16 MiB of the log) is in memory at a time. Raises EncodeError,
+    MissingCodecError, LimitError.
     """
     chosen = settings() if wanted is None else list(wanted)
     for setting in chosen:
         compress(setting.codec, b"", level=setting.level)  # a level or library that is missing: an error before reading
     if batch_bytes is not None and not 1 <= batch_bytes <= _MOST_BYTES:
         raise ValueError(f"batch_bytes must be 1 to {_MOST_BYTES}, got {batch_bytes}")
-    result = WhatIf(total=sum(segment.size for segment in segments), batch_bytes=batch_bytes)
-    result.outcomes = [Outcome(*setting) for setting in chosen]
-    result.sampled = sample_bytes is not None and result.total > sample_bytes
-    for segment, start, end in _ranges(segments, result.total, sample_bytes if result.sampled else None):
-        for plain in _plain_batches(segment, start, end, result, batch_bytes):
+    total, sample = sum(segment.size for segment in segments), sample_bytes
+    while True:
+        sample = None if sample is None or total <= sample else max(1, sample)
+        result = WhatIf(total=total, sampled=sample is not None, batch_bytes=batch_bytes)
+        result.outcomes = [Outcome(*setting) for setting in chosen]
+        _measure(segments, result, sample, progress or (lambda _: None))
+        if sample is None or result.batches:
+            return result
+        sample *= 16
+
+
+def _measure(
+    segments: Sequence[LogSegment], result: WhatIf, sample: int | None, progress: Callable[[int], None]
+) -> None:
+    """Add the batches of a sample (None: all) to a result."""
+    at = _Boundaries()
+    for segment, start, end in _ranges(segments, result.total, sample):
+        for plain in _plain_batches(segment, at(segment, start), at(segment, end), result, result.batch_bytes):
             view = memoryview(plain)
             for outcome in result.outcomes:
                 outcome.add(view, view[RECORD_BATCH_OVERHEAD:])
-        if progress is not None:
-            progress(end - start)
-    return result
+        progress(end - start)
+
+
+class _Boundaries:
+    """LogSegment.boundary of ascending bytes: what was found for one is not searched for again (it may be far off)."""
+
+    def __init__(self) -> None:
+        self._last: tuple[LogSegment | None, int, int] = None, 0, 0  # a byte of a segment, its boundary
+
+    def __call__(self, segment: LogSegment, guess: int) -> int:
+        known, first, found = self._last
+        if known is not segment or not first <= guess <= found:
+            found = segment.boundary(guess)
+            self._last = segment, guess, found
+        return found
 
 
 def _ranges(
@@ -209,12 +236,11 @@ def _ranges(
 def _plain_batches(
     segment: LogSegment, start: int, end: int, result: WhatIf, batch_bytes: int | None
 ) -> Iterator[bytes]:
-    """The batches that begin in a range, uncompressed and of magic 2."""
+    """The batches in a range between boundaries, uncompressed and of magic 2."""
     if batch_bytes is not None:
         yield from _repacked(segment, start, end, result, batch_bytes)
         return
-    at, last = segment.boundary(start), segment.boundary(end)
-    batches = segment.batches(at, last, errors="keep")
+    batches = segment.batches(start, end, errors="keep")
     for batch in batches:
         if _counted(batch, result):
             try:
@@ -261,11 +287,10 @@ def uncompressed(batch: Any) -> bytes:
 
 def _repacked(segment: LogSegment, start: int, end: int, result: WhatIf, batch_bytes: int) -> Iterator[bytes]:
     """The records of a range in new batches."""
-    at, last = segment.boundary(start), segment.boundary(end)
-    for batch in segment.batches(at, last, errors="keep"):
+    for batch in segment.batches(start, end, errors="keep"):
         _counted(batch, result)
     fields = ("offset", "timestamp", "key", "value", "headers")
-    for columns in segment.column_batches(fields, start=at, end=last, errors="keep", rows=0):
+    for columns in segment.column_batches(fields, start=start, end=end, errors="keep", rows=0):
         for plain, _, _ in build_batches(columns, batch_bytes=batch_bytes):
             result.plain += len(plain)
             yield plain

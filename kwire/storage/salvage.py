@@ -13,7 +13,7 @@ from struct import pack_into
 from typing import Any, NamedTuple
 
 from kwire.codec.records import read_batches
-from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
+from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.output import new_folder, scratch_folder, sync_folder
 from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
@@ -28,19 +28,21 @@ from kwire.storage.checkpoints import (
 )
 from kwire.storage.directory import Partition
 from kwire.storage.discovery import SegmentFile, beside, discover, offset_in_name, place_of
-from kwire.storage.filesystem import is_url, located, plain
+from kwire.storage.filesystem import is_url, located, open_file, plain
 from kwire.storage.offset_order import OffsetBounds, misplaced
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
-from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter, base_offset_of
+from kwire.storage.segment_recovery import base_offset_of
+from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
+from kwire.storage.selection import ExactSelection, Selection
 from kwire_c.printable import printable
 from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, SMALLEST_BATCHES
 
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
-_COPIED = 64 << 20  # bytes of a file beside segments
+_MOST_JSON = 1 << 20  # bytes of quorum-state
 _FRESH = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
 _UNTRUE = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", ".lock")
@@ -170,6 +172,7 @@ def salvage_log(
     *,
     topics: Collection[str] | None = None,
     partitions: Collection[int] | None = None,
+    selection: Selection | None = None,
     index_interval_bytes: int = INDEX_INTERVAL_BYTES,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -177,10 +180,11 @@ def salvage_log(
     """Write what is valid in source as clean segments to target, and say what was lost.
 
     source: a segment, a partition folder, or a log directory (every topic-N folder in it; topics, partitions: only
-    these); local files, which are only read. Batches count that kwire.storage.scanner finds by magic, length and
-    checksum, with offsets in order and inside of their segment; their bytes stay as they are, but for a leader epoch
-    that is out of order (it is not protected by the checksum), which becomes that of the batch before. Indexes and
-    producer snapshots are made from the batches (SegmentWriter), as a broker does after an unclean shutdown.
+    these; selection: instead of them, as people type it); local files, which are only read. Batches count that
+    kwire.storage.scanner finds by magic, length and checksum, with offsets in order and inside of their segment; their
+    bytes stay as they are, but for a leader epoch that is out of order (it is not protected by the checksum), which
+    becomes that of the batch before. Indexes and producer snapshots are made from the batches (SegmentWriter), as a
+    broker does after an unclean shutdown.
 
     target: a new (or empty) folder of the same shape; for a segment also a name that ends in .log, beside which its
     indexes go; force replaces such a file. It appears when all is written and synced, until then nothing or the old
@@ -189,11 +193,15 @@ def salvage_log(
     """
     source, target = plain(source), None if target is None else os.fspath(target)
     if is_url(source):
-        raise DecodeError(f"{printable(source)}: salvage reads local files: copy it first")
+        raise located(WrongFileError("salvage reads local files: copy it first"), source)
     if not os.path.exists(source):
         raise FileNotFoundError(2, "No such file or directory", source)
     if target is not None and _is_inside(target, source):
         raise FileExistsError(17, "is in the folder that is read: choose another place", target)
+    choice = ExactSelection(topics, partitions) if selection is None else selection
+    topic, number = place_of(source if os.path.isfile(source) else os.path.join(source, "x"))
+    if topic is not None and number is not None and not choice.chosen({(topic, number)}):
+        raise FileNotFoundError(2, "is not of the selected topics and partitions", source)
     run = _Salvage(Salvage(target), index_interval_bytes, progress or (lambda _: None))
     if not os.path.isdir(source):
         run.segment(LogSegment(source), target, force)
@@ -202,7 +210,7 @@ def salvage_log(
         if _segments(source):
             run.partition(source, folder)
         else:
-            run.directory(source, folder, topics, partitions)
+            run.directory(source, folder, choice)
     return run.result
 
 
@@ -235,27 +243,28 @@ class _Salvage:
         report = self._rescued(segments, folder, segments[0].named_offset) if segments else None
         self._beside(source, folder, report)
 
-    def directory(
-        self, source: str, folder: str | None, topics: Collection[str] | None, partitions: Collection[int] | None
-    ) -> None:
+    def directory(self, source: str, folder: str | None, choice: ExactSelection | Selection) -> None:
         """A log directory, into an empty folder."""
-        found = False
+        places: dict[str, tuple[str, int]] = {}
         for name in _listed(source):
             path = os.path.join(source, name)
-            place = place_of(os.path.join(path, "segment"))
-            if not os.path.isdir(path):
-                continue
-            if place[0] is None or place[1] is None:
-                self.result.not_copied.append(path)
-            elif (topics is None or place[0] in topics) and (partitions is None or place[1] in partitions):
-                found = True
+            if os.path.isdir(path):
+                topic, number = place_of(os.path.join(path, "segment"))
+                if topic is None or number is None:
+                    self.result.not_copied.append(path)
+                else:
+                    places[name] = topic, number
+        wanted = choice.chosen(set(places.values()))
+        for name, place in places.items():
+            if place in wanted:
+                path = os.path.join(source, name)
                 copy = None if folder is None else os.path.join(folder, name)
                 if copy is not None:
                     os.mkdir(copy)
                 self.partition(path, copy)
-        if not found:
-            selected = "" if topics is None and partitions is None else " of the selected topics and partitions"
-            raise FileNotFoundError(2, f"no log segments found{selected}", source)
+        if not wanted:
+            which = " of the selected topics and partitions" if places else ""
+            raise FileNotFoundError(2, f"no log segments found{which}", source)
         self._top_level(source, folder)
 
     def _rescued(
@@ -353,8 +362,6 @@ class _Salvage:
     def _read(self, path: str, read: Callable[[str], Any], *, lost: bool = True) -> Any:
         """What read(path) gives; True if that is None; None for a damaged file, which is listed as lost."""
         try:
-            if os.path.getsize(path) > _COPIED:
-                raise LimitError("too large", limit=_COPIED, needed=os.path.getsize(path))
             found = read(path)
             return True if found is None else found
         except KwireError as error:
@@ -577,7 +584,7 @@ def _known(segments: Sequence[LogSegment], alone: bool) -> tuple[list[ProducerSt
         return None, (1 << 63) - 1, -1
     producers, high, end = None, (1 << 63) - 1, -1
     with suppress(KwireError, OSError):  # missing, as for the first segment of a log, or damaged: as if it were missing
-        producers = read_producer_snapshot(beside(first.path, ".snapshot"))
+        producers = read_producer_snapshot(_whole(beside(first.path, ".snapshot")))
     for name in _listed(os.path.dirname(first.path) or "."):
         stem, _, kind = name.removesuffix(".gz").partition(".")
         offset = int(stem) if stem.isascii() and stem.isdigit() and len(stem) == 20 else -1
@@ -591,28 +598,43 @@ def _known(segments: Sequence[LogSegment], alone: bool) -> tuple[list[ProducerSt
 def _last_epoch(segment: str) -> int | None:
     """The last leader epoch in the checkpoint beside a segment, None if there is none."""
     try:
-        epochs = read_leader_epochs(os.path.join(os.path.dirname(segment), "leader-epoch-checkpoint"))
+        epochs = read_leader_epochs(_whole(os.path.join(os.path.dirname(segment), "leader-epoch-checkpoint")))
     except (KwireError, OSError):
         return None
     return epochs[-1].epoch if epochs else None
+
+
+def _whole(path: str) -> str:
+    """The path, if a file is there. Raises FileNotFoundError; a pipe, which may never end, is none."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(2, "No such file or directory", path)
+    return path
 
 
 def _check_json(path: str) -> None:
     """Raise DecodeError unless the file is a JSON object, as quorum-state is."""
     try:
         with open(path, "rb") as file:
-            if isinstance(json.load(file), dict):
-                return
+            data = file.read(_MOST_JSON + 1)
+        if len(data) > _MOST_JSON:
+            raise LimitError("too large", limit=_MOST_JSON, needed=os.path.getsize(path))
+        if isinstance(json.loads(data), dict):
+            return
+    except LimitError:
+        raise
     except (ValueError, RecursionError):
         pass
     raise DecodeError("not a JSON object")
 
 
 def _check_batches(path: str) -> None:
-    """Raise CorruptBatchError unless the file is batches with right checksums, one after the other."""
-    with open(path, "rb") as file:
-        for _ in read_batches(file.read(), strict_tail=True):
-            pass
+    """Raise CorruptBatchError unless the file, of any size, is batches with right checksums, one after the other."""
+    scanner = Scanner(open_file(path).held(), verify=True, search=False, read_bytes=OBJECT_BYTES)
+    for window in scanner:
+        if window.bad is not None:
+            raise CorruptBatchError(window.bad, position=window.position)
+    if scanner.tail is not None:
+        raise CorruptBatchError("the input ends inside the batch", position=scanner.tail[0])
 
 
 def _segments(folder: str) -> list[SegmentFile]:

@@ -2,43 +2,87 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
-from collections.abc import Iterable
+import sys
+import weakref
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from struct import Struct
+from functools import wraps
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, ParamSpec, TypeVar
 
 from kwire.codec.records import read_batches
-from kwire.errors import CorruptBatchError, LimitError
-from kwire.output import sync_folder
+from kwire.errors import CorruptBatchError
+from kwire.output import sync_folder, write_new
 from kwire.storage.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.filesystem import located
-from kwire.storage.indexes import OFFSET_ENTRY, TIME_ENTRY, AbortedTransaction
+from kwire.storage.index_writer import IndexWriter
+from kwire.storage.indexes import AbortedTransaction, aborted_entry
 from kwire.storage.producer_states import ProducerStates
+from kwire.storage.segment_recovery import MOST_RELATIVE, Recovered, base_offset_of, recovered
 
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
-INDEX_BYTES = 10 << 20  # segment.index.bytes: an index that is full ends its segment
-_MOST_BYTES = _MOST_RELATIVE = (1 << 31) - 1  # of a segment, and of an offset in it: both are int32
-_offset_entry, _time_entry = Struct(OFFSET_ENTRY).pack, Struct(TIME_ENTRY).pack
-_aborted = Struct(">hqqqq").pack
+_MOST_BYTES = (1 << 31) - 1  # of a segment
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _one_at_a_time(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A method of a SegmentWriter for one thread at a time; a call that ends in the middle of a change closes it.
+
+    Raises ValueError where another thread is at it, or in the child of a fork.
+    """
+
+    @wraps(method)
+    def call(*args: _P.args, **keywords: _P.kwargs) -> _T:
+        writer: Any = args[0]
+        if writer._process != os.getpid():
+            raise ValueError("the SegmentWriter belongs to the process that forked this one")
+        try:
+            writer._turns.pop()
+        except IndexError:
+            raise ValueError("another thread is writing with the SegmentWriter") from None
+        try:
+            return method(*args, **keywords)
+        except BaseException:
+            if writer._midst:
+                writer.__exit__(*sys.exc_info())
+            raise
+        finally:
+            writer._turns.append(True)
+
+    return call
 
 
 class SegmentWriter:
-    """Writes a new partition, batch by batch: .log, .index, .timeindex, .txnindex, and a .snapshot at a roll and close.
+    """Writes a partition, batch by batch: .log, .index, .timeindex, .txnindex, and a .snapshot at a roll and close.
 
-    folder: the partition's own, if its name is topic-partition, else the log directory, in which that one is made; it
-    must not hold segments yet (FileExistsError). The bytes are those of a broker of release 4.1 or later with the same
-    settings: index entries by batch (LogSegment.append), the last time index entry when a segment is rolled or closed
+    folder: the partition's own, if its name is topic-partition, else the log directory, in which that one is made. The
+    bytes are those of a broker of release 4.1 or later with the same settings: index entries by batch
+    (LogSegment.append), the last time index entry when a segment is rolled or closed
     (LogSegment.onBecomeInactiveSegment, close), an aborted transaction when its marker comes (UnifiedLog.append).
     leader-epoch-checkpoint and partition.metadata are the broker's, not written.
 
+    A partition that has segments is recovered as a broker does at its start, and goes on at its end
+    (kwire.storage.segment_recovery): a torn tail is cut off, indexes that are missing or were not closed are made
+    again. What is closed and whole stays as it is, byte for byte. Raises CorruptBatchError (.file) for damage with
+    valid batches after it, which `kwire log salvage` takes out; nothing has changed then.
+
     base_offset: of the first segment, that of the first batch by default. segment_bytes (Kafka's segment.bytes): a
     batch that would make the segment larger begins a new one; index_interval_bytes: Kafka's index.interval.bytes.
-    producers: what the snapshot at base_offset says of the producers; it is written too. sync: force the bytes to disk
-    at roll and close. A context manager; left by an exception it only closes its files.
+    producers: what the snapshot at base_offset says of the producers; it is written too. These two are for a partition
+    without segments (FileExistsError). sync: force the bytes to disk at roll and close. A context manager; left by an
+    exception it only closes its files.
+
+    One writer at a time has a folder: a second one, or one beside a broker that runs, is an OSError. It is for one
+    thread at a time: another one gets a ValueError meanwhile, as does the child of a fork. A call that ends in the
+    middle of a change (by Ctrl-C, or because the disk is full) closes the writer; what was written before stays. The
+    indexes may then lack what is due for the last batch, as after an unclean shutdown of a broker; the next writer
+    makes them again.
     """
 
     def __init__(
@@ -68,11 +112,29 @@ class SegmentWriter:
         self._producers = ProducerStates(producers or ())
         self._active: _Segment | None = None
         self._closed = False
+        self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
+        self._midst = False  # of a change: the files, or what is known of them, are not whole
         os.makedirs(self.folder, exist_ok=True)
-        if any(entry.endswith(".log") for entry in os.listdir(self.folder)):
-            raise FileExistsError(17, "has segments already", self.folder)
-        if producers is not None and self.next_offset:
-            self._write_snapshot()
+        self._unlock = weakref.finalize(self, os.close, _locked(self.folder))
+        try:
+            self._open(base_offset is not None or producers is not None)
+            if producers is not None and self.next_offset:
+                self._write_snapshot()
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _open(self, is_new: bool) -> None:
+        """Go on at the end of the segments that are there. is_new: there must be none."""
+        if not any(entry.endswith(".log") for entry in os.listdir(self.folder)):
+            return
+        if is_new:
+            raise FileExistsError(17, "has segments already: base_offset and producers are for one that has none",
+                                  self.folder)
+        _check_no_broker(os.path.dirname(os.path.abspath(self.folder)))
+        found = recovered(self.folder, self._interval, self._sync)
+        self._next, self._snapshot_at, self._producers = found.next_offset, found.snapshot_at, found.producers
+        self._active = _Segment(self.folder, found.base_offset, self._interval, found)
 
     def __repr__(self) -> str:
         return f"SegmentWriter({self.folder!r})"
@@ -92,11 +154,12 @@ class SegmentWriter:
         """(first offset, producer id) of the transactions without a marker so far, ascending."""
         return self._producers.open_transactions()
 
+    @_one_at_a_time
     def append(self, data: Any) -> None:
         """Write one or more whole batches (any buffer), with ascending offsets after those written before.
 
         Nothing is written if one of them is damaged or out of order: CorruptBatchError. OSError: what was written of
-        the last batch is taken back. LimitError for more than a million producers.
+        the last batch is taken back, else the writer is closed. LimitError for more than a million producers.
         """
         self._check_open()
         last, view = self.next_offset - 1, memoryview(data).cast("B")
@@ -112,6 +175,7 @@ class SegmentWriter:
             self._append(batch, view[batch.position : batch.position + batch.size])
 
     def _append(self, batch: Any, data: memoryview) -> None:
+        self._midst = True
         if self._next is None:
             self._next = self._snapshot_at = base_offset_of(batch)
         segment = self._active or self._opened(self.next_offset)
@@ -119,14 +183,21 @@ class SegmentWriter:
         if segment.is_full_for(len(data), batch.last_offset, self._segment_bytes):
             segment = self._roll(base_offset_of(batch))
         if segment.is_too_far(batch.last_offset):
-            reason = f"last offset {batch.last_offset} is more than {_MOST_RELATIVE} after the first one"
+            self._midst = False
+            reason = f"last offset {batch.last_offset} is more than {MOST_RELATIVE} after the first one"
             raise located(CorruptBatchError(reason, offset=base_offset_of(batch)), segment.path)
-        segment.append(batch, data, self._interval)
+        try:
+            segment.append(batch, data)
+        except OSError:
+            self._midst = not segment.is_whole
+            raise
         self._next = batch.last_offset + 1
         aborted = self._producers.add(batch)
         if aborted is not None:
             segment.add_aborted(aborted)
+        self._midst = False
 
+    @_one_at_a_time
     def roll(self, base_offset: int | None = None) -> None:
         """End the segment and begin the next one; base_offset: of it, else the next offset.
 
@@ -135,6 +206,7 @@ class SegmentWriter:
         """
         self._check_open()
         base = max(base_offset or 0, self.next_offset)
+        self._midst = True
         if self._active is None:
             self._next = self._next if base_offset is None else base
         elif self._active.size:
@@ -142,6 +214,7 @@ class SegmentWriter:
         elif base > self._active.base_offset:
             self._active.remove()
             self._next, self._active = base, self._opened(base)
+        self._midst = False
 
     def _roll(self, base: int) -> _Segment:
         assert self._active is not None
@@ -152,12 +225,14 @@ class SegmentWriter:
         self._active = self._opened(base)
         return self._active
 
+    @_one_at_a_time
     def flush(self) -> None:
         """Hand all bytes to the operating system, so that readers see them."""
         self._check_open()
         if self._active is not None:
             self._active.flush()
 
+    @_one_at_a_time
     def close(self) -> None:
         """End the last segment, and take a producer snapshot at the end of the log as a clean shutdown does.
 
@@ -168,10 +243,13 @@ class SegmentWriter:
         if self._active is None:
             self._active = self._opened(self.next_offset)
         self._closed = True
-        self._active.close(self._sync)
-        self._take_snapshot()
-        if self._sync:
-            sync_folder(self.folder)
+        try:
+            self._active.close(self._sync)
+            self._take_snapshot()
+            if self._sync:
+                sync_folder(self.folder)
+        finally:
+            self._unlock()
 
     def __enter__(self) -> SegmentWriter:
         return self
@@ -185,13 +263,14 @@ class SegmentWriter:
             self._closed = True
             if self._active is not None:
                 self._active.abandon()
+            self._unlock()
 
     def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the SegmentWriter is closed")
 
     def _opened(self, base: int) -> _Segment:
-        return _Segment(self.folder, base)
+        return _Segment(self.folder, base, self._interval)
 
     def _take_snapshot(self) -> None:
         """ProducerStateManager.takeSnapshot: one for each offset at most."""
@@ -202,71 +281,64 @@ class SegmentWriter:
 
     def _write_snapshot(self) -> None:
         path = os.path.join(self.folder, f"{self.next_offset:020}.snapshot")
-        with open(path, "xb") as file:
-            file.write(producer_snapshot(self._producers.in_order()))
-            if self._sync:
-                file.flush()
-                os.fsync(file.fileno())
+        write_new(path, producer_snapshot(self._producers.in_order()), sync=self._sync)
 
 
 class _Segment:
-    """One segment that is being written."""
+    """One segment that is being written. recovered: what is in its files already; None: they are made."""
 
-    def __init__(self, folder: str, base: int) -> None:
-        self.base_offset, self.size = base, 0
-        stem = os.path.join(folder, f"{base:020}")
-        self.path, self._stem = stem + ".log", stem
-        self._entries, self._time_entries = 0, 0
-        self._since = 0  # bytes since the last entry of the .index
-        self._largest, self._largest_at, self._written = -1, base, -1  # timestamps: so far, its offset, in the index
+    def __init__(self, folder: str, base: int, interval: int, recovered: Recovered | None = None) -> None:
+        self.base_offset = base
+        self._stem = os.path.join(folder, f"{base:020}")
+        self.path = self._stem + ".log"
+        self._mode = "xb" if recovered is None else "ab"
         self._files: list[IO[bytes]] = []
+        self._aborted: IO[bytes] | None = None
         try:
-            self._log = self._opened(self.path, buffering=0)
-            self._index, self._times = self._opened(stem + ".index"), self._opened(stem + ".timeindex")
+            self._log = self._opened(".log", buffering=0)
+            index, times = self._opened(".index"), self._opened(".timeindex")
         except OSError:
             self.abandon()
             raise
-        self._aborted: IO[bytes] | None = None
+        if recovered is None:
+            self._indexes = IndexWriter(base, interval, index, times)
+        else:
+            self._indexes = recovered.indexes
+            self._indexes.go_on(index, times)
 
-    def _opened(self, path: str, buffering: int = -1) -> IO[bytes]:
-        file: IO[bytes] = open(path, "xb", buffering=buffering)  # noqa: SIM115 - abandon() closes it
+    def _opened(self, kind: str, buffering: int = -1) -> IO[bytes]:
+        file: IO[bytes] = open(self._stem + kind, self._mode, buffering=buffering)  # noqa: SIM115 - abandon() closes it
         self._files.append(file)
         return file
 
+    @property
+    def size(self) -> int:
+        """Bytes of the .log file."""
+        return self._indexes.size
+
     def is_full_for(self, size: int, last_offset: int, most: int) -> bool:
         """Must a batch of that size begin a new segment (LogSegment.shouldRoll)?"""
-        index_full = self._entries >= INDEX_BYTES // 8 or self._time_entries >= INDEX_BYTES // 12 - 1
-        return self.is_too_far(last_offset) or (self.size > 0 and (self.size + size > most or index_full))
+        return self.is_too_far(last_offset) or (self.size > 0 and (self.size + size > most or self._indexes.is_full))
 
     def is_too_far(self, last_offset: int) -> bool:
         """Does the offset not fit into the int32 of an index entry?"""
-        return last_offset - self.base_offset > _MOST_RELATIVE
+        return last_offset - self.base_offset > MOST_RELATIVE
 
-    def append(self, batch: Any, data: Any, interval: int) -> None:
+    @property
+    def is_whole(self) -> bool:
+        """Does the .log file have the batches that are known, and no more?"""
+        return os.fstat(self._log.fileno()).st_size == self.size
+
+    def append(self, batch: Any, data: Any) -> None:
         """Write one batch, and the index entries that are due before it."""
         _write(self._log, data, self.size)
-        if batch.max_timestamp > self._largest:
-            self._largest, self._largest_at = batch.max_timestamp, batch.last_offset
-        if self._since > interval:
-            self._index.write(_offset_entry(batch.last_offset - self.base_offset, self.size))
-            self._entries += 1
-            self._add_time()
-            self._since = 0
-        self._since += len(data)
-        self.size += len(data)
-
-    def _add_time(self) -> None:
-        """TimeIndex.maybeAppend: the largest timestamp so far, if it is larger than that of the last entry."""
-        if self._largest > self._written:
-            self._times.write(_time_entry(self._largest, self._largest_at - self.base_offset))
-            self._written = self._largest
-            self._time_entries += 1
+        self._indexes.add(batch, len(data))
 
     def add_aborted(self, entry: AbortedTransaction) -> None:
         """Add an entry to the .txnindex, which is made with its first entry."""
         if self._aborted is None:
-            self._aborted = self._opened(self._stem + ".txnindex")
-        self._aborted.write(_aborted(*entry))
+            self._aborted = self._opened(".txnindex")
+        self._aborted.write(aborted_entry(entry))
 
     def flush(self) -> None:
         """Hand the bytes of all files to the operating system."""
@@ -275,7 +347,7 @@ class _Segment:
 
     def close(self, sync: bool) -> None:
         """End the segment: its last time index entry, then its files."""
-        self._add_time()
+        self._indexes.add_time()
         try:
             for file in self._files:
                 file.flush()
@@ -314,20 +386,36 @@ def _write(file: IO[bytes], data: Any, position: int) -> None:
         raise
 
 
-def base_offset_of(batch: Any) -> int:
-    """The base offset of a RecordBatch; of a compressed message of magic 0 or 1 too large to look into the last one.
-
-    Raises CorruptBatchError for a compressed message whose own offset is wrong.
-    """
+def _locked(folder: str) -> int:
+    """A descriptor of a folder that no other writer has. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return int(batch.base_offset)
-    except LimitError:
-        return int(batch.last_offset)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            os.close(descriptor)
+            raise OSError(errno.EBUSY, "another SegmentWriter writes there", folder) from None
+    return descriptor  # also of a file system without locks
+
+
+def _check_no_broker(folder: str) -> None:
+    """Raise OSError if a broker runs on a log directory: it holds its .lock (Kafka's FileLock)."""
+    try:
+        descriptor = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            raise OSError(errno.EBUSY, "a broker that runs has locked it (.lock)", folder) from None
+    finally:
+        os.close(descriptor)
 
 
 def _check_name(topic: str, partition: int) -> None:
     """Is it a name that Kafka allows (Topic.validate)? Raises ValueError."""
     if not re.fullmatch("[a-zA-Z0-9._-]{1,249}", topic) or topic in (".", ".."):
         raise ValueError(f"invalid topic {topic[:300]!r}: letters, digits, '.', '_' and '-', 249 at most")
-    if not 0 <= partition <= _MOST_RELATIVE:
-        raise ValueError(f"invalid partition {partition}: 0 to {_MOST_RELATIVE}")
+    if not 0 <= partition <= MOST_RELATIVE:
+        raise ValueError(f"invalid partition {partition}: 0 to {MOST_RELATIVE}")

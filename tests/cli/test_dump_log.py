@@ -305,6 +305,18 @@ def test_a_damaged_producer_snapshot(
 
 
 @pytest.mark.quick
+def test_a_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("b-0", "a-0", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / SEGMENT).write_bytes(kwire.build_batch([(0, None, b"x")]))
+    code, out, _ = ended(capsys, "[ab]-*")
+    assert code == 0
+    assert [line for line in out if line.startswith("Dumping")] == [
+        f"Dumping {name}/{SEGMENT}" for name in ("a-0", "b-0")]
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize(("arguments", "error"), [
     ([], 'Missing required argument "[files]"'), (["--files", ""], "Missing required argument"),
     (["--files", f"{9:020}.log"], "No such file or directory"), (["--files", "x.log"], "expected a base offset before"),
@@ -319,6 +331,8 @@ def test_a_damaged_producer_snapshot(
     (["--files", SEGMENT, "--value-decoder-class", f"{CLASSES}LongDecoder"], "expected 8 bytes of an integer, found 3"),
     (["--files", "leader-epoch-checkpoint"], "expected a name that ends in .log"),
     (["--files", "1-2.checkpoint"], "expected the name OFFSET-EPOCH.checkpoint"),
+    (["nothing"], "nothing: No such file or directory"), (["nothing.log"], "nothing.log: No such file or directory"),
+    (["x*.index"], "x*.index: matches no file"),
 ], ids=lambda given: "-".join(given)[-40:] if isinstance(given, list) else None)  # fmt: skip
 def test_wrong_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str],
@@ -327,7 +341,8 @@ def test_wrong_arguments(
     """The tool's exit code for all of these is 1."""
     monkeypatch.chdir(tmp_path)
     Path(SEGMENT).write_bytes(kwire.build_batch([(0, None, b"\xff{}")]))
-    Path(f"{0:020}.index").write_bytes(bytes(8))
+    for name in (f"{0:020}.index", "x.log", "leader-epoch-checkpoint"):
+        Path(name).write_bytes(bytes(8))
     code, _, err = ended(capsys, *arguments)
     assert code == 1 and error in err and err.startswith("kwire") and err.count("\n") == 1
 
@@ -399,7 +414,8 @@ def test_json_of_a_segment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert batch | {"crc": 0} == {
         "kind": "batch", "file": str(path), "position": 0, "size": 81, "magic": 2, "codec": "none", "base_offset": 5,
         "last_offset": 6, "count": 2, "partition_leader_epoch": -1, "crc": 0, "timestamp_type": "create",
-        "max_timestamp": 8, "is_transactional": False, "is_control": False, "delete_horizon": None, "producer_id": -1,
+        "attributes": 0, "base_timestamp": 7, "max_timestamp": 8,
+        "is_transactional": False, "is_control": False, "delete_horizon": None, "producer_id": -1,
         "producer_epoch": -1, "base_sequence": -1, "last_sequence": -1, "is_valid": True,
     }  # fmt: skip
     assert first == {"kind": "finding", "file": str(path), "finding": "non_consecutive_offsets", "previous": -1,

@@ -95,13 +95,37 @@ def test_help() -> None:
 def test_no_options_of_later_releases(config: Path) -> None:
     for flag in ("--standalone", "--add-scram=x", "--feature=a=1"):
         _, err, code = formatted("--as", "3.3", flag)
-        assert code == 1 and f"unrecognized arguments: '{flag.partition('=')[0]}'" in re.sub(r"\s+", " ", err)
+        assert code == 1 and f"unrecognized arguments: '{flag}'" in re.sub(r"\s+", " ", err)
     assert "invalid choice" in re.sub(r"\s+", " ", run(["version-mapping", "--as", "3.9"])[1])
 
 
 def test_an_option_before_the_subcommand(config: Path) -> None:
     out, err, code = run(["--bogus", "format"])
-    assert (out, code) == ("", 1) and err.startswith("usage: kafka-storage [-h]") and "'--bogus'" in err
+    assert (out, code) == ("", 1) and err.startswith("usage: kwire storage [-h]") and "'--bogus'" in err
+    assert run(["--as", "4.3", "--bogus"])[1].startswith("usage: kafka-storage [-h]")
+
+
+def test_files_of_arguments(config: Path) -> None:
+    Path("words").write_text("info\n-c\n@name\n")
+    Path("name").write_text("server.properties\n")
+    assert run(["@words"]) == run(["info", "-c", "server.properties"])
+    assert run(["info", "@me"])[1].endswith("error: Could not read arguments from file 'me'\n")
+    Path("me").write_text("@me\n@me\n")
+    assert run(["info", "@me"])[1].endswith("error: Could not read arguments from file 'me'\n")
+    assert "@words" in " ".join(run(["--as", "3.4", "@words"])[1].split())  # from 3.5 on
+
+
+def test_short_options_in_one_word(config: Path) -> None:
+    _, err, code = run(["format", f"-t{CLUSTER}", "-gscserver.properties"])
+    assert (err, code) == ("", 0) and (config.parent / "d").exists()
+    assert "unrecognized arguments: '-gx'" in run(["format", "-gx"])[1]
+    assert "-N: not allowed with argument --standalone/-s" in " ".join(run(["format", "-gsN"])[1].split())
+
+
+def test_an_option_of_kwire_without_its_value(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("storage", "features"):
+        assert main([command, "version-mapping", "--as"]) == 2
+        assert "'--as' requires an argument" in capsys.readouterr().err
 
 
 def test_terminal_escapes_are_shown_escaped(config: Path) -> None:

@@ -222,6 +222,25 @@ def recompressed(folder: Path, n: int) -> Callable[[], Any]:
     return lambda: (whatif([segment]), whatif([segment], batch_bytes=1 << 20))
 
 
+def dumped_times(order: Callable[[int], list[int]]) -> Callable[[Path, int], Callable[[], Any]]:
+    """The dump of a .timeindex with these offsets, without an .index that would lead to them."""
+
+    def prepare(folder: Path, n: int) -> Callable[[], Any]:
+        path = Path(written(folder, b"".join(plain_batch(at) for at in range(n))))
+        path.with_suffix(".index").touch()
+        times = path.with_suffix(".timeindex")
+        times.write_bytes(b"".join(struct.pack(">qi", at + 1, offset) for at, offset in enumerate(order(n))))
+        from kwire.cli import main
+
+        def work() -> None:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                main(["log", "dump", str(times)])
+
+        return work
+
+    return prepare
+
+
 def many_files(folder: Path, n: int) -> Callable[[], Any]:
     """A partition of as many empty segments."""
     (folder / "t-0").mkdir()
@@ -532,6 +551,9 @@ CASES: dict[str, Case] = {
         lambda at, n: plain_batch(at, partition_leader_epoch=at if at % 3 else n)), 4000),
     "salvage, aborts": Case(salvaged(aborting), 4000, 96),
     "recompression": Case(recompressed, 400, 96, 4),
+    "dump of times, descending": Case(dumped_times(lambda n: [*range(n, 0, -1)]), 1500),
+    "dump of times past the end": Case(dumped_times(lambda n: [n + 5] * n), 1500),
+    "dump of times, alternating": Case(dumped_times(lambda n: [n - 1 if at % 2 else 1 for at in range(n)]), 1500),
     "many files": Case(many_files, 800, 48, 8),
     "one-byte segments": Case(packets(one_byte_segments), 1500),
     "segments backwards": Case(packets(backwards), 1500),

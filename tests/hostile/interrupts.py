@@ -34,12 +34,14 @@ from kwire.capture.exchange import Connection, Frame
 from kwire.compression import compress, decompress
 from kwire.net import connect_sync
 from kwire.pages.site import write_site
-from kwire.storage import LogDirectory, LogSegment
+from kwire.storage import ClusterImage, Formatter, LogDirectory, LogSegment, SegmentWriter, ServerConfig, salvage_log
 from kwire.storage.parquet import write_parquet
 from tests.capture import making as captures
 from tests.hostile.races import CODECS, ask, broker, is_busy, log, metadata, of_batch, partition, rows, same
 from tests.net import fake
 from tests.storage import making
+from tests.storage.metadata.records import Cluster as MetadataRecords
+from tests.storage.metadata.records import write_log
 
 HANG = 240.0  # seconds of one case
 MOMENTS = 60  # of a round, at which the timer rings, and lines at which the tracer raises
@@ -383,6 +385,143 @@ def parquet(dice: random.Random, folder: Path, _: ExitStack) -> Work:
         if left:
             same(read_table(target).num_rows, records, "rows of a file that is there")
         same(call(), records, "rows")
+
+    return Work(call, again)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Path -> bytes of all files in a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@case
+def segment_writer(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    """What an interrupted writer left is whole batches, and its indexes fit; it goes on, or says that it cannot."""
+    parts = [making.in_transaction(base, base % 4, 3, size=dice.choice((5, 300))) if base % 4 else
+             making.batch(base, 3, size=200) for base in range(0, 120, 3)]
+    parts[7::9] = [making.marker(3 * at, 3 * (at - 1) % 4, at % 2 == 0) for at in range(7, len(parts), 9)]
+    turns = iter(range(1 << 30))
+    made: Any = None
+
+    def call() -> Any:
+        nonlocal made
+        made = None
+        where = folder / str(next(turns))
+        writer = made = SegmentWriter(where, "t", 0, segment_bytes=3000, index_interval_bytes=200, sync=False)
+        for part in parts:
+            writer.append(part)
+        writer.close()
+        return tree(where)
+
+    def again() -> None:
+        if made is None:
+            return
+        closed = False
+        try:
+            if made.next_offset < 600:
+                made.append(making.batch(600, 2))
+            made.close()
+        except ValueError as error:
+            assert "closed" in str(error) or is_busy(error), error
+            closed = True
+        found = LogDirectory(os.path.dirname(made.folder))
+        held = [batch.base_offset for batch in found.batches()]
+        assert held == sorted(set(held)), held
+        findings = [one for one in found.verify() if one.kind != "txnindex" or one.offset != held[-1] or not closed]
+        assert not findings, findings[:3]
+
+    return Work(call, again)
+
+
+@case
+def salvage(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    """The result is there as a whole, or nothing is."""
+    made = making.Log(folder / "in" / "t-0", dice, segments=3, batches=8)
+    damaged = bytearray(made.paths[1].read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    made.paths[1].write_bytes(damaged)
+    turns, out = iter(range(1 << 30)), folder
+    wanted: Any = None
+
+    def call() -> Any:
+        nonlocal out
+        out = folder / f"out{next(turns)}"
+        out.mkdir()
+        report = salvage_log(folder / "in", out / "logs").to_json() | {"target": ""}
+        salvage_log(made.paths[0], out / "x.log")
+        return str(report).replace(str(folder), ""), tree(out)
+
+    def again() -> None:
+        nonlocal wanted
+        gc.collect()
+        left, names = ({}, []) if out == folder or not out.exists() else (tree(out), os.listdir(out))
+        wanted = wanted or call()
+        for name in names:
+            if name == "logs":
+                same({one: data for one, data in left.items() if one[:5] == "logs/"},
+                     {one: data for one, data in wanted[1].items() if one[:5] == "logs/"}, "a folder")
+            else:
+                same(left[name], wanted[1].get(name), name)
+        same(call(), wanted, "again")
+
+    return Work(call, again)
+
+
+@case
+def image(dice: random.Random, folder: Path, _: ExitStack) -> Work:
+    """An image of a metadata log, what is made of it, and the snapshot that is written."""
+    write_log(folder, [*MetadataRecords(dice.randrange(1000)).records(60)])
+    out = folder / "out"
+    out.mkdir()
+    held = ClusterImage.read(folder)
+    wanted = held.to_json()
+
+    def call() -> Any:
+        for path in out.iterdir():
+            path.unlink()
+        found = ClusterImage.read(folder)
+        lower = found.downgrade(14, unsafe=True)
+        name = lower.image.write_snapshot(out)
+        images = found.to_json(), lower.image.to_json()
+        return images, len(lower.losses), len(held.diff(lower.image)), Path(name).read_bytes()
+
+    def again() -> None:
+        gc.collect()
+        assert len(os.listdir(out)) <= 1 and not list(out.glob("*.partial")), os.listdir(out)
+        for path in out.iterdir():
+            ClusterImage.read(path)
+        same(held.to_json(), wanted, "an image that others are made of")
+
+    return Work(call, again)
+
+
+@case
+def formatting(_: random.Random, folder: Path, __: ExitStack) -> Work:
+    """Directories are formatted, all of them, or none is."""
+    turns, where = iter(range(1 << 30)), folder
+    config = {
+        "process.roles": "broker,controller", "node.id": "1", "controller.listener.names": "C",
+        "listeners": "P://localhost:9092,C://localhost:9093", "advertised.listeners": "P://localhost:9092",
+        "listener.security.protocol.map": "P:PLAINTEXT,C:PLAINTEXT", "inter.broker.listener.name": "P",
+        "controller.quorum.voters": "1@localhost:9093",
+    }  # fmt: skip
+
+    def places() -> list[Path]:
+        return [where / name for name in ("a", "b", "deep/c")]
+
+    def call() -> Any:
+        nonlocal where
+        where = folder / str(next(turns))
+        (where / "a").mkdir(parents=True)
+        dirs = {"log.dirs": ",".join(map(str, places()))}
+        Formatter(ServerConfig(config | dirs), "AAAAAAAAAAAAAAAAAAAAAQ").run()
+        return [sorted(tree(place)) for place in places()]
+
+    def again() -> None:
+        done = [(place / "meta.properties").exists() for place in places()]
+        assert len(set(done)) == 1, done
+        left = [str(path) for path in where.rglob("*.partial")]
+        assert not left, left
 
     return Work(call, again)
 

@@ -32,12 +32,16 @@ from kwire.capture import FrameWriter, read_capture
 from kwire.capture.exchange import Connection, Frame
 from kwire.compression import compress, decompress
 from kwire.net import connect_sync
-from kwire.storage import LogDirectory, LogSegment
+from kwire.output import new_file
+from kwire.storage import ClusterImage, LogDirectory, LogSegment, SegmentWriter, discover, salvage_log
+from kwire.storage.planned_log import LogEnd
 from kwire_c import arrow, containers
 from tests.capture import making as captures
 from tests.hostile.sanitized import ROOT
 from tests.net import fake
 from tests.storage import making
+from tests.storage.metadata.records import Cluster as MetadataRecords
+from tests.storage.metadata.records import write_log
 
 THREADS = 8
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -732,6 +736,146 @@ def first_markers(dice: random.Random, folder: Path) -> None:
                 same(shared.of(producer), (producer, int(producer % 2 == 0)) if producer < 60 else None, "a marker")
 
         together(work)
+
+
+@case
+def planned_logs(dice: random.Random, folder: Path) -> None:
+    """Ranges of one log, cut anywhere, read as Spark's tasks do, with one plan and without, from the same objects."""
+    made = making.Log(folder / "t-0", dice, segments=4, batches=30)
+    for path in made.paths[1:]:
+        for kinds in ((".snapshot",), (".index",), (".index", ".txnindex")):
+            for kind in kinds if dice.random() < 0.3 else ():
+                path.with_suffix(kind).unlink(missing_ok=True)
+    places = {
+        path: [(one.position, range(one.base_offset, one.last_offset + 1)) for one in LogSegment(path).batches()]
+        for path in made.paths
+    }
+    visible = set(made.visible)
+    for _ in range(3):
+        shared, end = LogDirectory(folder), LogEnd.of(discover(folder))
+        seeds = [dice.randrange(1 << 32) for _ in range(THREADS)]
+
+        def work(number: int, shared: Any = shared, end: Any = end, seeds: Any = seeds) -> None:
+            mine = random.Random(seeds[number])
+            for _ in range(6):
+                segment = mine.choice(shared.segments)
+                first = mine.randrange(segment.size)
+                last = mine.randrange(first, segment.size + 1)
+                flow = segment.column_batches(("offset",), start=first, end=last, committed=True, guessed=True,
+                                              transactions=end if mine.random() < 0.8 else None)
+                found = [offset for part in flow for offset in part["offset"].to_numpy().tolist()]
+                wanted = [offset for position, offsets in places[Path(segment.path)] if first <= position < last
+                          for offset in offsets if offset in visible]
+                same(found, wanted, f"{segment.path} {first}..{last}")
+
+        together(work)
+
+
+@case
+def committed_windows(dice: random.Random, folder: Path) -> None:
+    """One read of committed records, whose windows wait for markers: threads get each piece once."""
+    made = making.Log(folder / "t-0", dice, segments=3, batches=60)
+    for path in made.paths:
+        for rows in (None, 3):
+            options = {} if rows is None else {"rows": rows}
+
+            def flow(path: Path = path, options: Any = options) -> Any:
+                return LogSegment(path).column_batches(("offset", "producer_id"), committed=True, **options)
+
+            same(drained(flow(), offsets), alone(flow(), offsets), f"{path.name}, rows {rows}")
+    shared = LogDirectory(folder)
+    same(drained(shared.read(committed=True), lambda record: record.offset)[0], made.visible, "records")
+
+
+@case
+def segment_writer(dice: random.Random, folder: Path) -> None:
+    """One SegmentWriter: what it took is there, whole and in order, and its indexes fit; who came too late was told."""
+    for turn in range(4):
+        writer = SegmentWriter(folder / str(turn), "t", 0, segment_bytes=dice.choice((2000, 1 << 30)), sync=False,
+                               index_interval_bytes=dice.choice((0, 300, 4096)))
+        taken: list[int] = []
+        turns = iter(range(1 << 30))
+
+        def work(number: int, writer: Any = writer, taken: Any = taken, turns: Any = turns) -> None:
+            mine = random.Random(number)
+            for _ in range(40):
+                base = 3 * next(turns)
+                kind = mine.random()
+                data = (making.batch(base, 3, size=60) if kind < 0.5 else making.in_transaction(base, mine.randrange(4))
+                        if kind < 0.8 else making.marker(base, mine.randrange(4), mine.random() < 0.5))
+                try:
+                    if mine.random() < 0.1:
+                        mine.choice((writer.roll, writer.flush))()
+                    insist(lambda: writer.append(data))  # noqa: B023
+                except kwire.CorruptBatchError as error:
+                    assert "are not after offset" in str(error), error
+                except ValueError as error:
+                    if not is_busy(error):
+                        raise
+                else:
+                    taken.append(base)
+                _ = writer.next_offset, writer.path, writer.open_transactions, repr(writer)
+
+        together(work)
+        insist(writer.close)
+        (found,) = LogDirectory(folder / str(turn)).partitions
+        same([batch.base_offset for batch in found.batches()], sorted(taken), "batches that were taken")
+        assert not list(found.verify()), list(found.verify())[:3]
+
+
+@case
+def cluster_image(dice: random.Random, folder: Path) -> None:
+    """One image of a metadata log: nothing that is made of it changes it."""
+    write_log(folder, [*MetadataRecords(dice.randrange(1000)).records(150)])
+    shared = ClusterImage.read(folder)
+
+    def contents(image: Any, number: int) -> Any:
+        lower, losses = image.downgrade(dice.choice((21, 14, 7)) if number < 0 else 14, unsafe=True)
+        target = folder / f"{number}.checkpoint"
+        image.write_snapshot(target, force=True)
+        again = ClusterImage.read(target)
+        assert again == image and not image.diff(again)
+        return (str(image.to_json()), [kwire.encode_metadata_record(*row) for row in image.records()], len(losses),
+                str(lower.to_json()), str(lower.downgrade(7, unsafe=True).image.to_json()), target.read_bytes())
+
+    wanted, found = contents(shared, 99), [None] * THREADS
+
+    def work(number: int) -> None:
+        found[number] = contents(shared, number)
+
+    together(work)
+    same(found, [wanted] * THREADS, "an image")
+
+
+@case
+def outputs(dice: random.Random, folder: Path) -> None:
+    """Files and folders that several write at the same time: one of them wins, whole, and nothing is left beside it."""
+    making.Log(folder / "t-0", dice, segments=2, batches=20)
+    wanted = {path.name: path.read_bytes() for path in (folder / "t-0").glob("*.log")}
+    out = folder / "out"
+    out.mkdir()
+    for turn in range(3):
+        won: list[str] = []
+
+        def work(number: int, turn: int = turn, won: Any = won) -> None:
+            try:
+                with new_file(out / f"f{turn}", sync=False) as file:
+                    file.write(b"%d" % number * 5000)
+                won.append("file")
+            except FileExistsError:
+                pass
+            try:
+                salvage_log(folder / "t-0", out / f"t{turn}-0")
+                won.append("folder")
+            except FileExistsError:
+                pass
+
+        together(work)
+        same(sorted(won), ["file", "folder"], "who wrote it")
+        assert len(set((out / f"f{turn}").read_bytes())) == 1
+        same({path.name: path.read_bytes() for path in (out / f"t{turn}-0").glob("*.log")}, wanted, "a folder")
+    same(sorted(os.listdir(out)), sorted(f"{kind}{turn}{end}" for kind, end in (("f", ""), ("t", "-0"))
+                                         for turn in range(3)), "what is left")
 
 
 # -- capture

@@ -14,7 +14,7 @@ import trustme
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from cryptography.hazmat.primitives.serialization import load_pem_private_key as load_key
 
-from kwire import messages
+from kwire import LimitError, messages
 from kwire.cli import main
 from kwire.net import AuthenticationError, BrokerConnectionError, connect, keywords_of, read_config
 from kwire.net.config import jaas_options
@@ -145,7 +145,7 @@ def test_the_command_takes_a_file(capsys: Any, tmp_path: Path) -> None:
         assert broker.address in said.err and "secret-guess" not in said.err
         file.write_text("a=\\u12")
         assert main(command) == 1
-        assert "client.properties: malformed" in capsys.readouterr().err
+        assert "client.properties: Malformed" in capsys.readouterr().err
 
 
 def test_unsecured_tokens() -> None:
@@ -159,3 +159,11 @@ def test_unsecured_tokens() -> None:
     assert json.loads(base64.urlsafe_b64decode(claims + "=="))["sub"] == "alice"
 
 
+
+
+def test_files_that_never_end(tmp_path: Path) -> None:
+    """A device, or a file of the wrong kind: neither is read to its end."""
+    properties = {"security.protocol": "SSL", "ssl.truststore.location": "/dev/zero", "ssl.truststore.type": "PEM"}
+    for work in (lambda: read_config("/dev/zero"), lambda: keywords_of(properties)):
+        with pytest.raises(LimitError, match="/dev/zero: too large"):
+            work()

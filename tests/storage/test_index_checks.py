@@ -8,7 +8,7 @@ from struct import pack
 import pytest
 
 from kwire.errors import CorruptBatchError, LimitError, UnsupportedVersionError
-from kwire.storage import index_checks
+from kwire.storage import LogSegment, index_checks
 from kwire.storage.filesystem import open_file
 from kwire.storage.index_checks import (
     aborted_entries,
@@ -18,6 +18,7 @@ from kwire.storage.index_checks import (
     time_entries,
     time_index_damage,
 )
+from tests.storage.making import batch, write_segment
 
 pytestmark = pytest.mark.quick
 
@@ -73,3 +74,26 @@ def test_aborted_transactions(tmp_path: Path) -> None:
     path.write_bytes(entry + pack(">hqqqq", 256, 1, 2, 3, 4))
     with pytest.raises(UnsupportedVersionError, match="Unexpected aborted transaction version 1, current version is 0"):
         aborted_entries(open_file(path))
+
+
+@pytest.mark.parametrize("offsets", [
+    [*range(0, 60, 3)], [*range(57, 0, -3)], [0, 57, 30, 2, 59, 1, 60, 61, 99, 4, 100], [59, 3] * 9, [100] * 5,
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("indexed", [False, True])
+def test_time_entries_in_any_order(offsets: list[int], indexed: bool, tmp_path: Path) -> None:
+    """Each finds the first batch from its place in the .index on that ends at or after its offset."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(base, 3, size=base) for base in range(0, 60, 3)], every=4)
+    index = path.with_suffix(".index").read_bytes() if indexed else b""
+    data = b"".join(pack(">qi", 1, offset) for offset in offsets)
+    found = [(entry.offset, entry.log_offset) for entry in time_entries(data, index, 0, open_file(path))]
+    assert found == [(offset, -1 if offset >= 60 else offset // 3 * 3 + 2) for offset in offsets]
+
+
+def test_time_entries_that_lead_back_again_and_again(tmp_path: Path) -> None:
+    """Each offset has a place of its own in the .index, far before its batch."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(base, 3) for base in range(0, 3000, 3)])
+    places = [one.position for one in LogSegment(path).batches()]
+    data = b"".join(pack(">qi", 1, 2900 + at) for at in range(100))
+    index = b"".join(pack(">ii", 2900 + at, places[at]) for at in range(100))
+    with pytest.raises(LimitError, match="again and again"):
+        list(time_entries(data, index, 0, open_file(path)))

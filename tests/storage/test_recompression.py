@@ -83,8 +83,8 @@ def test_settings() -> None:
     assert {name for name, levels in LEVELS.items() if levels} == {"gzip", "lz4", "zstd"}
     for codecs, levels, message in (
         (["brotli"], None, "unknown compression codec 'brotli'"),
-        (["gzip", "lz4"], [22], "none of gzip, lz4 has such a level"),
-        (["snappy"], [1], "none of snappy has such a level"),
+        (["gzip", "lz4"], [22], "no such level: gzip has 1 to 9, lz4 has 1 to 17"),
+        (["snappy"], [1], "no such level: none has levels"),
     ):
         with pytest.raises(kwire.EncodeError, match=message):
             settings(codecs, levels)
@@ -135,6 +135,8 @@ def test_a_sample(tmp_path: Path) -> None:
     whole = whatif([one, other], [Setting("gzip", 1)], sample_bytes=None).outcomes[0]
     assert abs(result.estimate(gzip) / whole.size - 1) < 0.05
     assert not whatif([one, other], [], sample_bytes=result.total).sampled
+    least = whatif([one, other], [Setting("none")], sample_bytes=0)  # but never nothing
+    assert least.sampled and least.batches and least.estimate(least.outcomes[0]) > 0
     tiny = whatif([one, other], [Setting("none")], sample_bytes=1000)
     assert 0 < tiny.batches < 5
 
@@ -159,3 +161,17 @@ def test_a_wrong_level_is_an_error_before_reading(tmp_path: Path) -> None:
     for setting in (Setting("gzip", 10), Setting("none", 1), Setting("brotli")):
         with pytest.raises(kwire.EncodeError):
             whatif([segment], [setting])
+
+
+def test_zeros_are_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A preallocated segment: each of the pieces of a sample would search all zeros after it."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    with path.open("r+b") as file:
+        file.truncate(64 << 20)
+    asked: list[int] = []
+    boundary = LogSegment.boundary
+    monkeypatch.setattr(LogSegment, "boundary", lambda self, guess: asked.append(guess) or boundary(self, guess))
+    for batch_bytes in (None, 1000):
+        result = whatif([LogSegment(path), LogSegment(path)], batch_bytes=batch_bytes)
+        assert result.sampled and result.batches == 2
+    assert len(asked) <= 12

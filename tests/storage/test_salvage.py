@@ -633,6 +633,13 @@ def test_killed_at_any_point_a_segment_is_the_old_or_the_new_one(log_directory: 
     assert outcomes == {old, new}
 
 
+def work_on(folder: Path, batches: list[bytes]) -> None:
+    """Open a partition again and write the rest."""
+    with SegmentWriter(folder, "t", 0, segment_bytes=4000, index_interval_bytes=0, sync=False) as writer:
+        for one in batches:
+            writer.append(one)
+
+
 def test_a_writer_that_is_killed_leaves_whole_batches(tmp_path: Path) -> None:
     made = [in_transaction(base, base % 5) if base % 7 else batch(base, size=900) for base in range(0, 90, 3)]
 
@@ -650,6 +657,9 @@ def test_a_writer_that_is_killed_leaves_whole_batches(tmp_path: Path) -> None:
         offsets = [one.base_offset for one in found.batches()]
         assert offsets == list(range(0, 3 * len(offsets), 3))
         assert {finding.kind for finding in found.verify()} <= {"tail", "index", "timeindex"}
+        work_on(tmp_path / "t-0", made[len(offsets) :])
+        found = LogDirectory(tmp_path / "t-0")
+        assert found.verify() == [] and [one.raw for one in found.batches()] == made
 
 
 @pytest.mark.quick

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogDirectory, SegmentWriter, read_producer_snapshot
-from kwire.storage import segment_writer as module
+from kwire.storage import LogDirectory, SegmentWriter, index_writer, read_producer_snapshot
 from tests.storage.making import batch, in_transaction, marker
 
 pytestmark = pytest.mark.quick
@@ -102,7 +101,7 @@ def test_large_batches_begin_new_segments(tmp_path: Path) -> None:
 
 
 def test_offsets_and_full_indexes_begin_new_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "INDEX_BYTES", 48)  # 6 entries of the .index, 3 of the .timeindex
+    monkeypatch.setattr(index_writer, "INDEX_BYTES", 48)  # 6 entries of the .index, 3 of the .timeindex
     with SegmentWriter(tmp_path, "t", 0, index_interval_bytes=0) as writer:
         for base in range(8):
             writer.append(batch(base, 1))
@@ -137,8 +136,9 @@ def test_in_the_partitions_own_folder(tmp_path: Path) -> None:
         pass
     assert sorted(path.name for path in (tmp_path / "t-3").iterdir()) == [
         f"{0:020}.{kind}" for kind in ("index", "log", "timeindex")]
-    with pytest.raises(FileExistsError, match="has segments already"):
-        SegmentWriter(tmp_path, "t", 3)
+    for options in ({"base_offset": 0}, {"producers": []}):
+        with pytest.raises(FileExistsError, match="has segments already"):
+            SegmentWriter(tmp_path, "t", 3, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kwire.output import sync_folder
+from kwire.output import sync_folder, write_new
 
 _LAST = "meta.properties"  # a directory is formatted once it has this file
 _PARTIAL = re.compile(r"\.([^/]+)\.[0-9a-f]{16}\.partial")
+_MOST_NAME = 200  # bytes of a name that is part of a partial one as it is: a file system allows 255
 
 
 class Staging:
@@ -27,7 +29,8 @@ class Staging:
     def __init__(self, directories: list[str]) -> None:
         self._undo: list[Callable[[], None]] = []
         self._moves: list[Callable[[], None]] = []
-        self._left: dict[str, dict[str, list[str]]] = {}  # folder -> name -> partial files
+        self._left: dict[str, dict[str, list[str]]] = {}  # folder -> short name -> partial files
+        self._final: dict[str, str] = {}  # partial path -> the one after commit()
         above = {str(parent) for one in directories for parent in Path(os.path.abspath(one)).parents}
         self._outer = {one for one in directories if os.path.abspath(one) in above}
 
@@ -40,7 +43,21 @@ class Staging:
                 undo()
 
     def add(self, directory: str, files: Mapping[str, bytes]) -> None:
-        """Write a directory's files, names with at most one folder in front. Raises OSError."""
+        """Write a directory's files, names with at most one folder in front.
+
+        Raises OSError, whose filename is the path after commit().
+        """
+        with self._final_names():
+            self._add(directory, files)
+
+    def commit(self) -> None:
+        """Move everything to its place. Raises OSError as add() does."""
+        with self._final_names():
+            for move in self._moves:
+                move()
+        self._undo.clear()
+
+    def _add(self, directory: str, files: Mapping[str, bytes]) -> None:
         place = os.path.realpath(directory) if os.path.isdir(directory) else os.path.abspath(directory)
         if os.path.lexists(place) and not os.path.isdir(place):
             raise FileExistsError(17, "File exists", directory)
@@ -51,23 +68,17 @@ class Staging:
         else:
             self._as_new(place, files)
 
-    def commit(self) -> None:
-        """Move everything to its place. Raises OSError."""
-        for move in self._moves:
-            move()
-        self._undo.clear()
-
     def _as_new(self, place: str, files: Mapping[str, bytes]) -> None:
         parent = os.path.dirname(place)
         self._make_folder(parent)
         self._remove_partials(place)
-        partial = os.path.join(parent, _partial_name(os.path.basename(place)))
+        partial = self._partial(place)
         self._undo.append(lambda: shutil.rmtree(partial))
         os.mkdir(partial)
         for name, data in files.items():
             path = os.path.join(partial, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            _write(path, data)
+            write_new(path, data)
             sync_folder(os.path.dirname(path))
         sync_folder(partial)
 
@@ -84,9 +95,9 @@ class Staging:
             folder = os.path.dirname(path)
             self._make_folder(folder)
             self._remove_partials(path)
-            partial = os.path.join(folder, _partial_name(os.path.basename(path)))
+            partial = self._partial(path)
             self._undo.append(lambda partial=partial: os.unlink(partial))  # type: ignore[misc]
-            _write(partial, files[name])
+            write_new(partial, files[name])
 
             def move(partial: str = partial, path: str = path, folder: str = folder) -> None:
                 new = not os.path.lexists(path)
@@ -102,9 +113,27 @@ class Staging:
         folder, name = os.path.split(path)
         if folder not in self._left:
             self._left[folder] = _partials(folder)
-        for left in self._left[folder].pop(name, ()):
+        for left in self._left[folder].pop(_short(name), ()):
             with suppress(OSError):
                 shutil.rmtree(left) if os.path.isdir(left) and not os.path.islink(left) else os.unlink(left)
+
+    def _partial(self, path: str) -> str:
+        """The name under which a file or directory is written first, beside its own."""
+        folder, name = os.path.split(path)
+        partial = os.path.join(folder, f".{_short(name)}.{secrets.token_hex(8)}.partial")
+        self._final[partial] = path
+        return partial
+
+    @contextmanager
+    def _final_names(self) -> Iterator[None]:
+        """Let an OSError name what would have been there after commit()."""
+        try:
+            yield
+        except OSError as error:
+            for partial, final in self._final.items():
+                if isinstance(error.filename, str) and f"{error.filename}/".startswith(f"{partial}/"):
+                    error.filename = final + error.filename[len(partial) :]
+            raise
 
     def _make_folder(self, folder: str) -> None:
         """Make a folder and those above it; they are removed again if they stay empty."""
@@ -118,17 +147,16 @@ class Staging:
             sync_folder(os.path.dirname(one))
 
 
-def _partial_name(name: str) -> str:
-    return f".{name}.{secrets.token_hex(8)}.partial"
-
-
-def final_name(path: str) -> str:
-    """The path that a file or directory has after commit()."""
-    return _PARTIAL.sub(r"\1", path)
+def _short(name: str) -> str:
+    """A name that is short enough to be part of another one: a long one with the hash of what is left out."""
+    data = os.fsencode(name)
+    if len(data) <= _MOST_NAME:
+        return name
+    return f"{os.fsdecode(data[:100])}-{hashlib.sha256(data).hexdigest()[:32]}"
 
 
 def _partials(folder: str) -> dict[str, list[str]]:
-    """What killed processes left in a folder, by the name that it would have got."""
+    """What killed processes left in a folder, by the short name of what it would have become."""
     found: dict[str, list[str]] = {}
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -136,13 +164,3 @@ def _partials(folder: str) -> dict[str, list[str]]:
             if match is not None:
                 found.setdefault(match[1], []).append(os.path.join(folder, name))
     return found
-
-
-def _write(path: str, data: bytes) -> None:
-    with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb") as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, path) from None

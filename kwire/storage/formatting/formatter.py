@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kwire.schema import MetadataVersion, metadata_bounds, metadata_versions
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
-from kwire.storage.formatting.directories import Staging, final_name
+from kwire.storage.formatting.directories import Staging
 from kwire.storage.formatting.dynamic_voters import DynamicVoter, parse_voters, voters_record
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.levels import (
@@ -42,6 +42,7 @@ _JAVA = {
     errno.EACCES: "java.nio.file.AccessDeniedException", errno.EPERM: "java.nio.file.FileSystemException",
     errno.EEXIST: "java.nio.file.FileAlreadyExistsException", errno.ENOENT: "java.nio.file.NoSuchFileException",
     errno.ENOTDIR: "java.nio.file.FileSystemException", errno.EROFS: "java.nio.file.FileSystemException",
+    errno.ENAMETOOLONG: "java.nio.file.FileSystemException",
 }  # fmt: skip
 
 
@@ -369,7 +370,7 @@ class Formatter:
     def _failure(self, directory: str, error: OSError) -> str:
         """What Kafka's tool says when a directory cannot be written."""
         name = _JAVA.get(error.errno or 0, "java.io.IOException")
-        where = "" if error.filename is None or name == "java.io.IOException" else final_name(os.fspath(error.filename))
+        where = "" if error.filename is None or name == "java.io.IOException" else os.fspath(error.filename)
         if os.path.basename(where) in (META_PROPERTIES, BOOTSTRAP_CHECKPOINT):
             where += ".tmp"  # the name under which Kafka writes it first
         reason = (error.strerror or "") if name.endswith((".IOException", ".FileSystemException")) else ""

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
-from kwire.storage.formatting.properties import read_properties
+from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties, meta_properties_in
 from kwire.storage.formatting.server_config import ServerConfig
 from kwire.storage.java import java_int, java_path
 
@@ -61,7 +60,7 @@ def storage_info(config: ServerConfig) -> StorageInfo:
         if not os.path.exists(meta_path):
             problems.append(f"{path} is not formatted.")
             continue
-        properties = read_properties(meta_path)
+        properties = meta_properties_in(path)
         try:
             meta = MetaProperties.of(properties) if config.rules.ensemble else _before_3_7(meta_path, properties)
         except FormatterError as error:

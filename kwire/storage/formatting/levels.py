@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from kwire import messages
 from kwire.schema import FeatureLevel, FeatureRange, MetadataVersion, features, metadata_bounds, metadata_versions
-from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
+from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION, unmet
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
-from kwire.storage.java import java_int
+from kwire.storage.java import java_int, java_trim
 
 
 class BootstrapMetadata(NamedTuple):
@@ -106,18 +106,19 @@ def is_production(version: MetadataVersion, rules: Rules) -> bool:
 
 def parse_features(arguments: Iterable[str]) -> dict[str, int]:
     """The levels that --feature NAME=LEVEL names. Raises FormatterError with Kafka's text."""
-    levels = {}
-    for argument in arguments:
-        name, equals, level = argument.partition("=")
-        if not equals:
-            raise FormatterError(f"Can't parse feature=level string {argument}: equals sign not found.")
-        level = level.strip()
-        try:
-            levels[name.strip()] = java_int(level, 16)
-        except ValueError:
-            reason = f"unable to parse {level} as a short."
-            raise FormatterError(f"Can't parse feature=level string {argument}: {reason}") from None
-    return levels
+    return dict(map(name_and_level, arguments))
+
+
+def name_and_level(argument: str) -> tuple[str, int]:
+    """The feature and the level in NAME=LEVEL. Raises FormatterError (FeatureCommand.parseNameAndLevel)."""
+    name, equals, level = map(java_trim, argument.partition("="))
+    if not equals:
+        raise FormatterError(f"Can't parse feature=level string {argument}: equals sign not found.")
+    try:
+        return name, java_int(level, 16)
+    except ValueError:
+        reason = f"unable to parse {level} as a short."
+        raise FormatterError(f"Can't parse feature=level string {argument}: {reason}") from None
 
 
 def default_level(feature: FeatureRange, version: MetadataVersion, rules: Rules) -> int:
@@ -133,7 +134,13 @@ def default_level(feature: FeatureRange, version: MetadataVersion, rules: Rules)
 
 def other_features(rules: Rules) -> dict[str, FeatureRange]:
     """The features of a release beside metadata.version."""
-    return {name: row for name, row in features(rules.release).items() if name != METADATA_VERSION}
+    known = {name: row for name, row in features(rules.release).items() if name != METADATA_VERSION}
+    if rules.kraft_needs_3_9:
+        needs = {METADATA_VERSION: version_from_text("3.9", rules, False).level}
+        feature = known[KRAFT_VERSION]
+        levels = (row._replace(dependencies=needs) if row.level else row for row in feature.levels)
+        known[KRAFT_VERSION] = feature._replace(levels=tuple(levels))
+    return known
 
 
 def effective_levels(
@@ -156,8 +163,6 @@ def effective_levels(
             levels[name] = default_level(feature, version, rules)
     for name in sorted(known):
         wanted = feature_level(known[name], levels[name], unstable)
-        if name == KRAFT_VERSION and wanted.level and rules.kraft_needs_3_9:
-            wanted = wanted._replace(dependencies={METADATA_VERSION: version_from_text("3.9", rules, False).level})
         check_dependencies(name, wanted, levels, rules)
     return dict(sorted(levels.items()))
 
@@ -201,6 +206,6 @@ def check_dependencies(name: str, wanted: FeatureLevel, levels: Mapping[str, int
     least = next(row.level for row in metadata_versions(rules.release) if row.name == minimum)
     if wanted.level >= 1 and levels.get(METADATA_VERSION, 0) < least:
         raise FormatterError(f"{refused} {METADATA_VERSION}={least} ({minimum})")
-    for other, level in wanted.dependencies.items():
-        if levels.get(other, -1) < level:
-            raise FormatterError(f"{refused} {other} level {level}")
+    missing = unmet(wanted.dependencies, levels)
+    if missing is not None:
+        raise FormatterError(f"{refused} {missing[0]} level {missing[1]}")

@@ -1,7 +1,8 @@
-"""The lines of kafka-storage version-mapping and feature-dependencies (KIP-1022, Kafka 4.0 and later)."""
+"""version-mapping and feature-dependencies of kafka-storage and kafka-features (KIP-1022, Kafka 4.0 and later)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire.schema import metadata_bounds
@@ -41,12 +42,11 @@ def version_mapping(release_version: str | None, rules: Rules) -> dict[str, int]
     return {METADATA_VERSION: version.level, **levels}
 
 
-def version_mapping_lines(release_version: str | None, rules: Rules) -> list[str]:
-    """What the tool prints; the version is shown as it was given."""
-    levels = version_mapping(release_version, rules)
+def mapping_lines(levels: Mapping[str, int], release_version: str | None, rules: Rules) -> list[str]:
+    """What the tools print of a version mapping; the version is shown as it was given."""
     shown = metadata_bounds(rules.release).default if release_version is None else release_version
-    lines = [f"{METADATA_VERSION}={levels.pop(METADATA_VERSION)} ({shown})"]
-    return lines + [f"{name}={level}" for name, level in levels.items()]
+    lines = (f"{name}={level}" for name, level in levels.items())
+    return [f"{next(lines)} ({shown})", *lines]
 
 
 def feature_dependencies(argument: str, rules: Rules) -> Dependencies:
@@ -65,6 +65,14 @@ def feature_dependencies(argument: str, rules: Rules) -> Dependencies:
         level = java_int(text, 16)
     except ValueError:
         raise FormatterError(f"Invalid version format: {text} for feature {name}") from None
+    found = dependencies(name, level, rules)
+    if found is None:
+        raise FormatterError(f"Feature level {level} is not supported for feature {name}")
+    return found
+
+
+def dependencies(name: str, level: int, rules: Rules) -> Dependencies | None:
+    """What a feature's level needs; None for a level that the release lacks. Raises FormatterError for a feature."""
     if name == METADATA_VERSION:
         try:
             return Dependencies(name, level, version_of_level(level, rules).name, {})
@@ -73,15 +81,12 @@ def feature_dependencies(argument: str, rules: Rules) -> Dependencies:
     feature = other_features(rules).get(name)
     if feature is None:
         raise FormatterError(f"Unknown feature: {name}")
-    for row in feature.levels:
-        if row.level == level:
-            return Dependencies(name, level, None, row.dependencies)
-    raise FormatterError(f"Feature level {level} is not supported for feature {name}")
+    needs = {row.level: row.dependencies for row in feature.levels}
+    return Dependencies(name, level, None, needs[level]) if level in needs else None
 
 
-def feature_dependencies_lines(argument: str, rules: Rules) -> list[str]:
-    """What the tool prints for one feature=level."""
-    found = feature_dependencies(argument, rules)
+def dependencies_lines(found: Dependencies, rules: Rules) -> list[str]:
+    """What the tools print of one feature's level."""
     shown = f"{found.feature}={found.level}" + (f" ({found.version})" if found.version else "")
     if not found.needs:
         return [f"{shown} has no dependencies."]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
+from kwire.properties import properties_text
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.formatting.properties import properties_text, read_properties
+from kwire.storage.formatting.properties import read_properties
 from kwire.storage.java import java_int
 from kwire.storage.uuids import is_reserved, uuid_from_text, uuid_text
 
@@ -60,7 +62,7 @@ class MetaProperties(NamedTuple):
     @classmethod
     def read(cls, directory: str | os.PathLike[str]) -> MetaProperties:
         """The values in a directory's meta.properties. Raises OSError, FormatterError."""
-        return cls.of(read_properties(os.path.join(os.fspath(directory), META_PROPERTIES)))
+        return cls.of(meta_properties_in(directory))
 
     def to_properties(self) -> dict[str, str]:
         """Key -> value, in the order in which Kafka (java.util.Properties) writes them."""
@@ -80,6 +82,14 @@ class MetaProperties(NamedTuple):
             f"{now.tm_sec:02} UTC {now.tm_year}"
         )
         return f"#\n{stamp}\n{properties_text(self.to_properties())}".encode("utf-8", "surrogateescape")
+
+
+def meta_properties_in(directory: str | os.PathLike[str]) -> dict[str, str]:
+    """The properties in a directory's meta.properties. Raises ConfigError, OSError (for a pipe too: it may not end)."""
+    path = os.path.join(os.fspath(directory), META_PROPERTIES)
+    if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+        raise OSError(22, "is a pipe, not a file", path)
+    return read_properties(path)
 
 
 class MetaPropertiesEnsemble(NamedTuple):

@@ -14,6 +14,7 @@ class Rules(NamedTuple):
     asked: str  # the release as it was named: "3.9.1"
     release: str  # its minor: "3.9"
     kraft_needs_3_9: bool  # 3.9.0, 3.9.1, 4.0.0, 4.0.1: kraft.version 1 depends on metadata.version 3.9-IV0
+    plain_roles: bool  # 3.4: errors show a role as it is in process.roles
     scram: bool  # 3.5: --add-scram (KIP-900)
     ensemble: bool  # 3.7: existing directories are verified, new ones get a directory.id (KIP-858)
     features: bool  # 3.8: --feature (KIP-1022)
@@ -32,5 +33,5 @@ def rules_of(release: str | None = None) -> Rules:
     metadata_bounds(name)  # an error before 3.3
 
     early = release in ("3.9.0", "3.9.1", "4.0.0", "4.0.1")
-    changes = ("3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+    changes = ("3.4", "3.5", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
     return Rules(release or name, name, early, *(is_at_least(name, first) for first in changes))

@@ -13,7 +13,7 @@ from kwire.storage.formatting.errors import ConfigError, FormatterError
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
-from kwire.storage.java import java_int
+from kwire.storage.java import java_int, java_trim
 
 MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"
@@ -21,7 +21,6 @@ _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 _HOST_PORT = re.compile(r".*?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 _BETWEEN = " \t\n\x0b\f\r"  # what may be around a comma
 MOST_HOST = 4096  # characters of an entry with a host and a port
-_JAVA_SPACE = "".join(map(chr, range(33)))  # what String.trim takes away
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
 _NEEDED = {
     "process.roles", "node.id", "broker.id", "log.dirs", "log.dir", "metadata.log.dir", "controller.listener.names",
@@ -135,7 +134,7 @@ class ServerConfig:
             if name not in (BROKER, CONTROLLER):
                 raise ConfigError(f"Unknown process role '{name}' (only 'broker' and 'controller' are allowed roles)")
         if len(set(names)) != len(names):
-            shown = ", ".join(name if self.rules.scram else f"{name.capitalize()}Role" for name in names)
+            shown = ", ".join(name if self.rules.plain_roles else f"{name.capitalize()}Role" for name in names)
             raise ConfigError(f"Duplicate role names found in `process.roles`: ArrayBuffer({shown})")
         return tuple(names)
 
@@ -249,7 +248,7 @@ class ServerConfig:
 
     def _validate_zookeeper(self) -> None:
         """Before 4.0: without process.roles it is a ZooKeeper cluster's, which is not formatted."""
-        if self.values.get("zookeeper.connect") is None:
+        if not self.rules.kraft_only and self.values.get("zookeeper.connect") is None:
             raise ConfigError("Missing required configuration `zookeeper.connect` which has no default value.")
 
     def _validate_protocol_version(self) -> None:
@@ -415,7 +414,7 @@ def parse_value(
 
 
 def _typed(name: str, kind: str, text: str) -> Any:
-    value = text.strip(_JAVA_SPACE)
+    value = java_trim(text)
     if kind == "BOOLEAN":
         if value.lower() not in ("true", "false"):
             raise _invalid(name, text, "Expected value to be either true or false")
@@ -514,7 +513,7 @@ def _list(value: Any) -> list[str] | None:
     """A list; what is a comma separated string in older releases is cut, and empty pieces count for nothing."""
     if value is None or isinstance(value, list):
         return value
-    return [piece for piece in _split(value.strip(_JAVA_SPACE)) if piece]
+    return [piece for piece in _split(java_trim(value)) if piece]
 
 
 def _split(text: str) -> list[str]:

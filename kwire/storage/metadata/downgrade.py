@@ -79,7 +79,8 @@ def _refusal(
     if changes:
         reasons.append(f"{', '.join(row.name for row in changes)} changed the records, so it might lose metadata")
         count = sum(1 for loss in losses for _ in loss.each())
-        reasons.append(f"of this image {count:,} records or fields" if count else "of this image nothing")
+        plural = "s" * (count != 1)
+        reasons.append(f"of this image {count:,} record{plural} or field{plural}" if count else "of this image nothing")
     for name, (old, new) in lowered.items():
         reasons.append(f"{name} {old} does not work with it and would be lowered to {new}")
     return (f"downgrade of metadata.version from {level.level} ({level.name}) to {target.level} ({target.name}) is "

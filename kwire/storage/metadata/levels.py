@@ -18,7 +18,7 @@ from kwire.schema import (
     metadata_versions,
     releases,
 )
-from kwire.schema.feature_levels import METADATA_VERSION
+from kwire.schema.feature_levels import METADATA_VERSION, unmet
 from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import MIGRATING, Tables
 
@@ -220,16 +220,13 @@ def lowered_features(levels: Mapping[str, int]) -> dict[str, int]:
     result = dict(levels)
     while True:
         for name, level in result.items():
-            if name != METADATA_VERSION and not _is_met(needs := _dependencies(name), level, result):
-                result[name] = max((lower for lower in needs if lower < level and _is_met(needs, lower, result)),
-                                   default=0)
+            needs = {} if name == METADATA_VERSION else _dependencies(name)
+            if unmet(needs.get(level, {}), result):
+                lower = (one for one in needs if one < level and not unmet(needs[one], result))
+                result[name] = max(lower, default=0)
                 break
         else:
             return {name: level for name, level in result.items() if level != levels[name]}
-
-
-def _is_met(needs: Mapping[int, Mapping[str, int]], level: int, levels: Mapping[str, int]) -> bool:
-    return all(levels.get(name, 0) >= least for name, least in needs.get(level, {}).items())
 
 
 @lru_cache(None)

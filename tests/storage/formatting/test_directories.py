@@ -79,6 +79,27 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
+@pytest.mark.parametrize("length", [228, 229, 240, 255])
+@pytest.mark.parametrize("there", [False, True])
+def test_long_names(length: int, there: bool, tmp_path: Path) -> None:
+    names = ["d" * (length - 1) + letter for letter in "ab"]
+    for name in names if there else ():
+        (tmp_path / name).mkdir()
+    mine, another = (tmp_path / f".{name}.{'0' * 16}.partial" for name in (directories._short(names[0]), "x" * 9))
+    mine.mkdir()
+    another.mkdir()
+    node = config(tmp_path, ",".join(names))
+    assert len(Formatter(node, CLUSTER, standalone=True).run().directories) == 2
+    assert not storage_info(node).problems
+    assert another.exists() and mine.exists() == there  # what a killed process left of it
+
+
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    with pytest.raises(FormatterError, match="No available log directories"):  # as Kafka's tool
+        Formatter(config(tmp_path, "d" * 256), CLUSTER, standalone=True).run()
+    assert tree(tmp_path) == set()
+
+
 def test_a_killed_process_leaves_no_half_formatted_directory(tmp_path: Path, unsynced: None) -> None:
     counts = set()
     for at in range(1, 1000):
@@ -122,14 +143,14 @@ def test_a_failed_write_leaves_nothing(
     code: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(tmp_path)
-    before, real = tree(tmp_path), directories._write
+    before, real = tree(tmp_path), directories.write_new
 
     def write(path: str, data: bytes) -> None:
         real(path, data)
         if "there" in path and "meta.properties" in path:
             raise OSError(code, os.strerror(code), path)
 
-    monkeypatch.setattr(directories, "_write", write)
+    monkeypatch.setattr(directories, "write_new", write)
     with pytest.raises(FormatterError) as caught:
         Formatter(config(tmp_path), CLUSTER, standalone=True).run()
     place = tmp_path / "there"

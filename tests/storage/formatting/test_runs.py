@@ -13,8 +13,8 @@ from tests.storage.formatting.runs import Outcome, again, releases, sequences
 RANDOM_UUID = re.compile(r"[\w-]{22}\n")
 # A directory that the tool of 3.3 leaves half formatted, with meta.properties alone, is left as it was
 HALF_FORMATTED = {"version-3.2-IV0", "version-2.8"}
-# What 3.5 to 3.8 say of a malformed --add-scram; kwire says what is wrong with it
-OBSCURE = ("Index 1 out of bounds", "Input byte[] should", "key not found: ")
+# What 3.5 to 3.8 say of a malformed --add-scram, and 4.0 of a malformed --feature; kwire says what is wrong with it
+OBSCURE = ("Index 1 out of bounds", "Input byte[] should", "key not found: ", "[Ljava.lang.String;@")
 
 
 @pytest.mark.parametrize("release", releases())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwire.storage.formatting.properties import parse_properties, properties_text
+from kwire.properties import parse_properties, properties_text
 
 pytestmark = pytest.mark.quick
 
