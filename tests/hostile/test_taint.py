@@ -58,7 +58,6 @@ FAULTS: list[tuple[Callable[..., None], str, Any]] = [
     (taint.cluster, "kwire.cli.snapshot.print_json", unescaped),
     (taint.cluster, "kwire.storage.metadata.record_json.SECRET_SETTING", re.compile("(?!)")),
     (taint.cluster, "kwire.storage.metadata.record_json._SECRET_FIELDS", {}),
-    (taint.formatted, "kwire.storage.formatting.scram_parser._shown", lambda text, _: text),
     (taint.formatted, "kwire.cli.storage.printable", raw),
 ]
 
