@@ -97,10 +97,6 @@ seal(PooledBytes)
 cdef class Chunk:
     """The buffers of as many rows as 32-bit offsets can address."""
 
-    cdef kw_columns c
-    cdef list kept          # Blocks that views point into
-    cdef list view_buffers  # (address, size) of each Arrow buffer of views
-
     def __cinit__(self, fields, bint views, int64_t max_bytes):
         self.kept = []
         self.view_buffers = []
@@ -406,12 +402,6 @@ cdef class RecordColumns:
     left) of the partial last batch of the last input that has one, else None; stopped: where reading ended because
     the budget of decompressed bytes was used up, else None.
     """
-
-    cdef readonly tuple names
-    cdef readonly list bad
-    cdef object known_tail
-    cdef readonly object stopped
-    cdef list chunks
 
     @property
     def tail(self):
