@@ -231,9 +231,10 @@ def _cut(text: str, cells: int) -> str:
         return text if len(text) <= cells else text[: cells - 1] + "…"
     from rich.cells import cell_len, set_cell_size
 
-    if len(text) <= cells and cell_len(text) <= cells:
+    head = text[: 8 * cells]  # signs without a width are not shown without end
+    if len(head) == len(text) and cell_len(text) <= cells:
         return text
-    return set_cell_size(text[: 4 * cells], cells - 1).rstrip(" ") + "…"
+    return set_cell_size(head, cells - 1).rstrip(" ") + "…"
 
 
 def _padded(text: str, cells: int) -> str:
