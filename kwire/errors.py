@@ -14,6 +14,7 @@ from kwire_c.errors import (
     MissingCodecError,
     ObsoleteBrokerVersion,
     UnsupportedVersionError,
+    WrongFileError,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "MissingCodecError",
     "ObsoleteBrokerVersion",
     "UnsupportedVersionError",
+    "WrongFileError",
 ]

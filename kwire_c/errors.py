@@ -44,6 +44,17 @@ class DecodeError(KwireError):
         super().__init__(f"{place}: {reason}, at byte {offset}" if place else f"{reason}, at byte {offset}")
 
 
+class WrongFileError(DecodeError):
+    """A file of another kind than what reads it: an index, a text or a capture where a segment is expected.
+
+    The text says what it is, and what reads it; file: its path.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.args = (reason,)
+
+
 class EncodeError(KwireError):
     """A value that cannot be encoded in that version. path: the field; reason: what is wrong."""
 
@@ -103,5 +114,6 @@ def _name_as_kwire(*kinds: type[KwireError]) -> None:
 
 
 _name_as_kwire(
-    KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError, MissingCodecError
+    KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError, MissingCodecError,
+    WrongFileError,
 )

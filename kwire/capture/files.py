@@ -76,7 +76,7 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
 
     path: a pcap or pcapng file (also with gzip), a pipe of one ("-" is standard input), or either of a pair of frame
     files. Threads may share the iterator: each item goes to one of them. Memory is bounded, however long the capture
-    is. Raises FileNotFoundError, DecodeError for a file that is not a capture, LimitError; without dpkt ImportError,
+    is. Raises FileNotFoundError, WrongFileError for another file, LimitError; without dpkt ImportError,
     which names the extra to install.
     """
     name = _local(path)

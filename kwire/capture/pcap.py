@@ -8,12 +8,14 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, cast
 
-from kwire.errors import DecodeError, LimitError
+from kwire.errors import LimitError, WrongFileError
 from kwire.storage import filesystem
-from kwire.storage.filesystem import Rejoined
+from kwire.storage.file_kinds import SNIFFED, check_capture
+from kwire.storage.filesystem import Rejoined, located
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
 _HEAD = 2048  # bytes of a packet that hold all its headers: dpkt copies its input once a header
@@ -63,14 +65,17 @@ class Unread:
 def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
     """The TCP segments of a pcap or pcapng file (also with gzip, also a pipe), in file order; unread counts the rest.
 
-    Raises DecodeError for any other file, LimitError for a packet over 16 MiB; without dpkt ImportError, which names
+    Raises WrongFileError for any other file, LimitError for a packet over 16 MiB; without dpkt ImportError, which names
     the extra to install.
     """
     with open(path, "rb") as file:
         head, stream = _unpacked(file)
         if head not in _PCAP and head != _PCAPNG:
+            with suppress(OSError, EOFError, zlib.error):
+                head += stream.read(SNIFFED)
+            check_capture(path, head)
             reason = "not a capture: expected pcap, pcapng, or NAME.jsonl.gz with NAME.bin.gz"
-            raise DecodeError(reason, what=path)
+            raise located(WrongFileError(reason), path)
         try:
             import dpkt
         except ImportError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -11,22 +12,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+# docs/exit-codes.md
+OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 _TERMINATED = 128 + signal.SIGTERM
+# what cannot be read, or not be written where it is asked to
+_UNREADABLE = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_UNREADABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 ok, 1 a problem in the data or the response, 2 usage.
+    """Run one command and return its exit code, one of docs/exit-codes.md.
 
-    A failure is one line on stderr. If click or rich is missing, the line names the extra to install.
+    A failure is one line on stderr, whatever raised it. If click or rich is missing, the line names the extra to
+    install.
     """
     try:
         import click
         import rich  # noqa: F401
     except ImportError as missing:
         print(f"kwire: the command line needs {missing.name}: pip install 'kwire[cli]'", file=sys.stderr)
-        return 2
+        return USAGE
     from kwire.cli.root import OutputClosed, root
-    from kwire.errors import KwireError
+    from kwire.errors import KwireError, WrongFileError
 
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller (>&-)
@@ -38,10 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _terminated():
             code = root.main(arguments, prog_name="kwire", standalone_mode=False)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code if isinstance(code, int) else OK
     except click.UsageError as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # a group alone
+            print(error.format_message())
+            return OK
         where = error.ctx.command_path if error.ctx else "kwire"
-        return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
+        return _fail(f"{where}: {error.format_message()} (see {where} --help)", USAGE)
     except click.exceptions.Exit as done:
         return done.exit_code
     except SystemExit as ending:
@@ -49,14 +59,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail("kwire: terminated", _TERMINATED)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("kwire: interrupted", 130)
+        return _fail("kwire: interrupted", INTERRUPTED)
     except (BrokenPipeError, OutputClosed):  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except (FileExistsError, FileNotFoundError) as error:
-        return _fail(f"kwire: {_error_text(error)}", 2)
-    except (click.ClickException, KwireError, OSError, ImportError) as error:
-        return _fail(f"kwire: {_error_text(error)}", 1)
+        return CLOSED
+    except (*_UNREADABLE, ImportError) as error:
+        return _fail(f"kwire: {_error_text(error)}", USAGE)
+    except WrongFileError as error:
+        return _fail(f"kwire: {error}", USAGE)
+    except OSError as error:
+        return _fail(f"kwire: {_error_text(error)}", USAGE if error.errno in _UNREADABLE_NUMBERS else FINDING)
+    except (click.ClickException, KwireError) as error:
+        return _fail(f"kwire: {_error_text(error)}", FINDING)
+    except MemoryError:
+        return _fail("kwire: out of memory", FINDING)
+    except Exception as error:
+        if os.environ.get("KWIRE_DEBUG"):
+            raise
+        text = f"kwire: unexpected {type(error).__name__}: {error} (KWIRE_DEBUG=1 shows where)"
+        return _fail(text, FINDING)
 
 
 @contextmanager

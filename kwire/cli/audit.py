@@ -36,7 +36,7 @@ class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option("--to", required=True, type=Release(), help="The release to upgrade the brokers to, such as 4.4.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Also write the report as one HTML page.")
+              help="Also write the report as one HTML page; - is standard output, alone.")
 @click.option("--force", is_flag=True, help="Overwrite an existing report.")
 def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, force: bool) -> int:
     """Report which client uses which API version, and what breaks when the brokers run the release --to.
@@ -45,6 +45,8 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, fo
     kwire tap), a folder of these, or a glob. The exit code is 1 if anything breaks, or if nothing in the captures could
     be read.
     """
+    if as_json and html == "-":
+        raise click.UsageError("--json and --html - cannot be used together: both write to standard output")
     result = Audit(to)
     paths = captures(list(capture))
     with progress("reading", sum(os.path.getsize(path) for path in paths)) as done:
@@ -61,7 +63,7 @@ def audit(capture: tuple[str, ...], to: str, as_json: bool, html: str | None, fo
             file.write(audit_page(result.to_json()).encode("utf-8"))
     if as_json:
         print_json(result.to_json())
-    else:
+    elif html != "-":
         _print(result)
     return 1 if result.breaks or (result.lost and not result.uses) else 0
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.damage import SKIP, STOP, Damage, on_error
 from kwire.cli.root import LazyGroup
-from kwire.cli.terminal import LONG, Time, amount, console, print_json, progress, table, when
+from kwire.cli.selectors import names_of, selection, span
+from kwire.cli.terminal import amount, console, print_json, progress, table, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -31,68 +31,6 @@ def log() -> None:
     """
 
 
-def selected(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add PATH..., --topic and --partition to a command, which gets paths, topics and partitions."""
-
-    @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-    @click.option("--topic", "topics", multiple=True, help="Only this topic (may be repeated).")
-    @click.option("--partition", "partitions", type=click.IntRange(0, (1 << 31) - 1), multiple=True,
-                  help="Only this partition (may be repeated).")
-    @wraps(command)
-    def selecting(*args: Any, **options: Any) -> Any:
-        return command(*args, **options)
-
-    return selecting
-
-
-def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add PATH..., --topic and --partition to a command, which gets them as one LogDirectory."""
-
-    @selected
-    @wraps(command)
-    def selecting(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], **options: Any) -> Any:
-        if "output" in options and options["output"] is None:
-            paths, options["output"] = _split_output(paths)
-        return command(segments_at(paths, topics, partitions), **options)
-
-    return selecting
-
-
-def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> LogDirectory:
-    """The segments at paths; empty topics or partitions: all. Raises FileNotFoundError if there are none."""
-    from kwire.storage import LogDirectory
-    from kwire.storage.filesystem import shown
-
-    directory = LogDirectory(paths, topics=topics or None, partitions=partitions or None)
-    if not directory.segments:
-        which = " of the selected topics and partitions" if topics or partitions else ""
-        raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found{which}")
-    return directory
-
-
-def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """(paths to read, file to write): the last path if it ends in .parquet, else a name after the first path."""
-    if len(paths) > 1 and paths[-1].endswith(".parquet"):
-        return paths[:-1], paths[-1]
-    name = paths[0].rstrip("/").rpartition("/")[2]
-    return paths, (name.removesuffix(".log") or "log") + ".parquet"
-
-
-def span(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a range of offsets and timestamps, as keywords of read() and columns()."""
-
-    @click.option("--start-offset", type=LONG, help="The first offset.")
-    @click.option("--end-offset", type=LONG, help="The offset to stop before (exclusive).")
-    @click.option("--start-timestamp", type=Time(), help="The first timestamp: milliseconds or ISO 8601.")
-    @click.option("--end-timestamp", type=Time(), help="The timestamp to stop before (exclusive).")
-    @click.option("--committed", is_flag=True, help="Skip aborted and open transactions.")
-    @wraps(command)
-    def spanning(*args: Any, **options: Any) -> Any:
-        return command(*args, **options)
-
-    return spanning
-
-
 def segment_name(segment: Any) -> str:
     """topic-partition, or the file's name where that is unknown."""
     if segment.topic is None:
@@ -108,32 +46,46 @@ def segment_name(segment: Any) -> str:
 @log.command()
 @selection
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: totals, and each segment in \"parts\".")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Also plot the statistics to this PNG, SVG or PDF file.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Also plot the statistics to this PNG, SVG or PDF file; - is a PNG on standard output, alone.")
 @click.option("--force", is_flag=True, help="Overwrite an existing plot.")
 @click.option("--segments", "by_segment", is_flag=True, help="One row for each segment instead of each partition.")
-def stats(directory: LogDirectory, as_value: bool, plot: str | None, force: bool, by_segment: bool) -> None:
-    """Show batches, records, codecs, compression ratio, sizes, producers and timestamps."""
+@on_error(SKIP)
+def stats(
+    directory: LogDirectory, as_value: bool, plot: str | None, force: bool, by_segment: bool, on_error: str
+) -> int:
+    """Show batches, records, codecs, compression ratio, sizes, producers and timestamps.
+
+    Control batches (transaction markers and others) are counted apart; codecs, ratio, batch sizes and times are those
+    of the other batches.
+    """
     from kwire.storage.stats import merged, segment_stats
 
+    if as_value and plot == "-":
+        raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
     segments = directory.segments
+    damage = Damage(on_error)
     parts = []
     with progress("reading", sum(segment.size for segment in segments)) as advance:
         for segment in segments:
-            parts.append(segment_stats(segment, advance))
+            parts.append(segment_stats(segment, advance, errors=damage.errors, bad=damage.take))
+            damage.tail(segment, segment.known_tail)
     total = merged(parts)
     if plot:
         from kwire.cli.plot import draw
 
-        draw(total, parts, plot, inputs=[path for segment in segments for path in segment.files], force=force)
+        inputs = [path for segment in segments for path in segment.files]
+        draw(total, parts, plot, names_of(directory), inputs=inputs, force=force)
         print(f"plot written to {printable(plot)}", file=sys.stderr)
     if as_value:
         print_json({**total.to_json(), "parts": [part.to_json() for part in parts]}, indent=2)
-        return
-    rows = parts if by_segment else [
-        merged(part, topic=part[0].topic, partition=part[0].partition, path=part[0].path)
-        for part in _grouped(parts)
-    ]
-    _print_stats(total, rows, by_segment)
+    elif plot != "-":
+        rows = parts if by_segment else [
+            merged(part, topic=part[0].topic, partition=part[0].partition, path=part[0].path)
+            for part in _grouped(parts)
+        ]
+        _print_stats(total, rows, by_segment)
+    return 1 if damage.finish() else 0
 
 
 def _grouped(parts: list[Any]) -> list[list[Any]]:
@@ -195,10 +147,10 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
     ]
     out.print(table("Batch sizes", ["batch size", "batches", ""], listed))
     for count, text in (
-        (total.control_records, f"control records in {total.control_batches:,} batches are not counted as records."),
+        (total.control_records, f"control records in {total.control_batches:,} batches ({amount(total.control_size)}) "
+                                "are not counted as records."),
         (total.transactional_batches, "batches are transactional."),
         (total.tail, "bytes after the last complete batch."),
-        (total.bad, "corrupt batches are not counted: see kwire log verify."),
     ):
         if count:
             out.print(f"{count:,} {text}")
@@ -244,20 +196,27 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
               help="Maximum rows in a row group.")
 @click.option("--json", "as_value", is_flag=True, help="Print what was written as one JSON object.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def to_parquet(directory: LogDirectory, output: str, as_value: bool, **options: Any) -> None:
+@on_error(STOP)
+def to_parquet(directory: LogDirectory, output: str, as_value: bool, on_error: str, **options: Any) -> int:
     """Write records to one Parquet file: topic, partition, offset, timestamp, timestamp_type, key, value, headers.
 
-    The file appears under its name when it is complete. An existing file is kept, unless --force; - is standard output.
+    The file appears under its name when it is complete: where --on-error stops, there is none. An existing file is
+    kept, unless --force; - is standard output.
     """
     from kwire.storage.parquet import write_parquet
 
     if as_value and output == "-":
         raise click.UsageError("--json and --output - cannot be used together: both write to standard output")
 
+    damage = Damage(on_error)
     with progress("converting", sum(segment.size for segment in directory.segments)) as advance:
-        written = write_parquet(directory.segments, output, progress=advance, **options)
+        written = write_parquet(
+            directory.segments, output, progress=advance, errors=damage.errors, bad=damage.take, **options)
+    for segment in directory.segments:
+        damage.tail(segment, segment.known_tail)
     if as_value:
         print_json({"output": output, **written})
     else:
         summary = f"{written['rows']:,} rows, {amount(written['size'])} written to {printable(output)}"
         print(summary, file=sys.stderr)
+    return 1 if damage.finish() else 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.log import selected
+from kwire.cli.selectors import segments_at, selected
 from kwire.cli.terminal import amount, print_json, when
 from kwire_c.printable import printable
 
@@ -78,12 +78,14 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
 def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> list[list[Any]]:
     """The segments of each partition, in order."""
     from kwire.storage import discover
-    from kwire.storage.filesystem import shown
+    from kwire.storage.selection import Selection
 
-    files = discover(paths, topics=topics or None, partitions=partitions or None)
+    try:
+        files = discover(paths, selection=Selection(topics, partitions))
+    except (FileNotFoundError, LookupError):
+        files = []
     if not files:
-        which = " of the selected topics and partitions" if topics or partitions else ""
-        raise FileNotFoundError(f"{' '.join(map(shown, paths))}: no log segments found{which}")
+        segments_at(paths, topics, partitions)  # raises the error that says what there is
     places = groupby(files, key=lambda file: (file.topic, file.partition, file.path.rpartition("/")[0]))
     return [list(group) for _, group in places]
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.log import segment_name, segments_at, selected, span
+from kwire.cli.damage import STOP, Damage, on_error
+from kwire.cli.log import segment_name
+from kwire.cli.selectors import segments_at, selected, span
 from kwire.cli.show_records import Filter, Output, Records
 from kwire.cli.terminal import print_json, when
 from kwire.codec.json import json_text
+from kwire.codec.records import BadBatch
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ _BATCH_FIELDS = (
 @click.option("--arrow", is_flag=True, help="Write an Arrow IPC stream.")
 @click.option("--width", type=click.IntRange(4, 1 << 30),
               help="Maximum characters of a value.  [default: what the terminal has room for; else no limit]")
+@on_error(STOP)
 @click.pass_context
 def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...],
          batches: bool, as_lines: bool, form: str | None, arrow: bool, width: int | None, follow: bool,
@@ -97,12 +101,13 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
             _show_records(group, topics, partitions, records, as_lines, form, width, follow, tail)
     for path, text in records.failures.items():
         print(f"kwire: {path}: {text}", file=sys.stderr)
-    ctx.exit(1 if records.damaged else 0)
+    ctx.exit(1 if records.damage.finish() or records.damaged else 0)
 
 
 def _records(options: dict[str, Any]) -> Records:
     wanted = Filter(options.pop("keys"), options.pop("grep"), options.pop("headers"))
-    return Records(options.pop("limit"), options.pop("control"), options.pop("raw"), options, wanted)
+    damage = Damage(options.pop("on_error"))
+    return Records(options.pop("limit"), options.pop("control"), options.pop("raw"), options, wanted, damage)
 
 
 def _is_beside(path: str) -> bool:
@@ -123,6 +128,7 @@ def _show_records(
 ) -> None:
     from kwire.cli.record_lines import Format, JsonLines, Lines, Table, table_layout
     from kwire.storage import discover
+    from kwire.storage.selection import Selection
 
     directory = segments_at(paths, topics, partitions)
     lines: Lines
@@ -132,7 +138,7 @@ def _show_records(
         lines = JsonLines() if as_lines else Table(table_layout(directory.segments), width)
     output = Output(lines, records)
     if follow:
-        output.follow(lambda: discover(paths, topics=topics or None, partitions=partitions or None), tail)
+        output.follow(lambda: discover(paths, selection=Selection(topics, partitions)), tail)
     elif tail is not None:
         output.show_last(directory, tail)
     else:
@@ -153,11 +159,16 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
 
     def found() -> Iterator[tuple[Any, Any]]:
         for segment in directory.segments:
-            for batch in segment.batches(segment.start_of(bounds)):
+            batches = segment.batches(segment.start_of(bounds), errors=rows.damage.errors)
+            for batch in batches:
+                if isinstance(batch, BadBatch):
+                    rows.damage.take(batch)
+                    continue
                 if bounds.is_past(batch):
                     break
                 if not bounds.misses(batch):
                     yield segment, batch
+            rows.damage.tail(segment, batches.tail)
 
     write = sys.stdout.write
     if not as_lines:

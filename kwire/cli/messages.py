@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from base64 import b64encode
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kwire import schema
+from kwire.cli.input_file import InputFile
 from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
@@ -40,7 +42,7 @@ def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
         yield _name(file), file.read()
         return
     for number, line in enumerate(file, 1):
-        text = line.translate(None, b" \t\r\n\v\f")
+        text = line.removeprefix(BOM_UTF8 if number == 1 else b"").translate(None, b" \t\r\n\v\f")
         if not text:
             continue
         where = f"{_name(file)}, line {number}"
@@ -62,7 +64,7 @@ def _located(where: str, error: KwireError) -> click.ClickException:
 @click.command()
 @click.argument("name", type=MessageName())
 @click.argument("version", type=VERSION)
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("file", type=InputFile(), default="-")
 @click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="The format of the input.")
 @click.option("--lenient", is_flag=True, help="Accept everything that Kafka's own classes accept.")
 def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -> None:
@@ -82,7 +84,7 @@ def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -
 @click.command()
 @click.argument("name", type=MessageName())
 @click.argument("version", type=VERSION)
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("file", type=InputFile(), default="-")
 @click.option("--to", "form", type=FORMATS, default="hex", show_default=True, help="The format of the output.")
 def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
     """Encode JSON values to messages, one a line (raw: concatenated)."""
@@ -101,7 +103,7 @@ def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
 def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
     """(position, value) of each JSON value in the input."""
     try:
-        text = file.read().decode()
+        text = file.read().decode("utf-8-sig")  # as Windows writes it
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{_name(file)}: invalid UTF-8 at byte {error.start}") from None
     decoder, at, line, counted = json.JSONDecoder(), 0, 1, 0
@@ -116,7 +118,7 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
 
 
 @click.command()
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("file", type=InputFile(), default="-")
 @click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="The format of the input.")
 @click.option("--api", help="Decode responses of this API (name or key); needs --version.")
 @click.option("--version", type=VERSION, help="The API version of the requests that they answer.")

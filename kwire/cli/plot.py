@@ -18,22 +18,25 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = 253_370_764_800_000  # milliseconds: the start of 9999, the last year of datetime
+_TITLE = 100  # characters of a line of it
 _INK, _BLUE, _PALE = "#222222", "#2a6f97", "#a9d6e5"
 
 
 def draw(
-    total: SegmentStats, parts: list[SegmentStats], path: str, *, inputs: Iterable[str] = (), force: bool = False
+    total: SegmentStats, parts: list[SegmentStats], path: str, names: str = "", *, inputs: Iterable[str] = (),
+    force: bool = False,
 ) -> None:
     """Plot records over time, bytes by codec, batch sizes and the largest topics to a PNG, SVG or PDF file.
 
-    inputs, force: as in new_file. Raises OSError for any other file extension; without matplotlib ImportError, which
+    path: "-" is a PNG on standard output; names: of what was read, for the title; inputs, force: as in
+    new_file. Raises OSError for any other file extension; without matplotlib ImportError, which
     names the extra to install.
     """
     figure, kind = _figure(path)
     grid = figure.subplots(2, 2)
     stored = sum(codec.stored for codec in total.codecs.values())
     figure.suptitle(
-        f"{total.records:,} records in {total.batches:,} batches, {amount(stored)}"
+        f"{_title(names)}{total.records:,} records in {total.batches:,} batches, {amount(stored)}"
         f" ({amount(total.plain)} uncompressed), {total.segments} segment{'s' * (total.segments != 1)}\n"
         f"{when(total.min_timestamp)} to {when(total.max_timestamp)} UTC",
         fontsize=13, color=_INK,
@@ -51,7 +54,7 @@ def _figure(path: str) -> tuple[Any, str]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError(f"{path}: plots need matplotlib: pip install 'kwire[report]'") from error
-    kind = path.rpartition(".")[2].lower()
+    kind = "png" if path == "-" else path.rpartition(".")[2].lower()
     if kind not in ("png", "svg", "pdf"):
         raise OSError(f"{path}: unsupported plot format, expected .png, .svg or .pdf")
     return Figure(figsize=(12, 8), dpi=120, layout="constrained"), kind
@@ -67,12 +70,20 @@ def _save(figure: Any, grid: Iterable[Any], path: str, kind: str, *, inputs: Ite
         figure.savefig(file, format=kind)
 
 
-def draw_whatif(result: WhatIf, path: str, *, inputs: Iterable[str] = (), force: bool = False) -> None:
+def _title(names: str) -> str:
+    """A first line that names what was read; its end is cut to fit."""
+    text = printable(names)
+    return text and (text if len(text) <= _TITLE else f"{text[: _TITLE - 1]}…").replace("$", r"\$") + "\n"
+
+
+def draw_whatif(
+    result: WhatIf, path: str, names: str = "", *, inputs: Iterable[str] = (), force: bool = False
+) -> None:
     """Plot the size with each codec and level, and the ratio over the speed, to a PNG, SVG or PDF file; as draw."""
     figure, kind = _figure(path)
     left, right = figure.subplots(1, 2)
     figure.suptitle(
-        f"{result.records:,} records in {result.batches:,} batches, {amount(result.stored)} now,"
+        f"{_title(names)}{result.records:,} records in {result.batches:,} batches, {amount(result.stored)} now,"
         f" {amount(result.plain)} uncompressed", fontsize=13, color=_INK)
     outcomes = [one for one in result.outcomes if one.batches]
     left.set_title("Size with each codec and level", loc="left", fontsize=11)

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from kwire.suggestions import did_you_mean
 from kwire.version import __version__
+from kwire_c.printable import brief
 
 # name -> (module:attribute, the line that --help shows)
 COMMANDS = {
@@ -49,6 +51,22 @@ class LazyGroup(click.Group):
             module, attribute = self.lazy[cmd_name][0].split(":")
             return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named; for an unknown one the error has the nearest."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = {command: command for command in self.list_commands(ctx)}
+            if ctx.parent is None:  # kwire show for kwire log show
+                group = self.get_command(ctx, "log")
+                assert isinstance(group, click.Group)
+                known = {command: f"log {command}" for command in group.list_commands(ctx)} | known
+            near = known[name] if name in known else did_you_mean(name, known)
+            hint = near if near.startswith(";") or not near else f'; did you mean "{near}"?'
+            raise click.UsageError(f"No such command {brief(name)}{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a closed output is an error of its own, which click hides."""

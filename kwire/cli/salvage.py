@@ -34,10 +34,14 @@ def salvage(
     are made from them. The exit code is 1 if anything was lost.
     """
     from kwire.storage import salvage_log
+    from kwire.storage.file_kinds import SNIFFED, check_segment
 
     if target is not None and output is not None:
         raise click.UsageError("OUT and --output are the same: give one of them")
     target = output if target is None else target
+    if os.path.isfile(source):
+        with open(source, "rb") as file:
+            check_segment(source, file.read(SNIFFED))
     with progress("salvaging", _size(source)) as advance:
         done = salvage_log(
             source, target, topics=topics or None, partitions=partitions or None,

@@ -19,6 +19,7 @@ from kwire_c.printable import printable
 from kwire_c.record_text import values_of
 
 if TYPE_CHECKING:
+    from kwire.cli.damage import Damage
     from kwire.storage import InternalRecord, LogDirectory, LogSegment, SegmentFile
 
 _TAIL_BYTES = 1 << 17, 16 << 20  # looked at at a time for the last records: at first, at most
@@ -80,14 +81,17 @@ def _has(headers: list[tuple[bytes, bytes | None]], name: bytes, value: bytes | 
 class Records:
     """The records that are wanted, and what could not be decoded. failures: file -> what is wrong; damaged: is it data?
 
-    span: keywords of column_batches for a range, and committed. left: records that may still be shown.
+    span: keywords of column_batches for a range, and committed. left: records that may still be shown. damage: what is
+    done at damaged batches.
     """
 
-    def __init__(self, limit: int | None, control: bool, raw: bool, span: dict[str, Any], wanted: Filter) -> None:
+    def __init__(
+        self, limit: int | None, control: bool, raw: bool, span: dict[str, Any], wanted: Filter, damage: Damage
+    ) -> None:
         self.left = sys.maxsize if limit is None else limit
         self.control, self.raw, self.span, self.wanted = control, raw, span, wanted
         self.failures: dict[str, str] = {}
-        self.damaged = False
+        self.damaged, self.damage = False, damage
         self._undecoded: dict[str, tuple[int, str]] = {}  # file -> records, the first one
         self._kinds: dict[str, str | None] = {}
 
@@ -106,17 +110,23 @@ class Records:
     ) -> Iterator[tuple[Any, Sequence[int] | None]]:
         """(RecordColumns, numbers of the rows to show or None for all) of a segment, in order, up to the limit.
 
-        skip: leave out so many records; options: further keywords of column_batches. Raises the error of the first
-        damaged batch after the records before it.
+        skip: leave out so many records; options: further keywords of column_batches. Where damage stops the command,
+        the error of the first damaged batch is raised after the records before it.
         """
         names = tuple(dict.fromkeys((*fields, *self.wanted.fields, "batch_position")))
         most = BATCH_ROWS if self.wanted else max(1, min(BATCH_ROWS, self.left + skip))
         options = {"rows": most, "control": self.control, **self.span, **options}
         if not self.left:
             return
-        for columns in segment.column_batches(names, errors="keep", **options):
+        read = segment.column_batches(names, errors="keep", **options)
+        for columns in read:
             rows = self.wanted.rows(columns)
-            bad = min(columns.bad, key=lambda batch: batch.position, default=None)
+            bad = None
+            if self.damage.errors == "raise":
+                bad = min(columns.bad, key=lambda batch: batch.position, default=None)
+            else:
+                for batch in columns.bad:
+                    self.damage.take(batch)
             if bad is not None:
                 rows = range(len(columns)) if rows is None else rows
                 before = bisect_left(values_of(columns, "batch_position"), bad.position)
@@ -132,6 +142,7 @@ class Records:
                 raise bad.error
             if not self.left:
                 return
+        self.damage.tail(segment, read.find_tail())
 
     def decoder(self, segment: LogSegment) -> tuple[Decode | None, bool]:
         """(what decodes records of a segment that are not shown as bytes, whether it is all of them)."""

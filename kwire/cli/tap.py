@@ -48,6 +48,8 @@ def tap(listen: Address, target: Address, out: str) -> int:
     their first requests and then connect to it directly: to record everything, let the broker advertise the address of
     the tap.
     """
+    if out in ("", "-"):
+        raise click.UsageError(f"--out is the beginning of two file names, not {out!r}: standard output cannot be both")
     return asyncio.run(_run(listen, target, out))
 
 

@@ -1,4 +1,4 @@
-"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, timestamps as parameters."""
+"""Terminal input and output of commands: progress on stderr, JSON, bytes as text, numbers as parameters."""
 
 from __future__ import annotations
 
@@ -22,28 +22,6 @@ LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Milliseconds since 1970, or a date and time in ISO 8601 (UTC without a time zone)."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The time in milliseconds."""
-        if isinstance(value, int):
-            return value
-        try:
-            number = int(value)
-        except ValueError:
-            pass
-        else:
-            return LONG.convert(number, param, ctx)
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither milliseconds nor a timestamp such as 2026-01-31T12:00:00Z", param, ctx)
-        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def when(milliseconds: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kwire.cli.log import selection
+from kwire.cli.selectors import names_of, selection
 from kwire.cli.terminal import amount, console, print_json, progress, table
 from kwire_c.codecs import CODECS
 from kwire_c.printable import printable
@@ -63,21 +63,24 @@ class Levels(click.ParamType):  # type: ignore[type-arg,unused-ignore]
               help="Read about so many bytes of larger input, spread over all segments.")
 @click.option("--all", "everything", is_flag=True, help="Read all of it.")
 @click.option("--json", "as_value", is_flag=True, help="One JSON object.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Also plot the outcome to this PNG, SVG or PDF file.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Also plot the outcome to this PNG, SVG or PDF file; - is a PNG on standard output, alone.")
 @click.option("--force", is_flag=True, help="Overwrite an existing plot.")
 def whatif(
     directory: LogDirectory, codecs: tuple[str, ...], levels: tuple[range, ...], batch_bytes: int | None, sample: int,
     everything: bool, as_value: bool, plot: str | None, force: bool,
-) -> None:
+) -> int:
     """Measure the size that batches would have with each codec and level (KIP-640), and the time that it takes.
 
     Sizes are those of the batches that a producer would write; nothing is written but the plot. The times are those of
-    this machine, in one thread.
+    this machine, in one thread. The exit code is 1 if batches are damaged.
     """
     from kwire.errors import EncodeError
     from kwire.storage import whatif as measure
     from kwire.storage.recompression import settings
 
+    if as_value and plot == "-":
+        raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
     try:
         wanted = settings(codecs or CODECS, [level for each in levels for level in each] or None)
     except EncodeError as error:
@@ -90,12 +93,14 @@ def whatif(
     if plot:
         from kwire.cli.plot import draw_whatif
 
-        draw_whatif(result, plot, inputs=[path for segment in segments for path in segment.files], force=force)
+        inputs = [path for segment in segments for path in segment.files]
+        draw_whatif(result, plot, names_of(directory), inputs=inputs, force=force)
         print(f"plot written to {printable(plot)}", file=sys.stderr)
     if as_value:
         print_json(result.to_json(), indent=2)
-    else:
+    elif plot != "-":
         _print(result)
+    return 1 if result.bad else 0
 
 
 def _print(result: Any) -> None:

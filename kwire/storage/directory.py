@@ -13,6 +13,7 @@ from kwire.storage.discovery import SegmentFile, discover, offset_in_name
 from kwire.storage.planned_log import LogEnd
 from kwire.storage.segment import LogSegment, PartitionSegments
 from kwire.storage.segment_reader import gather_all
+from kwire.storage.selection import Selection
 from kwire.storage.verify import Finding, verify_partition
 from kwire_c.printable import printable
 
@@ -98,9 +99,9 @@ class Partition:
 class LogDirectory:
     """A Kafka log directory (every topic-N folder in it, internal topics too), or one partition folder.
 
-    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these. Iteration
-    gives Partitions in order of topic and partition; directory["topic", 0] is one of them.
-    Raises FileNotFoundError if path does not exist.
+    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these;
+    selection: instead of them, as people type it. Iteration gives Partitions in order of topic and partition;
+    directory["topic", 0] is one of them. Raises FileNotFoundError if path does not exist, and as discover() does.
     """
 
     def __init__(
@@ -109,11 +110,12 @@ class LogDirectory:
         *,
         topics: Collection[str] | None = None,
         partitions: Collection[int] | None = None,
+        selection: Selection | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
         grouped: dict[tuple[Any, ...], list[SegmentFile]] = {}
-        for file in discover(path, topics=topics, partitions=partitions, options=options):
+        for file in discover(path, topics=topics, partitions=partitions, selection=selection, options=options):
             folder = file.path.rpartition("/")[0]
             grouped.setdefault((file.topic, file.partition, folder), []).append(file)
         self.partitions = [Partition(files, options) for files in grouped.values()]

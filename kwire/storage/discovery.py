@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeVar
 
+from kwire.storage.file_kinds import check_name
 from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
 from kwire.storage.path_patterns import alternatives
+from kwire.storage.selection import Place, Selection
 from kwire_c.printable import printable
 
 T = TypeVar("T")
@@ -74,23 +76,22 @@ def discover(
     *,
     topics: Collection[str] | None = None,
     partitions: Collection[int] | None = None,
+    selection: Selection | None = None,
     options: dict[str, Any] | None = None,
 ) -> list[SegmentFile]:
     """The segments at paths, sorted by topic, partition, base offset.
 
     paths: a segment, a partition folder, a log directory (every topic-N folder in it), a glob (*, **, ?, [a-c], [^a],
     {a,b}; a backslash escapes), a comma list of these, or a list; local or fsspec URLs. topics, partitions: select
-    among topic-N folders; a file outside of such a folder gets a single topic (partition) as its label. Files that end
-    in .deleted, .cleaned, .swap or .checkpoint are read only where they are named. Raises FileNotFoundError for a path
-    that does not exist and a glob without a match, ValueError for {a,b} that stand for too many paths.
+    among topic-N folders, by name and number; a file outside of such a folder gets a single topic (partition) as its
+    label. selection: instead of them, as people type it. Files that end in .deleted, .cleaned, .swap or .checkpoint are
+    read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match,
+    DecodeError (.file) for a named file that is another one of a log directory by its name, LookupError for a selection
+    that matches nothing, ValueError for {a,b} that stand for too many paths.
     """
     given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
-    listing = Listing(options)
-    files: dict[str, SegmentFile] = {}
-    for found in _segments(listing, [plain(item) for item in given], topics, partitions):
-        selected = _select(found, topics, partitions)
-        if selected is not None:
-            files[selected.path] = selected
+    choice = _Exact(topics, partitions) if selection is None else selection
+    files = {file.path: file for file in _segments(Listing(options), [plain(item) for item in given], choice)}
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
@@ -225,26 +226,50 @@ def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFi
     return sorted(files, key=lambda file: file.base_offset)
 
 
-def _segments(
-    listing: Listing, paths: list[str], topics: Collection[str] | None, partitions: Collection[int] | None
-) -> Iterator[SegmentFile]:
-    """The segments at paths; of folders only those whose topic and partition are wanted are listed."""
-    folders = []
+class _Exact:
+    """The partitions with one of these topics and one of these numbers; None: any."""
+
+    def __init__(self, topics: Collection[str] | None, partitions: Collection[int] | None) -> None:
+        self._topics, self._partitions = topics, partitions
+
+    @property
+    def label(self) -> tuple[str | None, int | None]:
+        """As of a Selection."""
+        topics, partitions = self._topics or (), self._partitions or ()
+        return (next(iter(topics)) if len(topics) == 1 else None,
+                next(iter(partitions)) if len(partitions) == 1 else None)
+
+    def chosen(self, places: Collection[Place]) -> set[Place]:
+        """As of a Selection; nothing is missed."""
+        return {(topic, partition) for topic, partition in places
+                if (self._topics is None or topic in self._topics)
+                and (self._partitions is None or partition in self._partitions)}
+
+
+def _segments(listing: Listing, paths: list[str], choice: _Exact | Selection) -> Iterator[SegmentFile]:
+    """The segments at paths that are chosen; of the folders in a folder only those that are chosen are listed."""
+    folders, files = [], []
     for entry in _found(listing, paths):
         if entry.is_folder:
             folders.append(entry.path)
         else:
-            yield listing.segment(entry)
+            files.append(listing.segment(entry))
     listing.gather(folders)
-    inside = [
-        entry.path for folder in folders for entry in listing.entries(folder)
-        if entry.is_folder and _wanted(entry.path, topics, partitions)
-    ]
+    inside = {entry.path: place for folder in folders for entry in listing.entries(folder)
+              if entry.is_folder and (place := _partition_of(entry.path.rpartition("/")[2])) is not None}
+    named = [place_of(f"{folder}/x") for folder in folders] + [(file.topic, file.partition) for file in files]
+    wanted = choice.chosen({*inside.values(), *(
+        (topic, partition) for topic, partition in named if topic is not None and partition is not None)})
+    inside = {path: place for path, place in inside.items() if place in wanted}
     listing.gather(inside)
-    for folder in [*folders, *inside]:
-        for entry in listing.entries(folder):
-            if not entry.is_folder and entry.path.endswith(_SEGMENTS):
-                yield listing.segment(entry)
+    files += [listing.segment(entry) for folder in (*folders, *inside) for entry in listing.entries(folder)
+              if not entry.is_folder and entry.path.endswith(_SEGMENTS)]
+    topic, partition = choice.label
+    for file in files:
+        if file.topic is None:
+            yield file._replace(topic=topic, partition=partition)
+        elif (file.topic, file.partition) in wanted:
+            yield file
 
 
 def _found(listing: Listing, paths: list[str]) -> Iterator[Entry]:
@@ -261,6 +286,8 @@ def _found(listing: Listing, paths: list[str]) -> Iterator[Entry]:
 
 def _matching(listing: Listing, path: str, entry: Entry | None) -> Iterator[Entry]:
     if entry is not None:
+        if not entry.is_folder:
+            check_name(entry.path)
         yield entry
         return
     if not _MAGIC.search(path):
@@ -273,13 +300,6 @@ def _matching(listing: Listing, path: str, entry: Entry | None) -> Iterator[Entr
             continue
         if match.is_folder or not match.path.endswith(_BESIDE):
             yield match
-
-
-def _wanted(folder: str, topics: Collection[str] | None, partitions: Collection[int] | None) -> bool:
-    """Is it a partition's folder, of a topic and a partition that are read?"""
-    place = _partition_of(folder.rpartition("/")[2])
-    return place is not None and (topics is None or place[0] in topics) and (
-        partitions is None or place[1] in partitions)
 
 
 def _stem(path: str) -> str:
@@ -297,19 +317,3 @@ def _side_files(entries: list[Entry]) -> dict[str, SideFiles] | None:
                 return None
             found.setdefault(stem, [-1] * len(_KINDS))[_KINDS.index(dot + kind)] = entry.size
     return {stem: SideFiles(*sizes) for stem, sizes in found.items()}
-
-
-def _select(
-    file: SegmentFile, topics: Collection[str] | None, partitions: Collection[int] | None
-) -> SegmentFile | None:
-    if file.topic is None:
-        if topics is not None and len(topics) == 1:
-            file = file._replace(topic=next(iter(topics)))
-        if partitions is not None and len(partitions) == 1:
-            file = file._replace(partition=next(iter(partitions)))
-        return file
-    if (topics is not None and file.topic not in topics) or (
-        partitions is not None and file.partition not in partitions
-    ):
-        return None
-    return file

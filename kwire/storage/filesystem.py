@@ -355,7 +355,7 @@ def _is_stream(path: str) -> bool:
             if device.isatty() or os.path.samefile(path, os.devnull):
                 return True
     if stat.S_ISBLK(mode) or stat.S_ISCHR(mode):
-        raise OSError(22, "is a device, not a file of record batches", path)
+        raise OSError(19, "is a device, not a file of record batches", path)
     return not stat.S_ISREG(mode)
 
 

@@ -23,13 +23,15 @@ def write_parquet(
     compression: str = "zstd",
     progress: Callable[[int], None] | None = None,
     force: bool = False,
+    bad: Callable[[Any], None] | None = None,
     **wanted: Any,
 ) -> dict[str, int]:
     """Write the records of segments to one Parquet file; return {"rows", "row_groups", "size"}.
 
     Columns: topic (dictionary), partition, offset, timestamp (ms, UTC), timestamp_type ("create", ...), key, value,
     headers. rows: of a row group (fewer if they reach 64 MiB); compression: Parquet's codec; wanted: range keywords,
-    committed and control as LogSegment.column_batches. progress: called with the bytes done since the last call. The
+    committed and control as LogSegment.column_batches. progress: called with the bytes done since the last call;
+    bad: with each BadBatch, where errors="keep" is among the keywords. The
     file gets its name when it is complete; force: also if a file of that name exists ("-" is standard output). Raises
     ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
@@ -62,6 +64,9 @@ def write_parquet(
             for segment in segments:
                 pieces = segment.column_batches(FIELDS, rows=min(rows, 32_768), progress=progress, **wanted)
                 for columns in pieces:
+                    if bad is not None:
+                        for one in columns.bad:
+                            bad(one)
                     for batch in pa.RecordBatchReader.from_stream(columns):
                         start = 0
                         while start < len(batch):

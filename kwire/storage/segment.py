@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kwire.codec.records import BadBatch
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
 from kwire.shared_iterator import shared
@@ -13,6 +14,7 @@ from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
+from kwire.storage.file_kinds import SNIFFED, check_segment
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
 from kwire.storage.once import once
 from kwire.storage.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
@@ -73,7 +75,8 @@ class LogSegment:
     topic, partition: from the folder name `topic-N`, else None, unless given. Only the .log file is needed. Positions
     are bytes in the file, offsets Kafka offsets, timestamps milliseconds; all ends are exclusive. options: keywords
     for fsspec. size, beside: what a listing said (SegmentFile), so that the file system is not asked again; a file
-    that is gone is then an error of the first read. Raises FileNotFoundError if the file does not exist.
+    that is gone is then an error of the first read. Raises FileNotFoundError if the file does not exist,
+    IsADirectoryError for a folder, WrongFileError (.file) for another kind of file (an index, a text, a capture).
     """
 
     def __init__(
@@ -89,11 +92,14 @@ class LogSegment:
         self.path = plain(path)
         self.options = options
         self.beside = beside
-        self.file = open_file(self.path, options, size)
+        try:
+            self.file = open_file(self.path, options, size)
+        except IsADirectoryError:
+            raise IsADirectoryError(21, "is a folder, not a segment: LogDirectory reads it", self.path) from None
         if isinstance(self.file, SpooledFile) and not self.file.once:
             os.stat(self.path)  # a .gz is decompressed when it is read
         elif size < 0:
-            self.file.size()
+            check_segment(self.path, self.file.read(0, min(self.file.size(), SNIFFED)))
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition
@@ -157,6 +163,11 @@ class LogSegment:
                 pass
             self._tail = windows.tail
         return self._tail  # type: ignore[return-value]
+
+    @property
+    def known_tail(self) -> tuple[int, int] | None:
+        """As tail, if the segment was read to its end; else None."""
+        return None if isinstance(self._tail, bool) else self._tail
 
     def note_tail(self, tail: tuple[int, int] | None) -> None:
         """Remember the tail that a scan to the end found."""
@@ -393,18 +404,27 @@ class LogSegment:
         committed: bool = False,
         control: bool = False,
         verify_crc: bool = True,
+        errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
     ) -> Iterator[Any]:
         """The Records of the range, in order; control records only with control=True.
 
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
-        LimitError (.file) at a damaged batch.
+        LimitError (.file) at a damaged batch; errors="keep" yields a BadBatch for it, and goes on at the next valid
+        one.
         """
         bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
+        batches = self.batches(start, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
+        last = -1
         try:
-            for batch in self.batches(start, verify_crc=verify_crc, max_batch_bytes=max_batch_bytes):
+            for batch in batches:
+                if isinstance(batch, BadBatch):
+                    if bounds.reaches(last):
+                        yield batch
+                    continue
+                last = batch.last_offset
                 if bounds.is_past(batch):
                     return
                 if bounds.misses(batch) or (batch.is_control and (committed or not control)):
@@ -414,6 +434,7 @@ class LogSegment:
                 yield from batch if bounds.holds(batch) else filter(bounds.admits, batch)
         except KwireError as error:
             raise located(error, self.path) from error.__cause__
+        self.note_tail(batches.tail)
 
     def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
         """RecordColumns of the whole range at once, as kwire.columns; keywords as column_batches (but not rows)."""

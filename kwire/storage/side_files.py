@@ -21,13 +21,12 @@ from kwire.storage.checkpoints import (
     read_partition_metadata,
     small_file,
 )
+from kwire.storage.file_kinds import SNIFFED, kind_by_content, kind_by_name
 from kwire.storage.filesystem import is_url, located, open_file, plain
 from kwire.storage.formatting.properties import parse_properties
 from kwire.storage.uuids import uuid_text
 
-_RENAMED = re.compile(r"\.(?:deleted|swap|cleaned)$")  # what a broker appends to the names of files on their way out
 _BASE = re.compile(r"\d{1,20}(?=\.)")
-_SNIFFED = 4096  # bytes at the beginning of a file that tell what it is
 
 
 class SideFile(NamedTuple):
@@ -51,13 +50,12 @@ def side_file_kind(path: str | os.PathLike[str], options: dict[str, Any] | None 
     text = plain(path)
     if not is_url(text) and os.path.isdir(text):
         return None
-    name = _RENAMED.sub("", text.rpartition("/")[2])
-    for ending, kind in _BY_NAME.items():
-        if name == ending or (ending.startswith((".", "-")) and name.endswith(ending) and name != ending):
-            return kind
-    if name.endswith((".log", ".gz", ".checkpoint")) or is_url(text) or not os.path.isfile(text):
+    kind = kind_by_name(text)
+    if kind is not None:
+        return kind
+    if text.endswith((".log", ".gz", ".checkpoint")) or is_url(text) or not os.path.isfile(text):
         return None
-    return _by_content(open_file(text, options).read(0, _SNIFFED))
+    return kind_by_content(open_file(text, options).read(0, SNIFFED))
 
 
 def read_side_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> SideFile:
@@ -128,36 +126,11 @@ def _quorum_state(path: str, kind: str, options: dict[str, Any] | None) -> SideF
     return SideFile(path, kind, ("name", "value"), list(state.items()))
 
 
-_BY_NAME = {
-    ".index": "offset index",
-    ".timeindex": "time index",
-    ".txnindex": "transaction index",
-    ".snapshot": "producer snapshot",
-    "leader-epoch-checkpoint": "leader epochs",
-    "-checkpoint": "offset checkpoint",
-    "partition.metadata": "partition metadata",
-    "meta.properties": "meta.properties",
-    "quorum-state": "quorum state",
-}
 _READERS: dict[str, Callable[[str, str, dict[str, Any] | None], SideFile]] = {
     "offset index": _offset_index, "time index": _time_index, "transaction index": _transaction_index,
     "producer snapshot": _producer_snapshot, "leader epochs": _leader_epochs, "offset checkpoint": _offset_checkpoint,
     "partition metadata": _partition_metadata, "meta.properties": _properties, "quorum state": _quorum_state,
 }  # fmt: skip
-
-
-def _by_content(head: bytes) -> str | None:
-    if re.match(rb"0\r?\n\d+\r?\n(?:\d+ \d+\r?\n|$)", head):
-        return "leader epochs"
-    if re.match(rb"0\r?\n\d+\r?\n[\w.-]+ \d+ -?\d+\r?\n", head):
-        return "offset checkpoint"
-    if re.match(rb"version: \d+\r?\ntopic_id: ", head):
-        return "partition metadata"
-    if re.match(rb"(?:#[^\n]*\n)*(?:cluster|node|broker|directory)\.id=", head):
-        return "meta.properties"
-    if re.match(rb'\{"[^}]*"leaderEpoch":', head):
-        return "quorum state"
-    return None
 
 
 def _base_offset(path: str) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
-from kwire.storage.filesystem import shown
+from kwire.storage.filesystem import located, shown
 from kwire.storage.segment_reader import SegmentBatches
 
 if TYPE_CHECKING:
@@ -97,9 +97,10 @@ class TimeBins:
 class SegmentStats:
     """Statistics of a segment, or of several together. Sizes in bytes, times in milliseconds; -1: none.
 
-    records counts data records, control_records markers; sizes: batches by size, next power of two -> batches;
-    times are those of data records; bad: damaged batches or regions; tail: bytes after the last whole batch;
-    producers: by id, those past MOST_PRODUCERS together as OTHERS.
+    batches counts all batches, control_batches those of transaction markers and other control records, with their
+    records and bytes; records, codecs, sizes and times are those of the other batches. sizes: next power of two ->
+    batches; bad: damaged batches or regions; tail: bytes after the last whole batch; producers: by id, those past
+    MOST_PRODUCERS together as OTHERS.
     """
 
     path: str = ""
@@ -111,6 +112,7 @@ class SegmentStats:
     records: int = 0
     control_batches: int = 0
     control_records: int = 0
+    control_size: int = 0
     transactional_batches: int = 0
     bad: int = 0
     tail: int = 0
@@ -144,35 +146,34 @@ class SegmentStats:
         plain = batch.plain_size
         earliest, latest, _ = batch.extent()
         self.batches += 1
-        if batch.is_control:
-            self.control_batches += 1
-            self.control_records += count
-        else:
-            self.records += count
         self.transactional_batches += batch.is_transactional
         if self.first_offset < 0 or batch.base_offset < self.first_offset:
             self.first_offset = batch.base_offset
         self.last_offset = max(self.last_offset, batch.last_offset)
-        if not batch.is_control:
-            self._widen(earliest, latest)
-        self._sizes(batch.size, batch.size)
-        bucket = 1 << (batch.size - 1).bit_length()
-        self.sizes[bucket] = self.sizes.get(bucket, 0) + 1
         self.magics[batch.magic] = self.magics.get(batch.magic, 0) + 1
-        self.timestamp_types[batch.timestamp_type] = self.timestamp_types.get(batch.timestamp_type, 0) + 1
-        codec = self.codecs.setdefault(batch.codec, CodecStats())
-        codec.batches += 1
-        codec.records += count
-        codec.stored += batch.size
-        codec.plain += plain
         if batch.producer_id >= 0:
             producer = self._producer(batch.producer_id)
             producer.batches += 1
             producer.transactional += batch.is_transactional
             producer.records += 0 if batch.is_control else count
             producer.add_epoch(batch.producer_epoch)
-        if not batch.is_control:
-            self.times.add_span(earliest, latest, count)
+        if batch.is_control:
+            self.control_batches += 1
+            self.control_records += count
+            self.control_size += batch.size
+            return
+        self.records += count
+        self._widen(earliest, latest)
+        self._sizes(batch.size, batch.size)
+        bucket = 1 << (batch.size - 1).bit_length()
+        self.sizes[bucket] = self.sizes.get(bucket, 0) + 1
+        self.timestamp_types[batch.timestamp_type] = self.timestamp_types.get(batch.timestamp_type, 0) + 1
+        codec = self.codecs.setdefault(batch.codec, CodecStats())
+        codec.batches += 1
+        codec.records += count
+        codec.stored += batch.size
+        codec.plain += plain
+        self.times.add_span(earliest, latest, count)
 
     def _producer(self, number: int) -> ProducerStats:
         producer = self.producers.get(number)
@@ -194,7 +195,7 @@ class SegmentStats:
     def merge(self, other: SegmentStats) -> None:
         """Add the statistics of another segment."""
         for name in ("segments", "size", "batches", "records", "control_batches", "control_records",
-                     "transactional_batches", "bad", "tail"):
+                     "control_size", "transactional_batches", "bad", "tail"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if other.first_offset >= 0 and (self.first_offset < 0 or other.first_offset < self.first_offset):
             self.first_offset = other.first_offset
@@ -219,6 +220,7 @@ class SegmentStats:
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; times in milliseconds, None if there are none."""
         stored = sum(codec.stored for codec in self.codecs.values())
+        count = self.batches - self.control_batches
         return {
             "path": self.path,
             "topic": self.topic,
@@ -229,6 +231,7 @@ class SegmentStats:
             "records": self.records,
             "control_batches": self.control_batches,
             "control_records": self.control_records,
+            "control_size": self.control_size,
             "transactional_batches": self.transactional_batches,
             "bad_batches": self.bad,
             "tail_bytes": self.tail,
@@ -240,7 +243,7 @@ class SegmentStats:
             "ratio": round(self.ratio, 4),
             "batch_size": {
                 "min": None if self.smallest_batch < 0 else self.smallest_batch,
-                "mean": round(stored / self.batches) if self.batches else None,
+                "mean": round(stored / count) if count else None,
                 "max": None if self.largest_batch < 0 else self.largest_batch,
                 "histogram": {str(key): self.sizes[key] for key in sorted(self.sizes)},
             },
@@ -264,21 +267,36 @@ def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
         into[key] = into.get(key, 0) + count
 
 
-def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
-    """Statistics of one segment; damaged batches are counted as bad. progress: called with the bytes of each batch."""
+def segment_stats(
+    segment: LogSegment,
+    progress: Callable[[int], None] | None = None,
+    *,
+    errors: str = "keep",
+    bad: Callable[[BadBatch], None] | None = None,
+) -> SegmentStats:
+    """Statistics of one segment; damaged batches are counted as bad, with errors="raise" the first one is raised.
+
+    progress: called with the bytes of each batch; bad: with each BadBatch.
+    """
     stats = SegmentStats(shown(segment.path), segment.topic, segment.partition, size=segment.size)
-    batches = SegmentBatches(segment, errors="keep")
+    batches = SegmentBatches(segment, errors=errors)
     for batch in batches:
-        bad = isinstance(batch, BadBatch)
-        try:
-            if not bad:
+        damaged = batch if isinstance(batch, BadBatch) else None
+        if damaged is None:
+            try:
                 stats.add_batch(batch)
-        except KwireError:
-            bad = True
-        stats.bad += bad
+            except KwireError as error:
+                if errors == "raise":
+                    raise located(error, segment.path) from error.__cause__
+                damaged = BadBatch(batch.position, b"", located(error, segment.path))
+        if damaged is not None:
+            stats.bad += 1
+            if bad is not None:
+                bad(damaged)
         if progress is not None:
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)
     stats.tail = batches.tail[1] if batches.tail else 0
+    segment.note_tail(batches.tail)
     return stats
 
 

@@ -1,0 +1,70 @@
+"""A file, a pipe or standard input as the argument of a command, decompressed if it is gzip."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from typing import IO, Any
+
+import click
+
+from kwire.errors import DecodeError
+
+_GZIP = b"\x1f\x8b\x08"
+
+
+class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A binary file to read: a path, a pipe, - for standard input; what begins as gzip does is decompressed.
+
+    Reading raises DecodeError for damaged gzip.
+    """
+
+    name = "filename"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[bytes]:
+        """The open file; its name is the path."""
+        if not isinstance(value, str | os.PathLike):
+            return value  # type: ignore[no-any-return]
+        path = os.fspath(value)
+        if path == "-":
+            if sys.stdin is None:
+                self.fail("standard input is closed", param, ctx)
+            return unpacked(sys.stdin.buffer, "standard input")
+        try:
+            file = open(path, "rb")  # noqa: SIM115 - until the command ends
+        except OSError as error:
+            self.fail(f"{path!r}: {error.strerror}", param, ctx)
+        if ctx is not None:
+            ctx.call_on_close(file.close)
+        return unpacked(file, path)
+
+
+def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
+    """The file, decompressed if it is gzip."""
+    stream: Any = file if hasattr(file, "peek") else io.BufferedReader(file)
+    packed = stream.peek(len(_GZIP)).startswith(_GZIP)
+    return io.BufferedReader(_Gunzip(stream, name)) if packed else stream
+
+
+class _Gunzip(io.RawIOBase):
+    """The content of a gzip stream; name: that of its file."""
+
+    def __init__(self, packed: Any, name: str) -> None:
+        self.name, self._stream = name, gzip.GzipFile(fileobj=packed)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer. Raises DecodeError."""
+        try:
+            data = self._stream.read1(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            reason = f"the gzip stream is damaged: {' '.join(str(error).split())}"
+            raise DecodeError(reason, what=self.name) from None
+        buffer[: len(data)] = data
+        return len(data)

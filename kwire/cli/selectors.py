@@ -1,0 +1,242 @@
+"""What a command reads, as people type it: paths, topics, partitions, and ranges of offsets and timestamps."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kwire.cli.terminal import LONG, when
+from kwire_c.printable import brief
+
+if TYPE_CHECKING:
+    from kwire.storage import LogDirectory
+    from kwire.storage.selection import Selection
+
+OFFSET = click.IntRange(0, (1 << 63) - 1)
+_MOST_NAMED = 5  # topics
+_MOST_PARTITION = (1 << 31) - 1
+_MOST_PARTITIONS = 100_000  # in one range
+_SECONDS = 100_000_000, 100_000_000_000  # a number between these two is in seconds: 1973 to 5138
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_RELATIVE = re.compile(r"-(\d{1,9}(?:\.\d{1,3})?)\s?(ms|s|m|h|d|w)")
+_NUMBER = re.compile(r"(\d{1,19})(?:(\.\d{1,9})s?|(ms|s))?")
+_DATE = re.compile(r"(?:19[7-9]|2\d\d)\d[01]\d[0-3]\d")
+
+
+class Moment(int):
+    """A timestamp in milliseconds. read_as: what was typed and how it was read, for the user."""
+
+    read_as: str
+
+    def __new__(cls, milliseconds: int, text: str, how: str) -> Moment:
+        """The time, and how its text was read."""
+        moment = super().__new__(cls, milliseconds)
+        moment.read_as = f"{text} is {when(milliseconds)} UTC ({how})"
+        return moment
+
+
+class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A time as a Moment: seconds or milliseconds since 1970, ISO 8601 (UTC without a time zone), or -1h."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The time in milliseconds."""
+        if isinstance(value, int):
+            return value
+        text = value.strip()
+        try:
+            milliseconds, how = _time(text)
+        except (ValueError, OverflowError):
+            self.fail(f"{brief(value)} is not a time: expected 2026-01-31T12:00:00Z, seconds or milliseconds "
+                      "since 1970, or -90s, -30m, -1h, -2d, -1w before now", param, ctx)
+        return Moment(int(LONG.convert(milliseconds, param, ctx)), text, how)
+
+
+def _time(text: str) -> tuple[int, str]:
+    """(milliseconds since 1970, how the text was read). Raises ValueError."""
+    if text.lower() == "now":
+        return round(time.time() * 1000), "now"
+    match = _RELATIVE.fullmatch(text)
+    if match is not None:
+        return round(time.time() * 1000 - float(match[1]) * _UNITS[match[2]]), "before now"
+    match = _NUMBER.fullmatch(text)
+    if match is not None and not _DATE.fullmatch(text):
+        number, fraction, unit = int(match[1]), match[2], match[3]
+        if fraction is not None or unit == "s" or (unit is None and _SECONDS[0] <= number < _SECONDS[1]):
+            return number * 1000 + round(float(fraction or 0) * 1000), "seconds since 1970"
+        return number, "milliseconds since 1970"
+    moment = datetime.fromisoformat(text)
+    how = "ISO 8601" if moment.tzinfo else "ISO 8601 without a time zone: UTC"
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000), how
+
+
+class Partitions(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Numbers of partitions as a tuple: 3, a comma list, a range as 0-3."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """The numbers."""
+        if isinstance(value, tuple):
+            return value
+        found: list[int] = []
+        for part in value.split(","):
+            match = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part)
+            first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, -1)
+            if not first <= last <= min(_MOST_PARTITION, first + _MOST_PARTITIONS):
+                self.fail(f"{brief(value)} is not a partition (0 to {_MOST_PARTITION}), a comma list of them, "
+                          "or a range such as 0-3", param, ctx)
+            found += range(first, last + 1)
+        return tuple(found)
+
+
+class Topics(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A topic, a glob or a comma list of them; not nothing, as of a variable that is not set."""
+
+    name = "topic"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text."""
+        if not value.replace(",", "").strip():
+            self.fail("the name is empty", param, ctx)
+        return str(value)
+
+
+TOPIC = click.option(
+    "--topic", "topics", multiple=True, type=Topics(), metavar="TOPIC,...",
+    help="Only these topics: names, globs such as 'orders-*', a comma list, or TOPIC-PARTITION (may be repeated).")
+PARTITION = click.option(
+    "--partition", "partitions", multiple=True, type=Partitions(), metavar="N,...",
+    callback=lambda ctx, param, values: tuple(number for numbers in values for number in numbers),
+    help="Only these partitions: 3, 0,2 or 0-3 (may be repeated).")
+
+
+def selected(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add PATH..., --topic and --partition to a command, which gets paths, topics and partitions."""
+
+    @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+    @TOPIC
+    @PARTITION
+    @wraps(command)
+    def selecting(*args: Any, **options: Any) -> Any:
+        return command(*args, **options)
+
+    return selecting
+
+
+def selection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add PATH..., --topic and --partition to a command, which gets them as one LogDirectory."""
+
+    @selected
+    @wraps(command)
+    def selecting(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], **options: Any) -> Any:
+        if "output" in options and options["output"] is None:
+            paths, options["output"] = _split_output(paths)
+        return command(segments_at(paths, topics, partitions), **options)
+
+    return selecting
+
+
+def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> LogDirectory:
+    """The segments at paths; empty topics or partitions: all.
+
+    Raises FileNotFoundError where there are none, which says what there is, and WrongFileError for other files.
+    """
+    from kwire.storage import LogDirectory
+    from kwire.storage.filesystem import shown
+    from kwire.storage.selection import Selection, nearby
+
+    chosen = Selection(topics, partitions)
+    at = " ".join(map(shown, paths))
+    try:
+        directory = LogDirectory(paths, selection=chosen)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}{nearby(_missing(paths))}") from None
+    except LookupError as error:
+        raise FileNotFoundError(f"{at}: {error.args[0]}") from None
+    if not directory.segments:
+        which = " of the selected topics and partitions" if chosen else ""
+        raise FileNotFoundError(f"{at}: no log segments found{which}{nearby(paths[0])}")
+    _check(directory, chosen)
+    return directory
+
+
+def names_of(directory: LogDirectory) -> str:
+    """What was read, for a title: the paths, and which topics of them where these are a few."""
+    from kwire.storage.filesystem import shown
+
+    given: Any = directory.path
+    topics = sorted({segment.topic or "" for segment in directory.segments})
+    names = " ".join(shown(str(path)) for path in given)
+    return names if topics == [""] or len(topics) > _MOST_NAMED else f"{names}: {', '.join(topics)}"
+
+
+def _missing(paths: Sequence[str]) -> str:
+    """The first of the paths at which nothing is."""
+    from kwire.storage import discover
+
+    for path in paths:
+        try:
+            discover(path)
+        except FileNotFoundError:
+            return path
+    return paths[0]
+
+
+def _check(directory: LogDirectory, chosen: Selection) -> None:
+    """Refuse files that are no segments, and a choice that says nothing of a file outside of TOPIC-PARTITION."""
+    from kwire.errors import WrongFileError
+    from kwire.storage.file_kinds import SNIFFED, check_segment
+    from kwire.storage.filesystem import located, shown
+
+    for segment in directory.segments:
+        if chosen.patterns and segment.topic is None:
+            raise click.UsageError(f"{shown(segment.path)} is not in a folder TOPIC-PARTITION: --topic takes one name "
+                                   "there, which is then its topic")
+        if segment.named_offset is None:
+            head = segment.file.read(0, min(segment.size, SNIFFED))
+            check_segment(segment.path, head)
+            if not head and not segment.path.endswith(".log"):
+                raise located(WrongFileError("empty, expected a log segment"), segment.path)
+
+
+def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """(paths to read, file to write): the last path if it ends in .parquet, else a name after the first path."""
+    if len(paths) > 1 and paths[-1].endswith(".parquet"):
+        return paths[:-1], paths[-1]
+    name = re.sub(r"[^\w.@+-]+", "_", paths[0].rstrip("/").rpartition("/")[2])  # of a glob too, or a comma list
+    name = "stdin" if name == "-" else name.strip("_").removesuffix(".gz").removesuffix(".log")
+    return paths, (name.strip(".") or "log") + ".parquet"
+
+
+def span(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a range of offsets and timestamps, as keywords of read() and columns().
+
+    How a timestamp was read is shown on stderr.
+    """
+
+    @click.option("--start-offset", type=OFFSET, help="The first offset.")
+    @click.option("--end-offset", type=OFFSET, help="The offset to stop before (exclusive).")
+    @click.option("--start-timestamp", type=Time(),
+                  help="The first timestamp: ISO 8601, seconds or milliseconds since 1970, or -1h.")
+    @click.option("--end-timestamp", type=Time(), help="The timestamp to stop before (exclusive).")
+    @click.option("--committed", is_flag=True, help="Skip aborted and open transactions.")
+    @wraps(command)
+    def spanning(*args: Any, **options: Any) -> Any:
+        for kind in ("offset", "timestamp"):
+            start, end = (options[f"{side}_{kind}"] for side in ("start", "end"))
+            for side, moment in (("start", start), ("end", end)):
+                if isinstance(moment, Moment):
+                    click.echo(f"kwire: --{side}-{kind} {moment.read_as}", err=True)
+            if start is not None and end is not None and start > end:
+                raise click.UsageError(f"--start-{kind} {start} is after --end-{kind} {end}: nothing is between them")
+        return command(*args, **options)
+
+    return spanning

@@ -1,0 +1,102 @@
+"""Which partitions people mean: names, globs and comma lists of topics, TOPIC-PARTITION, and numbers of partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kwire.storage.filesystem import open_folder, plain, shown
+from kwire.suggestions import did_you_mean, there
+from kwire_c.printable import printable
+
+Place = tuple[str, int]  # topic and partition
+
+_MAGIC = re.compile(r"[*?[]")  # none of which the name of a topic may have
+_PARTITION = re.compile(r"(.+)-(\d{1,10})")
+
+
+class Selection:
+    """The partitions that topics and partitions choose, as people type them.
+
+    topics: names, globs (`orders-*`, `[ab]?`) and comma lists of these; what matches no topic is tried as
+    TOPIC-PARTITION (`orders-0`). partitions: numbers. Both together choose what both name; without any: everything.
+    """
+
+    def __init__(self, topics: Iterable[str] = (), partitions: Iterable[int] = ()) -> None:
+        parts = [part.strip() for text in topics for part in text.split(",")]
+        self.patterns = tuple(dict.fromkeys(part for part in parts if part))
+        self.partitions = tuple(dict.fromkeys(partitions))
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns or self.partitions)
+
+    @property
+    def label(self) -> tuple[str | None, int | None]:
+        """The topic and the partition of a file outside of a folder TOPIC-PARTITION; None where several are chosen."""
+        topic = self.patterns[0] if len(self.patterns) == 1 and not _MAGIC.search(self.patterns[0]) else None
+        return topic, self.partitions[0] if len(self.partitions) == 1 else None
+
+    def chosen(self, places: Collection[Place]) -> set[Place]:
+        """Those of the places that are chosen.
+
+        Raises LookupError for a topic or a partition that none of them is; it names the nearest, and what there is.
+        """
+        found = self.of_topics(places)
+        if not self.partitions or not found:
+            return found
+        numbers = {partition for _, partition in found}
+        for partition in self.partitions:
+            if partition not in numbers:
+                raise LookupError(f"no partition {partition}; there {there(sorted(numbers), 'partition')}")
+        return {place for place in found if place[1] in self.partitions}
+
+    def of_topics(self, places: Collection[Place]) -> set[Place]:
+        """Those of the places that the topics alone choose. Raises LookupError as chosen()."""
+        if not self.patterns or not places:
+            return set(places)
+        found: set[Place] = set()
+        for pattern in self.patterns:
+            found |= _matching(pattern, places)
+        return found
+
+
+def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
+    """The places of the topics that a pattern matches; where there is none, of the folders TOPIC-PARTITION."""
+    found = {place for place in places if fnmatchcase(place[0], pattern)}
+    found = found or {place for place in places if fnmatchcase(f"{place[0]}-{place[1]}", pattern)}
+    if found:
+        return found
+    names = sorted({topic for topic, _ in places})
+    split = _PARTITION.fullmatch(pattern)
+    if split is not None and split[1] in names:
+        numbers = sorted(partition for topic, partition in places if topic == split[1])
+        raise LookupError(f"no partition {split[2]} of topic {printable(split[1])}; "
+                          f"there {there(numbers, 'partition')}")
+    what = f'no topic matches "{printable(pattern)}"' if _MAGIC.search(pattern) else f'no topic "{printable(pattern)}"'
+    raise LookupError(f"{what}{did_you_mean(pattern, names)}; there {there(names, 'topic')}")
+
+
+def chosen_names(patterns: Sequence[str], names: Collection[str]) -> list[str]:
+    """The names that patterns choose, as topics of a Selection: names, globs and comma lists. Raises LookupError."""
+    found = Selection(patterns).of_topics([(name, -1) for name in names])
+    return sorted(name for name, _ in found)
+
+
+def nearby(path: str, options: dict[str, Any] | None = None) -> str:
+    """The end of an error about a path that has nothing to read: what is in its folder, or in the nearest above it."""
+    folder = plain(path).rstrip("/")
+    name = folder.rpartition("/")[2]
+    while True:
+        try:
+            listed = open_folder(folder or ".", options).entries(folder)
+        except Exception:  # this only adds to the text of an error
+            listed = []
+        names = [entry.path.rpartition("/")[2] for entry in listed]
+        if names:
+            where = printable(shown(folder)) if folder else "the current folder"
+            return f"{did_you_mean(name, names)}; in {where} there {there(names, 'entry', 'entries')}"
+        if not folder or folder.endswith(":"):
+            return ""
+        folder = folder.rpartition("/")[0].rstrip("/")
