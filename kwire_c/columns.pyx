@@ -27,7 +27,7 @@ from kwire_c.core cimport (
     KW_COL_TIMESTAMP, KW_COL_TIMESTAMP_TYPE, KW_COL_VALUE, KW_COMPACT, KW_DONE, KW_NO_MEMORY, KW_PLACE, KW_RECORDS,
     KW_RECORD_BATCH_OVERHEAD, KW_RUN, KW_RUN_BAD, KW_RUN_END, KW_RUN_FULL, KW_RUN_SLOW, KW_RUN_TRANSACTION, KW_SLOT,
     KW_STRING, KW_STRUCT, KW_TOO_LARGE, KW_TOO_WIDE, KW_UUID, kw_append_status, kw_batch, kw_batch_read,
-    kw_batch_status, kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns, kw_columns_append,
+    kw_batch_status, kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns_append,
     kw_columns_append_batch, kw_columns_free, kw_columns_run, kw_control_type, kw_cursor, kw_cursor_set, kw_field,
     kw_heads, kw_op, kw_pick, kw_place, kw_plan, kw_record, kw_route, kw_route_walk, kw_run, kw_run_status, kw_sink,
     kw_sink_bytes, kw_sink_empty, kw_sink_fixed, kw_sink_free, kw_sink_list, kw_sink_null, kw_sink_repeat,

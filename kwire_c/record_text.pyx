@@ -224,5 +224,3 @@ def values_of(RecordColumns columns not None, name):
             else:
                 values.append(kw_text_number(&chunk.c, number, row))
     return values
-
-

@@ -15,7 +15,7 @@ from kwire.cli.terminal import amount, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage.segment_summaries import PartitionSummary, SegmentSummary
+    from kwire.storage.segment_summaries import PartitionSummary
 
 _LEFT = ("topic", "partition", "segment", "codec")  # columns of text
 _DROPPED = ("codec", "first time (UTC)", "segments", "partitions", "records", "last time (UTC)")  # in this order
@@ -39,15 +39,15 @@ class TopicSummary(NamedTuple):
 @click.option("--segments", "by_segment", is_flag=True, help="One row for each segment.")
 @click.option("--sort", type=click.Choice(("name", "size", "time")), default="name", show_default=True,
               help="The order of the rows; size and time: largest and newest first.")
-@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line: offsets (the end is exclusive), bytes, ms.")
+@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line: next_offset is after the last record, times are ms.")
 def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], by_topic: bool, by_segment: bool,
        sort: str, as_lines: bool) -> None:
     """List topics, partitions and segments with their offsets, sizes and times.
 
     Nothing is read but listings, the last entries of indexes, the head of the first batch, and the heads of the last
     batches of a partition: how many records there are is told by the offsets (a compacted log has fewer). On a terminal
-    that is too narrow columns are left out in this order: the codec, the first time, the numbers of segments, partitions
-    and records, the last time.
+    that is too narrow columns are left out in this order: the codec, the first time, the numbers of segments,
+    partitions and records, the last time.
     """
     if by_topic and by_segment:
         raise click.UsageError("--topics and --segments cannot be used together")
@@ -58,7 +58,8 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
     if by_segment:
         from kwire.storage.discovery import in_threads
 
-        rows = in_threads(lambda pair: summarize(*pair), [pair for group in groups for pair in following(group)])
+        pairs = [pair for group in groups for pair in following(group)]
+        rows = in_threads(lambda pair: summarize(*pair, heads=True), pairs)
     else:
         rows = summarize_partitions(groups)
         rows = _topics(rows) if by_topic else rows
@@ -108,20 +109,18 @@ def _sum(values: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _cells(row: TopicSummary | PartitionSummary | SegmentSummary) -> dict[str, str]:
-    """Name of a column -> its cell."""
+def _cells(row: Any) -> dict[str, str]:
+    """Name of a column -> its cell in the row of a topic, a partition or a segment."""
     cells: dict[str, str] = {}
+    is_topic, is_segment = hasattr(row, "partitions"), hasattr(row, "codec")
     name = "-" if row.topic is None else printable(row.topic)
-    if isinstance(row, TopicSummary):
+    if is_topic:
         cells |= {"topic": name, "partitions": f"{row.partitions:,}"}
     else:
-        place = printable(row.path.rpartition("/")[2]) if row.partition is None else f"{name}-{row.partition}"
-        cells["partition"] = place
-    if hasattr(row, "codec"):
-        cells["segment"] = printable(row.path.rpartition("/")[2])
-    else:
-        cells["segments"] = f"{row.segments:,}"
-    if not isinstance(row, TopicSummary):
+        file = printable(row.path.rpartition("/")[2])
+        cells["partition"] = file if row.partition is None else f"{name}-{row.partition}"
+    cells |= {"segment": file} if is_segment else {"segments": f"{row.segments:,}"}
+    if not is_topic:
         start, end = row.base_offset, row.next_offset
         cells["offsets"] = "-" if start is None or end is None or end <= start else f"{start}..{end - 1}"
     cells |= {
@@ -129,7 +128,7 @@ def _cells(row: TopicSummary | PartitionSummary | SegmentSummary) -> dict[str, s
         "size": "-" if row.bytes is None else amount(row.bytes),
         "first time (UTC)": _time(row.first_timestamp), "last time (UTC)": _time(row.last_timestamp),
     }  # fmt: skip
-    if hasattr(row, "codec"):
+    if is_segment:
         cells["codec"] = row.codec or "-"
     return cells
 

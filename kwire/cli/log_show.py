@@ -47,8 +47,8 @@ _BATCH_FIELDS = (
 @click.option("--batches", is_flag=True, help="Show batches instead of records.")
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a line; bytes that are not UTF-8 as base64.")
 @click.option("--format", "form", metavar="FORMAT",
-              help="Print each record so, as kcat -f: %t topic, %p partition, %o offset, %T timestamp (ms), %k key, %s value, "
-                   "%K and %S their bytes (-1: null), %R as %S in 4 bytes, %h headers, %%; \\n \\t \\r \\xNN.")
+              help="Print each record so, as kcat -f: %t topic, %p partition, %o offset, %T timestamp (ms), %k key, "
+                   "%s value, %K and %S their bytes (-1: null), %R as %S in 4 bytes, %h headers, %%; \\n \\t \\xNN.")
 @click.option("--arrow", is_flag=True, help="Write an Arrow IPC stream.")
 @click.option("--width", type=click.IntRange(4, 1 << 30),
               help="Maximum characters of a value.  [default: what the terminal has room for; else no limit]")
@@ -60,9 +60,9 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
     """Show records (or batches) by ascending offset, partition by partition.
 
     On a terminal each record is one line of its width. What does not fit is cut or left out in this order: the
-    milliseconds, half of the key, the partition (it gets a line of its own), the date, the time, the key. In a pipe or a
-    file nothing is cut, and the columns are always the same. Control characters are shown as \\x1b; only --format writes
-    the bytes as they are, and not to a terminal.
+    milliseconds, half of the key, the partition (it gets a line of its own), the date, the time, the key. In a pipe or
+    a file nothing is cut, and the columns are always the same. Control characters are shown as \\x1b; only --format
+    writes the bytes as they are, and not to a terminal.
 
     Records of internal topics (__consumer_offsets, __transaction_state, __share_group_state, __remote_log_metadata,
     __cluster_metadata and its snapshots) are shown decoded; --topic gives the topic of a file outside of its folder,
@@ -131,11 +131,11 @@ def _show_records(
     from kwire.storage.selection import Selection
 
     directory = segments_at(paths, topics, partitions)
-    lines: Lines
+    lines: Lines = JsonLines()
     if form is not None:
         lines = Format(form)
-    else:
-        lines = JsonLines() if as_lines else Table(table_layout(directory.segments), width)
+    elif not as_lines:
+        lines = Table(table_layout(directory.segments), width)
     output = Output(lines, records)
     if follow:
         output.follow(lambda: discover(paths, selection=Selection(topics, partitions)), tail)

@@ -53,8 +53,13 @@ class DecodedRecord(NamedTuple):
 class Lines(Protocol):
     """A form of output."""
 
-    fields: tuple[str, ...]  # columns that it reads
-    raw: bool  # bytes may be written as they are
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+
+    @property
+    def raw(self) -> bool:
+        """Are bytes written as they are?"""
 
     def header(self) -> str:
         """The line above the records, empty for none."""
@@ -299,7 +304,8 @@ class JsonLines:
         return RecordText(pieces, decode=_decoder(segment, decode, rendered), every=every)
 
 
-_STATES = {None: b"null", **{name: f'"{name}"'.encode() for name in ("committed", "aborted", "open")}}
+_STATES: dict[str | None, bytes] = {
+    None: b"null", "committed": b'"committed"', "aborted": b'"aborted"', "open": b'"open"'}
 
 
 def as_text_of(name: bytes) -> str:
@@ -392,7 +398,7 @@ def _parsed(text: str) -> Iterator[bytes | str]:
                 literal += _ESCAPES.get(other or "", b"") or _encoded(other or match["plain"])
         elif token == "%":
             literal += b"%"
-        elif token and token in "tp" or token in _FIELDS:
+        elif (token and token in "tp") or token in _FIELDS:
             if literal:
                 yield literal
             literal = b""

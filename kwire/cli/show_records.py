@@ -120,7 +120,7 @@ class Records:
             return
         read = segment.column_batches(names, errors="keep", **options)
         for columns in read:
-            rows = self.wanted.rows(columns)
+            rows: Sequence[int] | None = self.wanted.rows(columns)
             bad = None
             if self.damage.errors == "raise":
                 bad = min(columns.bad, key=lambda batch: batch.position, default=None)
@@ -128,13 +128,12 @@ class Records:
                 for batch in columns.bad:
                     self.damage.take(batch)
             if bad is not None:
-                rows = range(len(columns)) if rows is None else rows
                 before = bisect_left(values_of(columns, "batch_position"), bad.position)
-                rows = rows[: bisect_left(rows, before)]
+                rows = range(before) if rows is None else rows[: bisect_left(rows, before)]
             count = len(columns) if rows is None else len(rows)
             if skip or count > self.left:
-                rows = (range(count) if rows is None else rows)[skip : skip + self.left]
-                skip, count = max(0, skip - count), len(rows)
+                part = (range(count) if rows is None else rows)[skip : skip + self.left]
+                rows, skip, count = part, max(0, skip - count), len(part)
             self.left -= count
             if count:
                 yield columns, None if rows is None else list(rows)
@@ -163,7 +162,8 @@ class Records:
             kind, message = decode_control(key, value)
         except DecodeError as error:
             self.note(segment, offset, error, True)
-            return DecodedRecord(None, None, f" [not decoded: {error}]", more={"control_type": None, "error": str(error)})
+            more = {"control_type": None, "error": str(error)}
+            return DecodedRecord(None, None, f" [not decoded: {error}]", more=more)
         body = None if message is None else control_json(message, value or b"")
         text = f"[{kind}]" + ("" if body is None else f" {json_text(body)}")
         return DecodedRecord(None, text, more={"control_type": kind, "control": body})

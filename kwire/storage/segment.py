@@ -471,7 +471,7 @@ class LogSegment:
         snapshots and markers of the partition, up to its end now, or to the LogEnd that is given as transactions.
         errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position: byte in the file),
         and reading goes on at the next valid batch. progress: called with the bytes done since the last call. Errors
-        raised name the file, the batch offset and the byte, and have .file. states: a dict that is filled again for each
+        raised name the file, the batch offset and the byte, and have .file. states: a dict that is filled for each
         piece with the position of each transactional batch in it -> "committed", "aborted" or "open".
         """
         return ColumnBatches(

@@ -24,7 +24,8 @@ class SegmentSummary(NamedTuple):
     """A segment as its name, its indexes, the head of its first batch and, of a last segment, those at its end tell.
 
     None: not known without reading more. next_offset: of the segment after it, else after its last batch; records: how
-    many there are at most, by the offsets; timestamps: milliseconds; bytes: as stored. codec, magic: of the first batch.
+    many there are at most, by the offsets; timestamps: milliseconds; bytes: as stored; codec, magic: of the first
+    batch.
     """
 
     topic: str | None
@@ -63,10 +64,13 @@ def following(files: Sequence[SegmentFile]) -> list[tuple[SegmentFile, int]]:
     return [*((file, after.base_offset) for file, after in pairwise(files)), *((file, -1) for file in files[-1:])]
 
 
-def summarize(file: SegmentFile, following: int = -1, *, options: dict[str, Any] | None = None) -> SegmentSummary:
+def summarize(
+    file: SegmentFile, following: int = -1, *, heads: bool = False, options: dict[str, Any] | None = None
+) -> SegmentSummary:
     """The summary of a segment. following: the base offset of the one after it, -1: it is the last, or not known.
 
-    Raises OSError where the file cannot be read.
+    last_timestamp is that of the .timeindex; heads: or that of the batches whose heads are read for next_offset, if it
+    is later. Raises OSError where the file cannot be read.
     """
     beside = file.beside or SideFiles()
     base, end = file.base_offset, following
@@ -82,7 +86,8 @@ def summarize(file: SegmentFile, following: int = -1, *, options: dict[str, Any]
             if end < 0:
                 ended = end_of(segment)
                 if ended is not None:
-                    end, last = ended[0], _time(max(ended[1], -1 if last is None else last))
+                    end = ended[0]
+                    last = _time(max(ended[1], -1 if last is None else last)) if heads else last
     known = 0 <= end <= _MOST_OFFSET  # a damaged header may say more
     return SegmentSummary(
         None if file.topic is None else storable(file.topic), file.partition, storable(shown(file.path)),
@@ -102,9 +107,9 @@ def summarize_partitions(
 
 def _partition(files: Sequence[SegmentFile], options: dict[str, Any] | None) -> PartitionSummary:
     pairs = following(files)
-    first = last = summarize(*pairs[0], options=options)
+    first = last = summarize(*pairs[0], heads=True, options=options)
     for pair in reversed(pairs[1:]):
-        last = summarize(*pair, options=options)
+        last = summarize(*pair, heads=True, options=options)
         if last.magic is not None or last.bytes is None or pair[0].size < 0:
             break
     else:

@@ -228,7 +228,8 @@ static kw_text_status write_content(const kw_text_piece *piece, const uint8_t *d
     }
 }
 
-static kw_text_status write_headers(const kw_columns *columns, int64_t row, const kw_text_piece *piece, kw_buffer *out) {
+static kw_text_status write_headers(const kw_columns *columns, int64_t row, const kw_text_piece *piece,
+                                    kw_buffer *out) {
     const int32_t *lists = (const int32_t *)columns->header_lists.data;
     int is_json = piece->kind == KW_TEXT_HEADERS_JSON, is_raw = piece->kind == KW_TEXT_HEADERS_RAW;
     if (is_json && !add(out, "[", 1)) return KW_TEXT_MEMORY;
