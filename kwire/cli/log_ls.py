@@ -39,7 +39,8 @@ class TopicSummary(NamedTuple):
 @click.option("--segments", "by_segment", is_flag=True, help="One row for each segment.")
 @click.option("--sort", type=click.Choice(("name", "size", "time")), default="name", show_default=True,
               help="The order of the rows; size and time: largest and newest first.")
-@click.option("--json", "as_lines", is_flag=True, help="One JSON object a line: next_offset is after the last record, times are ms.")
+@click.option("--json", "as_lines", is_flag=True,
+              help="One JSON object a line; next_offset is after the last record, times are ms.")
 def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, ...], by_topic: bool, by_segment: bool,
        sort: str, as_lines: bool) -> None:
     """List topics, partitions and segments with their offsets, sizes and times.

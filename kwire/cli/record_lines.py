@@ -31,7 +31,8 @@ class Decode(Protocol):
 
     def __call__(
         self, segment: LogSegment, offset: int, timestamp: int, key: bytes | None, value: bytes | None, control: bool
-    ) -> DecodedRecord | None: ...
+    ) -> DecodedRecord | None:
+        """What there is to show of the record."""
 
 
 class DecodedRecord(NamedTuple):

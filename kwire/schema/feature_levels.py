@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.release_apis import release_name, releases
+from kwire.suggestions import did_you_mean
 from kwire_c.printable import brief
 
 METADATA_VERSION, KRAFT_VERSION = "metadata.version", "kraft.version"
@@ -102,7 +103,8 @@ def metadata_version(wanted: int | str) -> MetadataVersion:
     for row in _all_levels()[::-1]:
         if wanted in (row.name, row.release) or (wanted == row.level and row.level > 0):
             return row
-    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}", needed=wanted)
+    near = did_you_mean(wanted, [row.name for row in _all_levels()]) if isinstance(wanted, str) else ""
+    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}{near}", needed=wanted)
 
 
 def metadata_bounds(release: str | None = None) -> MetadataBounds:
