@@ -61,7 +61,8 @@ TYPES = ("request", "response", "metadata", "coordinator-key", "coordinator-valu
 
 @click.command()
 @click.argument("pattern", required=False, metavar="[PATTERN]")
-@click.option("--release", metavar="RELEASE", help="Only messages of this release, and the versions that its APIs have.")
+@click.option("--release", metavar="RELEASE",
+              help="Only messages of this release, and the versions that its APIs have.")
 @click.option("--type", "kind", type=click.Choice(TYPES), help="Only messages of this type.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON list.")
 def messages(pattern: str | None, release: str | None, kind: str | None, as_json: bool) -> None:

@@ -28,19 +28,19 @@ def write_records(
 
     pieces: gives RecordColumns of a segment with these fields, and the numbers of the rows to write, None: all.
     """
-    from kwire.storage.parquet import FIELDS, record_schema, with_labels
-
     pa = _pyarrow()
-    schema = record_schema()
+    from kwire.storage.record_tables import FIELDS, Tables
+
+    tables = Tables(segments)
 
     def batches() -> Iterator[Any]:
         for segment in segments:
             for columns, rows in pieces(segment, FIELDS):
                 table = pa.table(columns)
                 for batch in (table if rows is None else table.take(pa.array(rows, pa.int64()))).to_batches():
-                    yield with_labels(segment, batch, schema)
+                    yield tables.labelled(segment, batch)
 
-    _write(schema, batches())
+    _write(tables.schema, batches())
 
 
 def write_side_files(files: Sequence[SideFile], entries: Callable[[SideFile], Iterator[tuple[Any, ...]]]) -> None:
