@@ -1,11 +1,11 @@
-"""`kwire log show` beside kafka-dump-log --print-data-log: a million records to /dev/null, each as a process of its own.
+"""`kwire log show` beside kafka-dump-log --print-data-log: a million records to /dev/null, each in its own process.
 
 python -m benchmarks.show [--records 1000000] [--rounds 5] [--release 4.3.0] [--out FOLDER]
 
 The contestants take turns, so that a busy machine slows all alike; a ratio is taken within a round. Printed: the median
 of the rounds, with minimum and maximum. The ratios that count are those of CPU time (all threads of the process, from
-its start to its end); those of wall time are in the JSON too. kafka-dump-log runs with the JVM flags that its own script
-(kafka-run-class.sh) gives it, its classes from Maven Central.
+its start to its end); those of wall time are in the JSON too. kafka-dump-log runs with the JVM flags that its own
+script (kafka-run-class.sh) gives it, its classes from Maven Central.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=LazyGroup, lazy={
     "dump": ("kwire.cli.dump_log:dump", "Print files of a log as kafka-dump-log does."),
-    "export": ("kwire.cli.log_export:export", "Write records as Parquet, CSV or Arrow: a file or a partitioned dataset."),
+    "export": ("kwire.cli.log_export:export", "Write records as Parquet, CSV or Arrow: one file, or a dataset."),
     "ls": ("kwire.cli.log_ls:ls", "List topics, partitions and segments with their offsets, sizes and times."),
     "show": ("kwire.cli.log_show:show", "Show records (or batches) by ascending offset, partition by partition."),
     "salvage": ("kwire.cli.salvage:salvage", "Write what is valid in damaged segments as clean ones."),

@@ -44,7 +44,8 @@ class Columns(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 PARTITION_BY = click.option(
     "--partition-by", type=Columns(), metavar="COLUMN,...", default=(),
-    help="Write a folder of files, in folders such as topic=orders/date=2026-01-31: topic, partition, date, hour (UTC).")
+    help="Write a folder of files, in folders such as topic=orders/date=2026-01-31. Columns: topic, partition, date, "
+         "hour (UTC).")
 
 
 @click.command()
