@@ -23,7 +23,7 @@ from kwire.codec.frames import FrameReader, decode_request, decode_response
 from kwire.codec.json import from_json, to_json
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire_c.json import strict_base64
-from kwire_c.printable import printable
+from kwire_c.printable import brief
 
 T = TypeVar("T")
 
@@ -166,7 +166,7 @@ def hex_bytes(text: str) -> bytes:
         found = re.sub(r"^(?:0[xX]|\\x)", "", part)
         wrong = re.search(r"[^0-9a-fA-F]", found)
         if wrong:
-            raise KwireError(f"invalid hex: {printable(wrong[0])!r} is no hex digit")
+            raise KwireError(f"invalid hex: {brief(wrong[0])} is no hex digit")
         digits.append("0" * (len(found) % 2 if found != part else 0) + found)
     joined = "".join(digits)
     if len(joined) % 2:

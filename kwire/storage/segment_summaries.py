@@ -106,14 +106,9 @@ def summarize_partitions(
 
 
 def _partition(files: Sequence[SegmentFile], options: dict[str, Any] | None) -> PartitionSummary:
-    pairs = following(files)
-    first = last = summarize(*pairs[0], heads=True, options=options)
-    for pair in reversed(pairs[1:]):
-        last = summarize(*pair, heads=True, options=options)
-        if last.magic is not None or last.bytes is None or pair[0].size < 0:
-            break
-    else:
-        last = first
+    first = summarize(*following(files[:2])[0], options=options)
+    written = [file for file in files if file.size] or files[:1]  # a segment that was rolled may be empty
+    last = summarize(written[-1], heads=True, options=options)
     end = last.next_offset
     if files[-1].size == 0 and files[-1].base_offset >= 0:  # rolled, and nothing written yet
         end = files[-1].base_offset
