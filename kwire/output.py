@@ -31,6 +31,8 @@ def new_file(
         return
     if not name:  # os.path.realpath("") is the current folder
         raise FileNotFoundError(2, "the name of the output file is empty", name)
+    if "://" in name and not os.path.isdir(os.path.dirname(name)):
+        raise FileNotFoundError(2, "is a URL: files are written to local paths only", _without_secrets(name))
     kind = _kind(name)
     for source in inputs:
         if _is_same(source, name):
@@ -88,6 +90,12 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
         raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _without_secrets(url: str) -> str:
+    """A URL without user, password and query."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def _check_free(target: str, path: str) -> None:

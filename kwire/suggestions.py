@@ -11,7 +11,7 @@ _MOST_LISTED = 10
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """The end of an error about an unknown name: '; did you mean "X"?', or nothing where none is near."""
+    """What follows an unknown name in an error: ' (did you mean "X"?)', or nothing where none is near."""
     from difflib import get_close_matches
 
     written: dict[str, str] = {}
@@ -20,7 +20,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
             written.setdefault(str(one).lower(), str(one))
     text = str(name)
     near = get_close_matches(text.lower(), written, n=1) if len(text) < _MOST_COMPARED else []
-    return "".join(f'; did you mean "{printable(written[one])}"?' for one in near)
+    return "".join(f' (did you mean "{printable(written[one])}"?)' for one in near)
 
 
 def there(values: Sequence[object], what: str, plural: str = "") -> str:

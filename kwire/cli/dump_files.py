@@ -17,7 +17,7 @@ from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
 from kwire.cli.terminal import shown_json
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
-from kwire.storage.filesystem import is_url, open_file, shown
+from kwire.storage.filesystem import is_stream, is_url, open_file, plain, shown
 from kwire.storage.java import computed_order, java_hash, scala_order
 from kwire_c.printable import brief, printable
 from kwire_c.record_batch import RecordBatch
@@ -179,6 +179,9 @@ class Dump:
         for file in files:
             self._text(f"Dumping {printable(shown(file))}")
             name = file.rpartition("/")[2]
+            if is_stream(file):
+                self._log(plain(file), name)
+                continue
             suffix = name.removesuffix(".gz").rpartition(".")
             if not suffix[1]:
                 raise click.ClickException(f"{shown(file)}: expected a name that ends in .log, .checkpoint, .index, "
@@ -198,11 +201,20 @@ class Dump:
 
     def _log(self, file: str, name: str) -> None:
         from kwire.storage.file_batches import FileBatches
+        from kwire.storage.file_kinds import SNIFFED, check_segment
 
         if self._find_decoder is not None:
             self._decoder, self._find_decoder = self._find_decoder(), None
-        self._text(_start_line(file, name))
-        batches = FileBatches(open_file(file), None if self._max_bytes == _NO_LIMIT else self._max_bytes)
+        opened = open_file(file)
+        if is_stream(file):
+            head = opened.read(0, SNIFFED)
+            check_segment(file, head)
+            if not head:
+                raise click.ClickException(f"{shown(file)}: empty, expected a log segment")
+            self._text(f"Log starting offset: {int.from_bytes(head[:8], 'big', signed=True)}")
+        else:
+            self._text(_start_line(file, name))
+        batches = FileBatches(opened, None if self._max_bytes == _NO_LIMIT else self._max_bytes)
         last = -1
         for batch in batches:
             if self._out.json:

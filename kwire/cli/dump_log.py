@@ -68,19 +68,22 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
     """Dump segments, their indexes, producer snapshots and KRaft snapshots as kafka-dump-log does.
 
     FILE is a .log, .checkpoint, .index, .timeindex, .txnindex or .snapshot file, or a folder: its .log files are
-    dumped. What does not agree is listed on stderr at the end.
+    dumped. A pipe, and - for standard input, is a segment. What does not agree is listed on stderr at the end.
     """
     names = [name for name in (listed or "").split(",") if name]
     if not names and not paths:
         raise click.ClickException('Missing required argument "[files]" (see kwire log dump --help)')
     from kwire.cli.dump_files import Dump, Output
+    from kwire.errors import WrongFileError
     from kwire.storage.java import java_path
 
     with Output(as_lines) as out:
         try:
             shown = (name if "://" in name else java_path(name) for name in names)
             Dump(out, **options).run([*shown, *_expanded(paths)])
-        except (FileNotFoundError, FileExistsError) as error:  # the tool's exit code
+        except WrongFileError as error:  # the tool's exit code
+            raise click.ClickException(str(error)) from None
+        except (FileNotFoundError, FileExistsError) as error:
             raise click.ClickException(f"{error.filename}: {error.strerror}") from None
 
 

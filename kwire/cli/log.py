@@ -58,8 +58,7 @@ def stats(
 ) -> int:
     """Show batches, records, codecs, compression ratio, sizes, producers and timestamps.
 
-    Control batches (transaction markers and others) are counted apart; codecs, ratio, batch sizes and times are those
-    of the other batches.
+    Control records (transaction markers and others) are counted apart: they are not among the records.
     """
     from kwire.storage.stats import merged, segment_stats
 
@@ -107,7 +106,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
         known = {
             "offsets": "" if row is total else offsets, "batches": f"{row.batches:,}", "records": f"{row.records:,}",
             "size": amount(row.size), "ratio": f"{row.ratio:.2f}" if row.batches else "-",
-            "codecs": " ".join(sorted(row.codecs)) or "-", "first time (UTC)": when(row.min_timestamp)[:19],
+            "codecs": " ".join(row.data_codecs) or "-", "first time (UTC)": when(row.min_timestamp)[:19],
             "last time (UTC)": when(row.max_timestamp)[:19],
         }  # fmt: skip
         return [name, *(known[column] for column in columns[1:])]

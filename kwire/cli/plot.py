@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from kwire.cli.terminal import amount, when
+from kwire.cli.terminal import UNITS, amount, when
 from kwire.output import new_file
 from kwire.storage.stats import TimeBins
 from kwire_c.printable import printable
@@ -81,13 +81,15 @@ def draw_whatif(
 ) -> None:
     """Plot the size with each codec and level, and the ratio over the speed, to a PNG, SVG or PDF file; as draw."""
     figure, kind = _figure(path)
+    from matplotlib.ticker import LogLocator, NullLocator
+
     left, right = figure.subplots(1, 2)
     figure.suptitle(
         f"{_title(names)}{result.records:,} records in {result.batches:,} batches, {amount(result.stored)} now,"
         f" {amount(result.plain)} uncompressed", fontsize=13, color=_INK)
     outcomes = [one for one in result.outcomes if one.batches]
     left.set_title("Size with each codec and level", loc="left", fontsize=11)
-    right.set_title("Compression ratio over speed", loc="left", fontsize=11)
+    right.set_title("Ratio over speed", loc="left", fontsize=11)
     if not outcomes:
         _empty(left, "no batches")
         _empty(right, "no batches")
@@ -96,7 +98,8 @@ def draw_whatif(
         bars = left.barh(range(len(rows)), [one.size for one in rows], color=_BLUE, height=0.7)
         left.bar_label(bars, [f" {amount(one.size)}, {one.ratio:.2f}x" for one in rows], fontsize=8)
         left.axvline(result.stored, color="#777777", linestyle="--", linewidth=1)
-        left.annotate("now", (result.stored, len(rows) - 0.4), fontsize=8, ha="center", color="#777777")
+        left.annotate("now", (result.stored, len(rows) - 0.45), xytext=(3, 0), textcoords="offset points", fontsize=8,
+                      color="#777777")
         left.set_yticks(range(len(rows)), [str(one) for one in rows])
         left.set_xlim(0, 1.35 * max(result.stored, *(one.size for one in rows)))
         _in_bytes(left.xaxis, left.get_xlim()[1])
@@ -113,7 +116,10 @@ def draw_whatif(
                                    textcoords="offset points")
         if timed:
             right.set_xscale("log")
-            right.legend(frameon=False, fontsize=9)
+            right.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=8))
+            right.xaxis.set_minor_locator(NullLocator())
+            right.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+            _legend(right, 4)
             right.set_xlabel("compressed, MB/s of uncompressed bytes in one thread", fontsize=9)
             right.set_ylabel("uncompressed / compressed", fontsize=9)
             right.grid(color="#e5e5e5")
@@ -158,7 +164,7 @@ def _times(axes: Any, total: SegmentStats) -> None:
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(cast(Any, dates.ConciseDateFormatter)(locator))
     axes.set_ylabel(f"records in {_span(times.width)}", fontsize=9)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    _in_counts(axes.yaxis)
     axes.grid(axis="y", color="#e5e5e5")
 
 
@@ -188,19 +194,39 @@ def _codecs(axes: Any, total: SegmentStats) -> None:
     axes.set_xlim(-0.6, max(len(names) - 0.4, 1.4))
     _in_bytes(axes.yaxis, 1.12 * largest, linear=axes.get_yscale() == "linear")
     axes.grid(axis="y", color="#e5e5e5")
-    axes.legend(frameon=False, fontsize=9)
+    _legend(axes, 2)
 
 
 def _in_bytes(axis: Any, top: float, *, linear: bool = True) -> None:
-    """Label an axis in bytes, with ticks at powers of two."""
-    from matplotlib.ticker import MultipleLocator
+    """Label an axis in bytes, with ticks at whole numbers of one unit."""
+    from matplotlib.ticker import LogLocator, MultipleLocator, NullLocator
 
-    if linear:
-        step = 1
-        while top / step > 6:
-            step *= 2
-        axis.set_major_locator(MultipleLocator(step))
-    axis.set_major_formatter(lambda value, _: amount(round(value)).replace(".0 ", " "))
+    if not linear:
+        axis.set_major_locator(LogLocator(base=2, numticks=8))
+        axis.set_major_formatter(lambda value, _: amount(round(value)).replace(".0 ", " "))
+        axis.set_minor_locator(NullLocator())
+        return
+    power = 0
+    while top >= 2 * 1024 ** (power + 1) and power < len(UNITS) - 1:
+        power += 1
+    unit = 1024**power
+    step = next((step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500) if top <= 6 * step * unit), 1000)
+    axis.set_major_locator(MultipleLocator(step * unit))
+    axis.set_major_formatter(lambda value, _: f"{value / unit:,.0f} {UNITS[power]}")
+
+
+def _in_counts(axis: Any) -> None:
+    """Label an axis with whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+def _legend(axes: Any, columns: int) -> None:
+    """A legend above the axes, at the right, where it covers nothing; titles are at the left."""
+    axes.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, ncols=columns,
+                handlelength=1.4, columnspacing=1.2)
 
 
 def _sizes(axes: Any, total: SegmentStats) -> None:
@@ -219,6 +245,7 @@ def _sizes(axes: Any, total: SegmentStats) -> None:
     axes.set_xlim(middle - half, middle + half)
     axes.set_xlabel("bytes, at most", fontsize=9)
     axes.set_ylabel("batches", fontsize=9)
+    _in_counts(axes.yaxis)
     axes.grid(axis="y", color="#e5e5e5")
 
 

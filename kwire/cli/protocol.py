@@ -16,6 +16,7 @@ from kwire.cli.terminal import VERSION, api_of, console, print_json
 from kwire.errors import UnsupportedVersionError
 from kwire.pages.notation import FieldRow, grammar, rows
 from kwire.schema.diff import FieldChange, VersionChange
+from kwire.suggestions import did_you_mean
 
 
 class ReleaseGroup(click.Group):
@@ -25,7 +26,11 @@ class ReleaseGroup(click.Group):
         """The command of that name, or a command that shows the release of that name."""
         command = super().get_command(ctx, cmd_name)
         if command is None:
-            schema.release_name(cmd_name)
+            try:
+                schema.release_name(cmd_name)
+            except UnsupportedVersionError as error:
+                known = [*self.commands, *schema.releases(old=True)]
+                raise UnsupportedVersionError(f"{error}{did_you_mean(cmd_name, known)}", needed=cmd_name) from None
             command = click.Command(
                 cmd_name, callback=partial(_show, cmd_name), help=f"Show the protocol of Kafka {cmd_name}.",
                 params=[
@@ -151,5 +156,7 @@ def site(out: Path, force: bool) -> None:
     """
     from kwire.pages.site import write_site
 
+    if str(out) == "-":
+        raise click.UsageError("OUT is a folder, not standard output (./- is a folder of that name)")
     count = write_site(out, force=force)
     click.echo(f"{count} pages: {out / 'index.html'}", err=True)

@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
                 assert isinstance(group, click.Group)
                 known = {command: f"log {command}" for command in group.list_commands(ctx)} | known
             near = known[name] if name in known else did_you_mean(name, known)
-            hint = near if near.startswith(";") or not near else f'; did you mean "{near}"?'
+            hint = f' (did you mean "{near}"?)' if name in known else near
             raise click.UsageError(f"No such command {brief(name)}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

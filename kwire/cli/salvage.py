@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from tempfile import TemporaryDirectory
 
 import click
 
+from kwire.cli.selectors import PARTITION, TOPIC
 from kwire.cli.terminal import amount, print_json, progress
 from kwire_c.printable import printable
 
@@ -15,9 +21,8 @@ from kwire_c.printable import printable
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="[OUT]", required=False)
 @click.option("-o", "--output", type=click.Path(), help="The same as OUT.")
-@click.option("--topic", "topics", multiple=True, help="Only this topic of a log directory (may be repeated).")
-@click.option("--partition", "partitions", type=click.IntRange(0, (1 << 31) - 1), multiple=True,
-              help="Only this partition of a log directory (may be repeated).")
+@TOPIC
+@PARTITION
 @click.option("--index-interval-bytes", type=click.IntRange(0, (1 << 31) - 1), default=4096, show_default=True,
               help="Bytes of the log from one index entry to the next, as index.interval.bytes of the topic.")
 @click.option("--force", is_flag=True, help="Overwrite an existing .log file and its indexes.")
@@ -30,40 +35,43 @@ def salvage(
     """Write what is valid in damaged segments as clean ones, and list what was lost.
 
     IN is a segment, a partition folder or a log directory; it is only read. OUT is a new folder, or for a segment also
-    a name that ends in .log; without it nothing is written. Batches are found by magic, length and checksum; indexes
-    are made from them. The exit code is 1 if anything was lost.
+    a name that ends in .log, or - for standard output (without indexes); without it nothing is written. Batches are
+    found by magic, length and checksum; indexes are made from them. The exit code is 1 if anything was lost.
     """
     from kwire.storage import salvage_log
-    from kwire.storage.file_kinds import SNIFFED, check_segment
+    from kwire.storage.selection import Selection
 
     if target is not None and output is not None:
         raise click.UsageError("OUT and --output are the same: give one of them")
     target = output if target is None else target
-    if os.path.isfile(source):
-        with open(source, "rb") as file:
-            check_segment(source, file.read(SNIFFED))
-    with progress("salvaging", _size(source)) as advance:
-        done = salvage_log(
-            source, target, topics=topics or None, partitions=partitions or None,
-            index_interval_bytes=index_interval_bytes, force=force, progress=advance)
+    if target == "-" and (as_value or os.path.isdir(source)):
+        raise click.UsageError("OUT - is standard output: for one segment, and without --json")
+    with progress("salvaging", _size(source)) as advance, _written_to(target, source) as written:
+        try:
+            done = salvage_log(
+                source, written, selection=Selection(topics, partitions), index_interval_bytes=index_interval_bytes,
+                force=force, progress=advance)
+        except LookupError as error:
+            raise FileNotFoundError(f"{source}: {error.args[0]}") from None
     lost = done.lost
     if as_value:
         print_json(done.to_json(), indent=2)
     else:
+        say = partial(print, file=sys.stderr if target == "-" else sys.stdout)
         for loss in lost:
-            print(loss)
+            say(loss)
         for partition in done.partitions:
             name = "" if partition.topic is None else printable(f"{partition.topic}-{partition.partition}: ")
             if partition.more:
-                print(f"{name}{partition.more} more regions lost, not listed")
+                say(f"{name}{partition.more} more regions lost, not listed")
             if partition.zeros:
-                print(f"{name}{partition.zeros} zeros after the last batch left out, as in a preallocated segment")
+                say(f"{name}{partition.zeros} zeros after the last batch left out, as in a preallocated segment")
             for path, position in partition.repaired:
-                print(f"{printable(path)}, byte {position}: leader epoch out of order, now that of the batch before")
+                say(f"{printable(path)}, byte {position}: leader epoch out of order, now that of the batch before")
             for first, producer in partition.open_transactions:
-                print(f"{name}the transaction of producer {producer} from offset {first} on has no end marker")
+                say(f"{name}the transaction of producer {producer} from offset {first} on has no end marker")
         for path in done.not_copied:
-            print(f"{printable(path)}: not copied")
+            say(f"{printable(path)}: not copied")
         regions = sum(len(one.lost) + one.more for one in done.partitions)
         print(
             f"{sum(one.batches for one in done.partitions):,} batches, "
@@ -71,6 +79,23 @@ def salvage(
             f"{amount(sum(one.bytes_lost for one in done.partitions))} lost; "
             f"{'nothing written (no OUT)' if target is None else f'written to {printable(target)}'}", file=sys.stderr)
     ctx.exit(1 if lost else 0)
+
+
+@contextmanager
+def _written_to(target: str | None, source: str) -> Iterator[str | None]:
+    """Where to write; of standard output a temporary file, which is copied to it in the end."""
+    if target != "-":
+        yield target
+        return
+    from kwire.storage.discovery import offset_in_name
+
+    with TemporaryDirectory(prefix="kwire-") as folder:
+        path = os.path.join(folder, f"{max(0, offset_in_name(source)):020}.log")
+        yield path
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
 
 
 def _size(source: str) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kwire.cli.selectors import Topics
 from kwire.cli.terminal import LAST_OFFSET, print_json, when
 from kwire_c.printable import printable
 
@@ -45,25 +47,29 @@ def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
 @snapshot.command()
 @click.argument("path")
 @click.option("--offset", type=LAST_OFFSET, help="The last offset to read (inclusive). Default: the end of the log.")
-@click.option("--topic", "topics", multiple=True, help="Show the partitions of this topic (may be repeated).")
+@click.option("--topic", "topics", multiple=True, type=Topics(), metavar="TOPIC,...",
+              help="Show the partitions of these topics: names, globs, a comma list (may be repeated).")
 @_reading
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: everything but secrets.")
 def show(path: str, offset: int | None, topics: tuple[str, ...], release: str | None, as_value: bool) -> None:
     """Show the image: the newest snapshot at or below the offset, and the log after it."""
+    from kwire.storage.selection import chosen_names
+
     image = _read(path, offset, release)
     there = image.topics
-    for name in topics:
-        if name not in there:
-            raise click.UsageError(f"unknown topic {name!r}: expected one of {_named(there).partition(': ')[2] or '-'}")
+    try:
+        names = chosen_names(topics, there) if topics else []
+    except LookupError as error:
+        raise click.UsageError(error.args[0]) from None
     if as_value:
         value = image.to_json()
-        print_json({name: value["topics"][name] for name in topics} if topics else value, indent=2)
+        print_json({name: value["topics"][name] for name in names} if topics else value, indent=2)
         return
-    for name, text in _topics(image, topics) if topics else _summary(image):
+    for name, text in _topics(image, names) if topics else _summary(image):
         print(f"{printable(name):18} {printable(text)}".rstrip())
 
 
-def _topics(image: ClusterImage, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _topics(image: ClusterImage, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The rows of topics: id, configs, partitions."""
     from kwire.storage.metadata.image_json import topic_configs
 
@@ -162,10 +168,14 @@ def _uuid(value: Any) -> str:
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a change.")
 def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: str | None, as_lines: bool) -> None:
     """Show what changed from one image to another: of two logs or snapshots, or of one log between two offsets."""
+    from kwire.storage.filesystem import is_stream, plain
+
     if len(paths) > 2:
         raise click.UsageError("expected one or two PATHs")
     if len(paths) == 1 and start is None:
         raise click.UsageError("one PATH is compared with itself: expected --from OFFSET, or a second PATH")
+    if is_stream(paths[0]) and plain(paths[0]) == plain(paths[-1]):
+        raise click.UsageError(f"{paths[0]} is a pipe, which can be read once: expected a file, or two PATHs")
     before, after = _read(paths[0], start, release), _read(paths[-1], end, release)
     topics = {**before.topics_by_id, **after.topics_by_id}
     changes = before.diff(after)
@@ -272,7 +282,7 @@ def label(record: Any, topics: Any) -> str:
 @click.pass_context
 def downgrade(ctx: click.Context, source: str, output: str | None, level: str, unsafe: bool, dry_run: bool,
               offset: int | None, release: str | None, as_value: bool, force: bool) -> None:
-    """Write a snapshot of IN at a lower metadata.version to OUT, a new file or a folder.
+    """Write a snapshot of IN at a lower metadata.version to OUT, a new file, a folder, or - for standard output.
 
     A downgrade that is lossy or lowers other features is refused without --unsafe; the dry run lists what it would
     lose. docs/metadata.md says how to put the snapshot in place: IN is never changed.
@@ -281,6 +291,8 @@ def downgrade(ctx: click.Context, source: str, output: str | None, level: str, u
 
     if output is None and not dry_run:
         raise click.UsageError("Missing argument 'OUT'.")
+    if output == "-" and as_value and not dry_run:
+        raise click.UsageError("OUT - and --json cannot be used together: both write to standard output")
     image = _read(source, offset, release)
     wanted: int | str = int(level) if level.isascii() and level.isdigit() and len(level) < 6 else level
     refused = None
@@ -298,7 +310,8 @@ def downgrade(ctx: click.Context, source: str, output: str | None, level: str, u
     if as_value:
         print_json(_downgrade_json(image, result, written, refused is None), indent=2)
     else:
-        _print_downgrade(image, result, written)
+        with redirect_stdout(sys.stderr if written == "-" else sys.stdout):
+            _print_downgrade(image, result, written)
     if refused is not None:
         print(f"kwire: {refused}", file=sys.stderr)
         ctx.exit(1)

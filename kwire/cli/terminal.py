@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONG = click.IntRange(-(1 << 63), (1 << 63) - 1)  # an offset or a timestamp
 LAST_OFFSET = click.IntRange(-1, (1 << 63) - 1)  # the last offset to read; -1: nothing
 VERSION = click.IntRange(-(1 << 15), (1 << 15) - 1)
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def when(milliseconds: int) -> str:
@@ -38,9 +38,9 @@ def when(milliseconds: int) -> str:
 def amount(size: int) -> str:
     """A number of bytes as text: 17 B, 1.5 MiB."""
     scaled, unit = float(size), 0
-    while scaled >= 1024 and unit < len(_UNITS) - 1:
+    while scaled >= 1024 and unit < len(UNITS) - 1:
         scaled, unit = scaled / 1024, unit + 1
-    return f"{size} B" if unit == 0 else f"{scaled:.1f} {_UNITS[unit]}"
+    return f"{size} B" if unit == 0 else f"{scaled:.1f} {UNITS[unit]}"
 
 
 def api_of(text: str) -> int | str:
@@ -100,9 +100,13 @@ def console(*, stderr: bool = False) -> Console:
     """A rich console on stdout or stderr; if that is not a terminal, tables are as wide as they need to be."""
     from rich.console import Console
 
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich ends the process with code 1
+
     stream = sys.stderr if stderr else sys.stdout
     # no markup, no emoji: the text holds names from the wire
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
+    return Ours(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else 240)
 
 
 @contextmanager

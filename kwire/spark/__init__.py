@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from kwire.lazy import attach
 
 TYPE_CHECKING = False  # typing's, without importing it
@@ -14,6 +16,23 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.spark.source import KwireDataSource as KwireDataSource
     from kwire.spark.source import describe as describe
     from kwire.spark.source import register as register
+
+
+
+def _check_installed() -> None:
+    """Raise ImportError that names the extra, where a package is missing; nothing is imported for it."""
+    from importlib.util import find_spec
+
+    for package in ("pyspark", "pyarrow"):
+        try:
+            is_there = package in sys.modules or find_spec(package) is not None
+        except (ImportError, ValueError):
+            is_there = False
+        if not is_there:
+            raise ImportError(f"kwire.spark needs {package}: pip install 'kwire[spark]'", name=package)
+
+
+_check_installed()
 
 # module -> its public names; imported at first use, as Spark starts a new Python for each step of planning
 _NAMES = {

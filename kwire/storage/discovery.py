@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from kwire.storage.file_kinds import check_name
 from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
 from kwire.storage.path_patterns import alternatives
-from kwire.storage.selection import Place, Selection
+from kwire.storage.selection import ExactSelection, Selection
 from kwire_c.printable import printable
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ def discover(
     that matches nothing, ValueError for {a,b} that stand for too many paths.
     """
     given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
-    choice = _Exact(topics, partitions) if selection is None else selection
+    choice = ExactSelection(topics, partitions) if selection is None else selection
     files = {file.path: file for file in _segments(Listing(options), [plain(item) for item in given], choice)}
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
@@ -226,27 +226,7 @@ def siblings(path: str, options: dict[str, Any] | None = None) -> list[SegmentFi
     return sorted(files, key=lambda file: file.base_offset)
 
 
-class _Exact:
-    """The partitions with one of these topics and one of these numbers; None: any."""
-
-    def __init__(self, topics: Collection[str] | None, partitions: Collection[int] | None) -> None:
-        self._topics, self._partitions = topics, partitions
-
-    @property
-    def label(self) -> tuple[str | None, int | None]:
-        """As of a Selection."""
-        topics, partitions = self._topics or (), self._partitions or ()
-        return (next(iter(topics)) if len(topics) == 1 else None,
-                next(iter(partitions)) if len(partitions) == 1 else None)
-
-    def chosen(self, places: Collection[Place]) -> set[Place]:
-        """As of a Selection; nothing is missed."""
-        return {(topic, partition) for topic, partition in places
-                if (self._topics is None or topic in self._topics)
-                and (self._partitions is None or partition in self._partitions)}
-
-
-def _segments(listing: Listing, paths: list[str], choice: _Exact | Selection) -> Iterator[SegmentFile]:
+def _segments(listing: Listing, paths: list[str], choice: ExactSelection | Selection) -> Iterator[SegmentFile]:
     """The segments at paths that are chosen; of the folders in a folder only those that are chosen are listed."""
     folders, files = [], []
     for entry in _found(listing, paths):

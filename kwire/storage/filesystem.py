@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from kwire.errors import CorruptBatchError, DecodeError, LimitError
+from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
+from kwire.suggestions import did_you_mean
 from kwire_c.log_scan import read_piece
 from kwire_c.printable import printable
 
@@ -280,18 +281,54 @@ def shown(path: str) -> str:
 
 @contextmanager
 def _without_secrets(path: str) -> Iterator[None]:
-    """Replace a store's error that shows secrets of a URL by one without them."""
+    """Raise a store's error as an OSError that names the URL, without its secrets; a missing package by its name."""
     secrets = [secret for secret in _SECRETS.findall(path) if secret]
     if _WEB.search(path):
         secrets += [match[2] for match in _QUERY.finditer(path)]
     try:
         yield
     except Exception as error:
-        if not any(secret.strip("@?") in f"{error} {error!r}" for secret in secrets):
-            raise
+        is_secret = any(secret.strip("@?") in f"{error} {error!r}" for secret in secrets)
+        if isinstance(error, ImportError):
+            raise _missing_package(path, error) from None
+        if not is_secret and isinstance(error, OSError | KwireError | MemoryError):
+            unnamed = isinstance(error, ConnectionError | TimeoutError | PermissionError) or type(error) is OSError
+            if not unnamed or shown(path) in str(error):
+                raise
+            kind = PermissionError if isinstance(error, PermissionError) else OSError
+            raise kind(f"{shown(path)}: {' '.join(str(error).split()) or type(error).__name__}") from error
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
-        raise OSError(f"{shown(path)}: the object store failed to read it: {type(error).__name__}") from None
+        if str(error).startswith("Protocol not known"):
+            raise _unknown_scheme(path) from None
+        text = type(error).__name__
+        if not is_secret:  # a store's own exceptions: no credentials, no such host, a protocol that fsspec lacks
+            text += f": {' '.join(str(error).split())}"
+        raise OSError(f"{shown(path)}: the object store failed to read it: {text}") from None
+
+
+# the package that fsspec needs for URLs with this scheme
+_PACKAGES = {
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs",
+    "http": "aiohttp", "https": "aiohttp", "hdfs": "pyarrow", "sftp": "paramiko", "ssh": "paramiko",
+}  # fmt: skip
+
+
+def _unknown_scheme(path: str) -> WrongFileError:
+    from fsspec import available_protocols
+
+    scheme = path.partition("://")[0]
+    if scheme == "kafka":
+        return located(WrongFileError("segments are read from files, not from brokers"), path)
+    near = did_you_mean(scheme, available_protocols())
+    return located(WrongFileError(f"unknown kind of URL, {scheme}://{near}"), path)
+
+
+def _missing_package(path: str, error: ImportError) -> ImportError:
+    scheme = path.partition("://")[0].lower()
+    package = _PACKAGES.get(scheme) or (error.name or "").partition(".")[0]
+    how = f"{package}: pip install {package}" if package else " ".join(str(error).split())
+    return ImportError(f"{shown(path)}: reading {scheme}:// URLs needs {how}")
 
 
 def is_url(path: str) -> bool:
@@ -340,6 +377,14 @@ def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = Non
         return RemoteFile(text, options, size)
     once = _is_stream(text)
     return SpooledFile(text, once) if once or text.endswith(".gz") else LocalFile(text)
+
+
+def is_stream(path: str) -> bool:
+    """Whether a path is a pipe, a terminal or standard input, which have no name that says what is in them."""
+    text = plain(path)
+    if is_url(text) or os.path.isdir(text):
+        return False
+    return text == "/dev/stdin" or (os.path.exists(text) and _is_stream(text))
 
 
 def _is_stream(path: str) -> bool:
@@ -439,7 +484,9 @@ class RemoteFolder:
                 info = self._store.info(inner)
                 is_folder = info["type"] == "directory" or (  # a web server calls a page of links a file, too
                     "http" in self._store.protocol and not path.endswith((".log", ".gz")) and self._store.isdir(inner))
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
+                    raise OSError(f"{shown(path)}: {error.__cause__}") from None  # fsspec: no such host is no such file
                 return None
         return Entry(path, is_folder, _size_in(info))
 

@@ -13,7 +13,7 @@ from struct import pack_into
 from typing import Any, NamedTuple
 
 from kwire.codec.records import read_batches
-from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError
+from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.output import new_folder, scratch_folder, sync_folder
 from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
@@ -34,6 +34,7 @@ from kwire.storage.producer_states import ProducerStates
 from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
 from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter, base_offset_of
+from kwire.storage.selection import ExactSelection, Selection
 from kwire_c.printable import printable
 from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, SMALLEST_BATCHES
 
@@ -170,6 +171,7 @@ def salvage_log(
     *,
     topics: Collection[str] | None = None,
     partitions: Collection[int] | None = None,
+    selection: Selection | None = None,
     index_interval_bytes: int = INDEX_INTERVAL_BYTES,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -177,10 +179,11 @@ def salvage_log(
     """Write what is valid in source as clean segments to target, and say what was lost.
 
     source: a segment, a partition folder, or a log directory (every topic-N folder in it; topics, partitions: only
-    these); local files, which are only read. Batches count that kwire.storage.scanner finds by magic, length and
-    checksum, with offsets in order and inside of their segment; their bytes stay as they are, but for a leader epoch
-    that is out of order (it is not protected by the checksum), which becomes that of the batch before. Indexes and
-    producer snapshots are made from the batches (SegmentWriter), as a broker does after an unclean shutdown.
+    these; selection: instead of them, as people type it); local files, which are only read. Batches count that
+    kwire.storage.scanner finds by magic, length and checksum, with offsets in order and inside of their segment; their
+    bytes stay as they are, but for a leader epoch that is out of order (it is not protected by the checksum), which
+    becomes that of the batch before. Indexes and producer snapshots are made from the batches (SegmentWriter), as a
+    broker does after an unclean shutdown.
 
     target: a new (or empty) folder of the same shape; for a segment also a name that ends in .log, beside which its
     indexes go; force replaces such a file. It appears when all is written and synced, until then nothing or the old
@@ -189,11 +192,15 @@ def salvage_log(
     """
     source, target = plain(source), None if target is None else os.fspath(target)
     if is_url(source):
-        raise DecodeError(f"{printable(source)}: salvage reads local files: copy it first")
+        raise located(WrongFileError("salvage reads local files: copy it first"), source)
     if not os.path.exists(source):
         raise FileNotFoundError(2, "No such file or directory", source)
     if target is not None and _is_inside(target, source):
         raise FileExistsError(17, "is in the folder that is read: choose another place", target)
+    choice = ExactSelection(topics, partitions) if selection is None else selection
+    topic, number = place_of(source if os.path.isfile(source) else os.path.join(source, "x"))
+    if topic is not None and number is not None and not choice.chosen({(topic, number)}):
+        raise FileNotFoundError(2, "is not of the selected topics and partitions", source)
     run = _Salvage(Salvage(target), index_interval_bytes, progress or (lambda _: None))
     if not os.path.isdir(source):
         run.segment(LogSegment(source), target, force)
@@ -202,7 +209,7 @@ def salvage_log(
         if _segments(source):
             run.partition(source, folder)
         else:
-            run.directory(source, folder, topics, partitions)
+            run.directory(source, folder, choice)
     return run.result
 
 
@@ -235,27 +242,28 @@ class _Salvage:
         report = self._rescued(segments, folder, segments[0].named_offset) if segments else None
         self._beside(source, folder, report)
 
-    def directory(
-        self, source: str, folder: str | None, topics: Collection[str] | None, partitions: Collection[int] | None
-    ) -> None:
+    def directory(self, source: str, folder: str | None, choice: ExactSelection | Selection) -> None:
         """A log directory, into an empty folder."""
-        found = False
+        places: dict[str, tuple[str, int]] = {}
         for name in _listed(source):
             path = os.path.join(source, name)
-            place = place_of(os.path.join(path, "segment"))
-            if not os.path.isdir(path):
-                continue
-            if place[0] is None or place[1] is None:
-                self.result.not_copied.append(path)
-            elif (topics is None or place[0] in topics) and (partitions is None or place[1] in partitions):
-                found = True
+            if os.path.isdir(path):
+                topic, number = place_of(os.path.join(path, "segment"))
+                if topic is None or number is None:
+                    self.result.not_copied.append(path)
+                else:
+                    places[name] = topic, number
+        wanted = choice.chosen(set(places.values()))
+        for name, place in places.items():
+            if place in wanted:
+                path = os.path.join(source, name)
                 copy = None if folder is None else os.path.join(folder, name)
                 if copy is not None:
                     os.mkdir(copy)
                 self.partition(path, copy)
-        if not found:
-            selected = "" if topics is None and partitions is None else " of the selected topics and partitions"
-            raise FileNotFoundError(2, f"no log segments found{selected}", source)
+        if not wanted:
+            which = " of the selected topics and partitions" if places else ""
+            raise FileNotFoundError(2, f"no log segments found{which}", source)
         self._top_level(source, folder)
 
     def _rescued(

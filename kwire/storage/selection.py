@@ -62,6 +62,26 @@ class Selection:
         return found
 
 
+class ExactSelection:
+    """The partitions with one of these topics and one of these numbers; None: any."""
+
+    def __init__(self, topics: Collection[str] | None, partitions: Collection[int] | None) -> None:
+        self._topics, self._partitions = topics, partitions
+
+    @property
+    def label(self) -> tuple[str | None, int | None]:
+        """As of a Selection."""
+        topics, partitions = self._topics or (), self._partitions or ()
+        return (next(iter(topics)) if len(topics) == 1 else None,
+                next(iter(partitions)) if len(partitions) == 1 else None)
+
+    def chosen(self, places: Collection[Place]) -> set[Place]:
+        """As of a Selection; nothing is missed."""
+        return {(topic, partition) for topic, partition in places
+                if (self._topics is None or topic in self._topics)
+                and (self._partitions is None or partition in self._partitions)}
+
+
 def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
     """The places of the topics that a pattern matches; where there is none, of the folders TOPIC-PARTITION."""
     found = {place for place in places if fnmatchcase(place[0], pattern)}
@@ -79,9 +99,13 @@ def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
 
 
 def chosen_names(patterns: Sequence[str], names: Collection[str]) -> list[str]:
-    """The names that patterns choose, as topics of a Selection: names, globs and comma lists. Raises LookupError."""
-    found = Selection(patterns).of_topics([(name, -1) for name in names])
-    return sorted(name for name, _ in found)
+    """The names that patterns choose, in their order, as topics of a Selection: names, globs and comma lists.
+
+    Raises LookupError.
+    """
+    places = [(name, -1) for name in names]
+    found = [sorted(_matching(pattern, places)) for pattern in Selection(patterns).patterns]
+    return list(dict.fromkeys(name for chosen in found for name, _ in chosen))
 
 
 def nearby(path: str, options: dict[str, Any] | None = None) -> str:

@@ -97,10 +97,10 @@ class TimeBins:
 class SegmentStats:
     """Statistics of a segment, or of several together. Sizes in bytes, times in milliseconds; -1: none.
 
-    batches counts all batches, control_batches those of transaction markers and other control records, with their
-    records and bytes; records, codecs, sizes and times are those of the other batches. sizes: next power of two ->
-    batches; bad: damaged batches or regions; tail: bytes after the last whole batch; producers: by id, those past
-    MOST_PRODUCERS together as OTHERS.
+    batches, codecs and sizes count all batches, control_batches those of transaction markers and other control records,
+    with their records and bytes; records (of codecs and producers too) and times are those of the other batches.
+    sizes: next power of two -> batches; bad: damaged batches or regions; tail: bytes after the last whole batch;
+    producers: by id, those past MOST_PRODUCERS together as OTHERS.
     """
 
     path: str = ""
@@ -135,6 +135,11 @@ class SegmentStats:
         return sum(codec.plain for codec in self.codecs.values())
 
     @property
+    def data_codecs(self) -> list[str]:
+        """The codecs of batches with data, sorted: markers are never compressed, which says nothing of a topic."""
+        return sorted(name for name, codec in self.codecs.items() if codec.records or not self.control_batches)
+
+    @property
     def ratio(self) -> float:
         """The compression ratio, plain / stored; 0.0 without batches."""
         stored = sum(codec.stored for codec in self.codecs.values())
@@ -161,9 +166,11 @@ class SegmentStats:
             self.control_batches += 1
             self.control_records += count
             self.control_size += batch.size
-            return
+            count = 0
+        else:
+            self._widen(earliest, latest)
+            self.times.add_span(earliest, latest, count)
         self.records += count
-        self._widen(earliest, latest)
         self._sizes(batch.size, batch.size)
         bucket = 1 << (batch.size - 1).bit_length()
         self.sizes[bucket] = self.sizes.get(bucket, 0) + 1
@@ -173,7 +180,6 @@ class SegmentStats:
         codec.records += count
         codec.stored += batch.size
         codec.plain += plain
-        self.times.add_span(earliest, latest, count)
 
     def _producer(self, number: int) -> ProducerStats:
         producer = self.producers.get(number)
@@ -220,7 +226,6 @@ class SegmentStats:
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; times in milliseconds, None if there are none."""
         stored = sum(codec.stored for codec in self.codecs.values())
-        count = self.batches - self.control_batches
         return {
             "path": self.path,
             "topic": self.topic,
@@ -243,7 +248,7 @@ class SegmentStats:
             "ratio": round(self.ratio, 4),
             "batch_size": {
                 "min": None if self.smallest_batch < 0 else self.smallest_batch,
-                "mean": round(stored / count) if count else None,
+                "mean": round(stored / self.batches) if self.batches else None,
                 "max": None if self.largest_batch < 0 else self.largest_batch,
                 "histogram": {str(key): self.sizes[key] for key in sorted(self.sizes)},
             },

@@ -56,7 +56,7 @@ def test_show_topics(run: Run, folder: Path) -> None:
     assert len(lines) == 1 + 2 + 1 + 4
     value = json.loads(run("show", folder, "--topic", "alpha-none", "--json")[0])
     assert [*value] == ["alpha-none"] and value["alpha-none"]["partitions"][0]["eligibleLeaderReplicas"] is not None
-    assert "unknown topic 'nothing': expected one of __consumer_offsets, " in run(
+    assert 'no topic "nothing"; there are 17 topics: __consumer_offsets, ' in run(
         "show", folder, "--topic", "nothing", code=2)[1]
 
 

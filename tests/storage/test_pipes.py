@@ -240,7 +240,7 @@ def test_the_audit_reads_a_pipe(packed: bool, tmp_path: Path, capsys: pytest.Cap
     done = piped("audit", "/dev/stdin", "--to", "4.4", data=data[:-7])
     assert done.returncode == 0 and b"answered" in done.stdout and b"not read" in done.stdout
     done = piped("audit", "-", "--to", "4.4", data=b"")
-    assert done.returncode == 1 and b"/dev/stdin: not a capture" in done.stderr
+    assert done.returncode == 2 and b"/dev/stdin: not a capture" in done.stderr
 
 
 def test_the_audit_reads_frame_files_of_pipes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
