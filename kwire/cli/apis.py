@@ -106,9 +106,10 @@ def _messages(pattern: str | None, release: str | None, kind: str | None) -> Ite
                 versions = apis[message.api_key].versions
         elif release is not None and not _has(message.releases, schema.release_name(release)):
             continue
-        flexible = message.flexible_versions.low if message.flexible_versions else None
+        flexible = message.flexible_versions
+        has_flexible = bool(flexible) and flexible.low <= versions.high
         yield {"name": name, "type": message.type, "api_key": message.api_key, "versions": str(versions),
-               "min_version": versions.low, "max_version": versions.high, "flexible_from": flexible}
+               "min_version": versions.low, "max_version": versions.high, "flexible_from": flexible.low if has_flexible else None}
 
 
 def _has(releases: tuple[str, ...], release: str) -> bool:

@@ -28,6 +28,8 @@ from kwire_c.printable import brief
 T = TypeVar("T")
 
 _SPACE = re.compile(r"\s*")
+_PREFIX = re.compile(r"(?:\\x|(?<![0-9A-Za-z])0[xX])([0-9a-fA-F]*)")
+_SEPARATORS = str.maketrans("", "", " \t\r\n\v\f:,")
 FORMATS = click.Choice(("hex", "base64", "raw"))
 
 
@@ -74,7 +76,7 @@ def _message_name(name: str, kind: str | None) -> str:
         try:
             return schema.canonical(known)
         except UnsupportedVersionError as error:
-            raise UnsupportedVersionError(f"{error} (kwire messages lists all names)", api=name) from None
+            raise UnsupportedVersionError(f"{error}; kwire messages lists all names", api=name) from None
     other = "Response" if kind == "Request" else "Request"
     if known.endswith(other) and known in schema.message_names():
         raise click.UsageError(f"{known} is not a {kind.lower()}")
@@ -161,17 +163,15 @@ def hex_bytes(text: str) -> bytes:
 
     Raises KwireError, which names the first character that is no digit.
     """
-    digits = []
-    for part in re.split(r"[\s:,]+|(?=\\x)", text):
-        found = re.sub(r"^(?:0[xX]|\\x)", "", part)
-        wrong = re.search(r"[^0-9a-fA-F]", found)
-        if wrong:
-            raise KwireError(f"invalid hex: {brief(wrong[0])} is no hex digit")
-        digits.append("0" * (len(found) % 2 if found != part else 0) + found)
-    joined = "".join(digits)
-    if len(joined) % 2:
-        raise KwireError(f"invalid hex: an odd number of digits, {len(joined)}")
-    return bytes.fromhex(joined)
+    if "x" in text or "X" in text:
+        text = _PREFIX.sub(lambda found: f" {'0' * (len(found[1]) % 2)}{found[1]}", text)
+    digits = text.translate(_SEPARATORS)
+    wrong = re.search("[^0-9a-fA-F]", digits)
+    if wrong:
+        raise KwireError(f"invalid hex: {brief(wrong[0])} is no hex digit")
+    if len(digits) % 2:
+        raise KwireError(f"invalid hex: an odd number of digits, {len(digits)}")
+    return bytes.fromhex(digits)
 
 
 def _name(file: IO[bytes]) -> str:

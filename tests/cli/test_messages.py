@@ -150,6 +150,7 @@ def test_names_of_messages(run: Any) -> None:
     code, out, _ = run("messages", "heartbeatre", "--type", "request")
     assert code == 0 and {line.split()[0] for line in out.decode().splitlines()[1:]} == {
         name for name in kwire.schema.message_names("request") if "HeartbeatRe" in name}
+    assert rows["SaslHandshakeRequest"]["flexible_from"] is None
     code, out, _ = run("messages", "fetchREQ*", "--json")
     assert [row["name"] for row in json.loads(out)] == ["FetchRequest"]
 
