@@ -109,7 +109,8 @@ def _messages(pattern: str | None, release: str | None, kind: str | None) -> Ite
         flexible = message.flexible_versions
         has_flexible = bool(flexible) and flexible.low <= versions.high
         yield {"name": name, "type": message.type, "api_key": message.api_key, "versions": str(versions),
-               "min_version": versions.low, "max_version": versions.high, "flexible_from": flexible.low if has_flexible else None}
+               "min_version": versions.low, "max_version": versions.high,
+               "flexible_from": flexible.low if has_flexible else None}
 
 
 def _has(releases: tuple[str, ...], release: str) -> bool:

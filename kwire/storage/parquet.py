@@ -50,8 +50,7 @@ def write_parquet(
             segments, output, partition_by, form="parquet", rows=rows, compression=compression, progress=progress,
             bad=bad, **wanted)
     tables = Tables(segments)
-    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file:
-        counted = Counted(file)
+    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file, Counted(file) as counted:
         groups = RowGroups(counted, tables.schema, compression, rows)
         for batch in record_batches(segments, tables, rows=rows, progress=progress, bad=bad, **wanted):
             groups.add(batch)

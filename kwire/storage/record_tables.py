@@ -154,8 +154,7 @@ def write_table(
             segments, output, partition_by, form=form, rows=rows, compression=compression, progress=progress, bad=bad,
             **wanted)
     tables = Tables(segments)
-    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file:
-        counted = Counted(file)
+    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file, Counted(file) as counted:
         writer = _writer(counted, form, tables.schema, compression, rows)
         for batch in record_batches(segments, tables, progress=progress, bad=bad, **wanted):
             writer.add(batch)
@@ -172,16 +171,27 @@ def _writer(file: Counted, form: str, schema: Any, compression: str | None, rows
 
 
 class Counted:
-    """A binary file that counts the bytes written to it."""
+    """A binary file that counts the bytes written to it. After the with block, writes go nowhere.
+
+    (A writer that was left by an exception writes the end of its format when it is collected.)
+    """
 
     closed = False
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self.size = file, 0
+        self._file: IO[bytes] | None = file
+        self.size = 0
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file = None
 
     def write(self, data: Any) -> int:
         """Write bytes."""
-        self._file.write(data)
+        if self._file is not None:
+            self._file.write(data)
         self.size += len(data)
         return len(data)
 
@@ -195,7 +205,8 @@ class Counted:
 
     def flush(self) -> None:
         """Flush the file."""
-        self._file.flush()
+        if self._file is not None:
+            self._file.flush()
 
     def close(self) -> None:
         """Nothing: the file is closed by whom it belongs to."""
@@ -460,7 +471,7 @@ class _Dataset:
 
     def _finish(self, folder: str) -> None:
         writer, counted, file = self._open.pop(folder)
-        with file:
+        with file, counted:
             writer.close()
         self.size += counted.size
 
@@ -474,8 +485,9 @@ class _Dataset:
 
     def abandon(self) -> None:
         """Close the files that were not finished."""
-        for _, _, file in self._open.values():
-            file.close()
+        for _, counted, file in self._open.values():
+            with file, counted:
+                pass
         self._open.clear()
 
 
