@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import click
 from kwire.net.address import addresses
 from kwire.net.connection import Options
 from kwire.net.errors import BrokerConnectionError
+from kwire_c.printable import brief
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -29,12 +31,28 @@ class Bootstrap(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return str(value)
 
 
+class Seconds(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number of seconds above 0; inf: no limit."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not seconds > 0:  # also nan
+            self.fail(f"{brief(value)} is not a number of seconds above 0", param, ctx)
+        return seconds
+
+
 def broker_options(command: _Command) -> _Command:
     """Add --bootstrap-server, --command-config, --timeout and --assume-release; see keywords()."""
     for option in (
         click.option("--assume-release", metavar="RELEASE",
                      help="The release to assume for a broker that does not answer ApiVersions (before 0.10)."),
-        click.option("--timeout", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS",
+        click.option("--timeout", type=Seconds(), default=None, metavar="SECONDS",
                      help="How long to wait for brokers.  [default: 30]"),
         click.option("--command-config", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
                      help="A property file with client configs: security.protocol, ssl.* (PEM), sasl.*."),

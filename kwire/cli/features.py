@@ -9,7 +9,7 @@ import click
 
 from kwire import schema
 from kwire.cli.argparse4j import ArgumentError, HelpRequested
-from kwire.cli.broker_options import keywords, run
+from kwire.cli.broker_options import Seconds, keywords, run
 from kwire.cli.features_tool import DISABLE, DOWNGRADE, UPGRADE, Failure, Tool, java_exception, results_text
 from kwire.cli.terminal import print_json
 from kwire.net import Cluster, RequestRefusedError
@@ -40,7 +40,7 @@ class _ToolCommand(click.Command):
 @click.command(cls=_ToolCommand, add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.option("--as", "as_release", metavar="RELEASE")
 @click.option("--json", "as_json", is_flag=True)
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS")
+@click.option("--timeout", type=Seconds(), default=None, metavar="SECONDS")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def features(as_release: str | None, as_json: bool, timeout: float | None, arguments: tuple[str, ...]) -> int:
     """Show and change the feature levels of a cluster, with the options and texts of kafka-features."""
@@ -90,7 +90,7 @@ def _fail(failure: Failure) -> int:
 
 
 def _config(tool: Tool, path: str | None) -> str | None:
-    """The path of --command-config. Raises Failure if there is no such file, OSError if it cannot be read."""
+    """The path of --command-config. Raises Failure if it cannot be read."""
     try:
         if path is not None:
             open(path, "rb").close()
@@ -98,6 +98,8 @@ def _config(tool: Tool, path: str | None) -> str | None:
         if tool.since("3.6"):  # whose text is the path alone
             raise Failure(f"{path}: No such file or directory") from None
         raise Failure(f"Properties file {path} does not exists!") from None
+    except OSError as error:
+        raise Failure(f"kwire: {path}: {error.strerror}") from None
     return path
 
 

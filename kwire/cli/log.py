@@ -64,6 +64,10 @@ def stats(
 
     if as_value and plot == "-":
         raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
+    if plot:
+        from kwire.cli.plot import check, draw
+
+        check(plot)
     segments = directory.segments
     damage = Damage(on_error)
     parts = []
@@ -73,8 +77,6 @@ def stats(
             damage.tail(segment, segment.known_tail)
     total = merged(parts)
     if plot:
-        from kwire.cli.plot import draw
-
         inputs = [path for segment in segments for path in segment.files]
         draw(total, parts, plot, names_of(directory), inputs=inputs, force=force)
         print(f"plot written to {printable(plot)}", file=sys.stderr)

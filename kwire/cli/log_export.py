@@ -9,7 +9,7 @@ import click
 
 from kwire.cli.damage import STOP, Damage, on_error
 from kwire.cli.selectors import selection, span
-from kwire.cli.terminal import amount, print_json, progress
+from kwire.cli.terminal import amount, not_to_terminal, print_json, progress
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -112,5 +112,4 @@ def check_output(output: str, partition_by: tuple[str, ...], as_value: bool, for
         raise click.UsageError("--partition-by writes a folder: --output - cannot be used with it")
     if partition_by and force:
         raise click.UsageError("--force replaces a file, not the folder that --partition-by writes: remove it first")
-    if output == "-" and sys.stdout.isatty():
-        raise click.UsageError("the terminal is no place for a file: redirect standard output to a file or a pipe")
+    not_to_terminal(output, "--output -")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from kwire.cli.selectors import segments_at, selected
+from kwire.cli.selectors import segments_at, selected, without_side_files
 from kwire.cli.terminal import amount, print_json, when
 from kwire_c.printable import printable
 
@@ -83,7 +83,7 @@ def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     from kwire.storage.selection import Selection
 
     try:
-        files = discover(paths, selection=Selection(topics, partitions))
+        files = discover(without_side_files(paths), selection=Selection(topics, partitions))
     except (FileNotFoundError, LookupError):
         files = []
     if not files:

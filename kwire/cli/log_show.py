@@ -12,7 +12,7 @@ import click
 
 from kwire.cli.damage import STOP, Damage, on_error
 from kwire.cli.log import segment_name
-from kwire.cli.selectors import segments_at, selected, span
+from kwire.cli.selectors import segments_at, selected, span, without_side_files
 from kwire.cli.show_records import Filter, Output, Records
 from kwire.cli.terminal import print_json, when
 from kwire.codec.json import json_text
@@ -138,7 +138,7 @@ def _show_records(
         lines = Table(table_layout(directory.segments), width)
     output = Output(lines, records)
     if follow:
-        output.follow(lambda: discover(paths, selection=Selection(topics, partitions)), tail)
+        output.follow(lambda: discover(without_side_files(paths), selection=Selection(topics, partitions)), tail)
     elif tail is not None:
         output.show_last(directory, tail)
     else:

@@ -254,6 +254,8 @@ def frame(file: IO[bytes], form: str, api: str | None, version: int | None, leni
     """
     if (api is None) != (version is None):
         raise click.UsageError("--api and --version must be used together")
+    if api is not None:
+        schema.api(api_of(api))
 
     def decoded(data: bytes) -> dict[str, Any]:
         return _request(data, lenient) if api is None else _response(data, api, version, lenient)

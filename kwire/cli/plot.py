@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from kwire.cli.terminal import UNITS, amount, when
+import click
+
+from kwire.cli.terminal import UNITS, amount, not_to_terminal, when
 from kwire.output import new_file
 from kwire.storage.stats import TimeBins
 from kwire_c.printable import printable
@@ -29,7 +31,7 @@ def draw(
     """Plot records over time, bytes by codec, batch sizes and the largest topics to a PNG, SVG or PDF file.
 
     path: "-" is a PNG on standard output; names: of what was read, for the title; inputs, force: as in
-    new_file. Raises OSError for any other file extension; without matplotlib ImportError, which
+    new_file. Raises ValueError for any other file extension; without matplotlib ImportError, which
     names the extra to install.
     """
     figure, kind = _figure(path)
@@ -56,7 +58,7 @@ def _figure(path: str) -> tuple[Any, str]:
         raise ImportError(f"{path}: plots need matplotlib: pip install 'kwire[report]'") from error
     kind = "png" if path == "-" else path.rpartition(".")[2].lower()
     if kind not in ("png", "svg", "pdf"):
-        raise OSError(f"{path}: unsupported plot format, expected .png, .svg or .pdf")
+        raise ValueError(f"{path}: unsupported plot format, expected .png, .svg or .pdf")
     return Figure(figsize=(12, 8), dpi=120, layout="constrained"), kind
 
 
@@ -68,6 +70,15 @@ def _save(figure: Any, grid: Iterable[Any], path: str, kind: str, *, inputs: Ite
     with new_file(path, inputs=inputs, force=force) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about characters that the font lacks
         figure.savefig(file, format=kind)
+
+
+def check(path: str) -> None:
+    """Refuse a plot that cannot be made, before what it shows is read. Raises click.UsageError, ImportError."""
+    try:
+        _figure(path)
+    except ValueError as error:
+        raise click.UsageError(f"--plot {error}") from None
+    not_to_terminal(path, "--plot -")
 
 
 def _title(names: str) -> str:

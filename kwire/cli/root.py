@@ -75,6 +75,10 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise OutputClosed from None
+        except click.UsageError as error:
+            if error.ctx is None and ctx.invoked_subcommand:  # click's parser does not say whose option it is
+                error.ctx = click.Context(self, info_name=ctx.invoked_subcommand, parent=ctx)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in --help."""
@@ -88,6 +92,6 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kwire")
+@click.version_option(__version__, "-V", "--version", prog_name="kwire")
 def root() -> None:
     """The Kafka wire format: read, check and convert what Kafka writes, without a broker."""

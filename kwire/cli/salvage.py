@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from kwire.cli.selectors import PARTITION, TOPIC
-from kwire.cli.terminal import amount, print_json, progress
+from kwire.cli.terminal import amount, not_to_terminal, print_json, progress
 from kwire_c.printable import printable
 
 
@@ -46,6 +46,7 @@ def salvage(
     target = output if target is None else target
     if target == "-" and (as_value or os.path.isdir(source)):
         raise click.UsageError("OUT - is standard output: for one segment, and without --json")
+    not_to_terminal(target or "", "OUT -")
     with progress("salvaging", _size(source)) as advance, _written_to(target, source) as written:
         try:
             done = salvage_log(

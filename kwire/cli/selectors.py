@@ -154,6 +154,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     from kwire.storage.selection import Selection, nearby
 
     chosen = Selection(topics, partitions)
+    paths = without_side_files(paths)
     at = " ".join(map(shown, paths))
     try:
         directory = LogDirectory(paths, selection=chosen)
@@ -166,6 +167,15 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
         raise FileNotFoundError(f"{at}: no log segments found{which}{nearby(paths[0])}")
     _check(directory, chosen)
     return directory
+
+
+def without_side_files(paths: Sequence[str]) -> Sequence[str]:
+    """The paths without the indexes and checkpoints that a shell puts among them for FOLDER/*, as kwire's own globs."""
+    from kwire.storage.file_kinds import kind_by_name
+
+    left = [path for path in paths if kind_by_name(path) is None]
+    folders = {path.rstrip("/").rpartition("/")[0] for path in left}
+    return [path for path in paths if kind_by_name(path) is None or path.rpartition("/")[0] not in folders]
 
 
 def names_of(directory: LogDirectory) -> str:
@@ -211,9 +221,10 @@ def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """(paths to read, file to write): the last path if it ends in .parquet, else a name after the first path."""
     if len(paths) > 1 and paths[-1].endswith(".parquet"):
         return paths[:-1], paths[-1]
-    name = re.sub(r"[^\w.@+-]+", "_", paths[0].rstrip("/").rpartition("/")[2])  # of a glob too, or a comma list
-    name = "stdin" if name == "-" else name.strip("_").removesuffix(".gz").removesuffix(".log")
-    return paths, (name.strip(".") or "log") + ".parquet"
+    name = "stdin" if paths[0] == "-" else paths[0].rstrip("/").rpartition("/")[2]
+    name = name.removesuffix(".gz").removesuffix(".log")
+    several = len(paths) > 1 or re.search(r"[*?,\[{]", paths[0]) or not name.strip(".")
+    return paths, "log.parquet" if several else f"{name}.parquet"
 
 
 def span(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.selectors import Topics
-from kwire.cli.terminal import LAST_OFFSET, print_json, when
+from kwire.cli.terminal import LAST_OFFSET, not_to_terminal, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -293,6 +293,7 @@ def downgrade(ctx: click.Context, source: str, output: str | None, level: str, u
         raise click.UsageError("Missing argument 'OUT'.")
     if output == "-" and as_value and not dry_run:
         raise click.UsageError("OUT - and --json cannot be used together: both write to standard output")
+    not_to_terminal(output or "", "OUT -")
     image = _read(source, offset, release)
     wanted: int | str = int(level) if level.isascii() and level.isdigit() and len(level) < 6 else level
     refused = None

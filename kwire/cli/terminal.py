@@ -96,6 +96,12 @@ def _escaped(line: str) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
+def not_to_terminal(path: str, what: str) -> None:
+    """Refuse binary data on standard output ("-") where that is a terminal. what: the option, for the error."""
+    if path == "-" and sys.stdout.isatty():
+        raise click.UsageError(f"{what} writes binary data: redirect standard output to a file or a pipe")
+
+
 def console(*, stderr: bool = False) -> Console:
     """A rich console on stdout or stderr; if that is not a terminal, tables are as wide as they need to be."""
     from rich.console import Console

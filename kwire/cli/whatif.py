@@ -81,6 +81,10 @@ def whatif(
 
     if as_value and plot == "-":
         raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
+    if plot:
+        from kwire.cli.plot import check, draw_whatif
+
+        check(plot)
     try:
         wanted = settings(codecs or CODECS, [level for each in levels for level in each] or None)
     except EncodeError as error:
@@ -91,8 +95,6 @@ def whatif(
         result = measure(segments, wanted, batch_bytes=batch_bytes, sample_bytes=None if everything else sample,
                          progress=advance)
     if plot:
-        from kwire.cli.plot import draw_whatif
-
         inputs = [path for segment in segments for path in segment.files]
         draw_whatif(result, plot, names_of(directory), inputs=inputs, force=force)
         print(f"plot written to {printable(plot)}", file=sys.stderr)

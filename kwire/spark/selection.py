@@ -8,8 +8,10 @@ from typing import Any
 
 from kwire.spark.options import INTERNAL_KINDS, Options
 from kwire.storage import SegmentFile, discover
-from kwire.storage.filesystem import open_folder, plain, shown
+from kwire.storage.filesystem import plain, shown
 from kwire.storage.path_patterns import alternatives
+from kwire.storage.selection import nearby
+from kwire.suggestions import there as listed
 from kwire_c.printable import printable
 
 _SHOWN = 10  # names of what there is
@@ -31,7 +33,7 @@ def segments(options: Options) -> list[SegmentFile]:
         if options.allow_empty:
             return _discovered(there, options) if there else []
         missing = next((part for part in parts if part not in there), options.paths[0])
-        raise FileNotFoundError(f"{error}{_beside(missing, options)} {_ALLOWED}") from None
+        raise FileNotFoundError(f"{error}{nearby(missing, options.storage_options)} {_ALLOWED}") from None
 
 
 def check_chosen(files: Collection[SegmentFile], options: Options) -> None:
@@ -51,7 +53,7 @@ def check_chosen(files: Collection[SegmentFile], options: Options) -> None:
             file.partition for file in every if options.topics is None or file.topic in options.topics}, options)
     if not files:
         raise FileNotFoundError(f"{_shown_paths(options)}: no segments (*.log, there or in folders TOPIC-PARTITION)"
-                                f"{_beside(options.paths[0], options)} {_ALLOWED}")
+                                f"{nearby(options.paths[0], options.storage_options)} {_ALLOWED}")
 
 
 def check_offsets(files: Collection[SegmentFile], options: Options) -> None:
@@ -66,7 +68,7 @@ def check_offsets(files: Collection[SegmentFile], options: Options) -> None:
             if read and (topic, partition) not in there:
                 places = [f"{topic}-{partition}" for topic, partition in sorted(there, key=str)]
                 raise ValueError(f"option {name}: no partition {printable(topic)}-{partition} in "
-                                 f"{_shown_paths(options)}; there {_are(places, 'partition')} {_ALLOWED}")
+                                 f"{_shown_paths(options)}; there {listed(places, 'partition')} {_ALLOWED}")
 
 
 def _discovered(paths: Sequence[str], options: Options, every: bool = False) -> list[SegmentFile]:
@@ -95,32 +97,10 @@ def _check_values(name: str, chosen: Sequence[Any] | None, there: Collection[Any
         if name == "topic" and missing[0] == INTERNAL_KINDS.get(options.kind):
             which, hint = f'kind "{options.kind}"', "; the option topic names a copy of it"
         raise ValueError(f"{which}: no {name} {wrong} in {_shown_paths(options)}{hint}; "
-                         f"there {_are(values, name)} {_ALLOWED}")
-
-
-def _beside(path: str, options: Options) -> str:
-    """What is in the folder of a path that has no segments, or in the nearest one above it that has something."""
-    folder = plain(path).rstrip("/")
-    while folder and not folder.endswith(":"):
-        try:
-            listed = open_folder(folder, options.storage_options).entries(folder)
-        except Exception:  # this only adds to the text of an error
-            listed = []
-        if listed:
-            names = [entry[0].rpartition("/")[2] for entry in listed]
-            return f"; in {printable(shown(folder))} there {_are(names, 'entry')}"
-        folder = folder.rpartition("/")[0].rstrip("/")
-    return ""
+                         f"there {listed(values, name)} {_ALLOWED}")
 
 
 def _shown_paths(options: Options) -> str:
     more = ", ..." if len(options.paths) > _SHOWN else ""
     return ", ".join(printable(shown(path)) for path in options.paths[:_SHOWN]) + more
 
-
-def _are(values: Sequence[object], name: str) -> str:
-    if not values:
-        return f"is no {name}"
-    many = f"are {len(values)} {'entries' if name == 'entry' else f'{name}s'}"
-    names = ", ".join(printable(str(value)) for value in values[:_SHOWN])
-    return f"{f'is 1 {name}' if len(values) == 1 else many}: {names}{', ...' if len(values) > _SHOWN else ''}"

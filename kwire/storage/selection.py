@@ -110,17 +110,19 @@ def chosen_names(patterns: Sequence[str], names: Collection[str]) -> list[str]:
 
 def nearby(path: str, options: dict[str, Any] | None = None) -> str:
     """The end of an error about a path that has nothing to read: what is in its folder, or in the nearest above it."""
-    folder = plain(path).rstrip("/")
-    name = folder.rpartition("/")[2]
+    folder, name = plain(path).rstrip("/"), ""
+    top = "/" if folder.startswith("/") else ""  # "": the current folder
     while True:
         try:
-            listed = open_folder(folder or ".", options).entries(folder)
+            listed = open_folder(folder or top, options).entries(folder or top)
         except Exception:  # this only adds to the text of an error
             listed = []
         names = [entry.path.rpartition("/")[2] for entry in listed]
         if names:
-            where = printable(shown(folder)) if folder else "the current folder"
-            return f"{did_you_mean(name, names)}; in {where} there {there(names, 'entry', 'entries')}"
+            where = printable(shown(folder or top)) or "the current folder"
+            near = "" if not name or name in names or _MAGIC.search(name) else did_you_mean(name, names)
+            return f"{near}; in {where} there {there(names, 'entry', 'entries')}"
         if not folder or folder.endswith(":"):
             return ""
-        folder = folder.rpartition("/")[0].rstrip("/")
+        folder, _, name = folder.rpartition("/")
+        folder = folder.rstrip("/")

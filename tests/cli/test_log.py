@@ -133,7 +133,7 @@ def test_plot(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert run(capsys, "log", "stats", empty, "--plot", picture, "--force")[0] == 0
     assert picture.read_bytes() != data
     code, _, err = run(capsys, "log", "stats", folder, "--plot", tmp_path / "x.doc")
-    assert (code, err.count("\n")) == (1, 1)
+    assert (code, err.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])

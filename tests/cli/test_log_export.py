@@ -235,5 +235,5 @@ def test_errors_of_wrong_arguments(logs: Path, tmp_path: Path) -> None:
 
 
 def test_not_to_a_terminal(logs: Path) -> None:
-    with pytest.raises(AssertionError, match="no place for a file"):
+    with pytest.raises(AssertionError, match="redirect standard output"):
         on_terminal(200, "log", "export", logs, "-o", "-", "--to", "csv")

@@ -65,8 +65,9 @@ def test_at_most_ten_names_and_their_number(tmp_path: Path) -> None:
 
 def test_paths_without_a_match_say_what_is_beside_them(logs: Path) -> None:
     here = "there are 5 entries: orders-0, orders-1, orders-7, refunds-0, users-2"
+    near = r'\(did you mean "orders-0"\?\)'
     for path, text in (
-        (logs / "order-0", f"{logs}/order-0: no such file or folder; in {logs} {here}"),
+        (logs / "order-0", f'{logs}/order-0: no such file or folder {near}; in {logs} {here}'),
         (logs / "deep" / "er", f"{logs}/deep/er: no such file or folder; in {logs} {here}"),
         (f"{logs}/order-*", rf"{logs}/order-\*: no file matches; in {logs} {here}"),
         (f"file:{logs}/{{orders,x}}-0", f"{logs}/x-0: no such file or folder; in {logs} {here}"),
