@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -135,7 +136,7 @@ def _cells(row: Any) -> dict[str, str]:
 
 
 def _time(milliseconds: int | None) -> str:
-    return "-" if milliseconds is None else when(milliseconds)[:19]
+    return "-" if milliseconds is None else re.sub(r"\.\d{3}$", "", when(milliseconds))
 
 
 def _print_rows(rows: Sequence[Any]) -> None:
