@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +284,20 @@ def test_records_before_damage_are_shown(tmp_path: Path, capsys: pytest.CaptureF
     assert (code, out) == (1, "13 14 15 16 17 ")
 
 
+def test_records_before_a_bad_record_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The batch is whole and its checksum right, so that batches before and after it are read with it."""
+    bad = bytearray(batch(3))
+    bad[61] = 0x7F  # the length of the first record
+    bad[17:21] = kwire.crc32c(bad[21:]).to_bytes(4, "big")
+    path = write_segment(tmp_path / "t-0", 0, [batch(0), batch(6)])
+    path.write_bytes(batch(0) + bad + batch(6))
+    for arguments in ((), ("--grep", "v")):
+        code, out, err = run(capsys, path, "--format", "%o ", *arguments)
+        assert (code, out, err.count("\n")) == (1, "0 1 2 ", 1) and "base offset 3" in err
+        code, out, err = run(capsys, path, "--format", "%o ", "--on-error", "skip", *arguments)
+        assert (code, out) == (1, "0 1 2 6 7 8 ")
+
+
 # what is appended
 
 
@@ -325,9 +340,13 @@ def test_following_ends_at_the_limit_and_the_end_offset(tmp_path: Path) -> None:
 
 def test_committed_records_are_shown_when_they_are(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0, 1), in_transaction(1, 5)], indexes=False)
-    running = follow(tmp_path, "--committed", "-n", 4)
+    running = follow(tmp_path, "--committed", "-n", 7)
     assert running.stdout is not None and running.stdout.readline() == "t-0 0\n"
     with path.open("ab") as file:
-        file.write(batch(4, 2) + marker(6, 5, False) + batch(7, 1))
+        file.write(batch(4, 2))
+        file.flush()
+        time.sleep(1.5)
+        assert running.poll() is None
+        file.write(marker(6, 5, True) + batch(7, 1))
     out, err = running.communicate(timeout=60)
-    assert (running.returncode, out, err) == (0, "t-0 4\nt-0 5\nt-0 7\n", "")
+    assert (running.returncode, out.split()[1::2], err) == (0, ["1", "2", "3", "4", "5", "7"], "")
