@@ -51,6 +51,8 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
     that is too narrow columns are left out in this order: the codec, the first time, the numbers of segments,
     partitions and records, the last time.
     """
+    if "-" in paths:
+        raise click.UsageError("standard input has no listing: name files and folders")
     if by_topic and by_segment:
         raise click.UsageError("--topics and --segments cannot be used together")
     from kwire.storage.segment_summaries import following, summarize, summarize_partitions

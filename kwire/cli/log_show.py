@@ -128,6 +128,7 @@ def _show_records(
 ) -> None:
     from kwire.cli.record_lines import Format, JsonLines, Lines, Table, table_layout
     from kwire.storage import discover
+    from kwire.storage.filesystem import SpooledFile
     from kwire.storage.selection import Selection
 
     directory = segments_at(paths, topics, partitions)
@@ -136,6 +137,9 @@ def _show_records(
         lines = Format(form)
     elif not as_lines:
         lines = Table(table_layout(directory.segments), width)
+    for segment in directory.segments if follow else ():
+        if isinstance(segment.file, SpooledFile) and segment.file.once:
+            raise click.UsageError(f"--follow reads files that grow: {_shown(segment.path)} is a pipe")
     output = Output(lines, records)
     if follow:
         output.follow(lambda: discover(without_side_files(paths), selection=Selection(topics, partitions)), tail)

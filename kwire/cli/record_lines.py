@@ -332,6 +332,8 @@ class Format:
     """
 
     def __init__(self, text: str) -> None:
+        if not text:
+            raise click.BadParameter("the format is empty", param_hint="'--format'")
         self._parts = list(_parsed(text))
         self.raw = not sys.stdout.isatty()
         columns = [_FIELDS[part][2] for part in self._parts if isinstance(part, str) and part in _FIELDS]

@@ -7,6 +7,7 @@ import sys
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from os import fsencode
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,10 +36,10 @@ class Filter:
 
     def __init__(self, keys: Sequence[str], grep: str | None, headers: Sequence[str]) -> None:
         self._keys = {found for key in keys for found in _contents(key)}
-        self._headers = [(name.encode(), value.encode() if equals else None)
+        self._headers = [(fsencode(name), fsencode(value) if equals else None)
                          for name, equals, value in (header.partition("=") for header in headers)]
         try:
-            self._found = None if grep is None else re.compile(grep.encode()).search
+            self._found = None if grep is None else re.compile(fsencode(grep)).search
         except re.error as error:
             raise click.BadParameter(f"{printable(grep or '')!r}: {error}", param_hint="'--grep'") from None
         self.fields = (*(("key",) if keys or grep is not None else ()), *(("value",) if grep is not None else ()),
@@ -66,7 +67,7 @@ class Filter:
 
 
 def _contents(key: str) -> Iterator[bytes]:
-    yield key.encode()
+    yield fsencode(key)
     if key.startswith("0x"):
         try:
             yield bytes.fromhex(key[2:])

@@ -78,7 +78,7 @@ def test_the_order(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_is_not_there(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, words in (((logs / "none",), "none"), ((logs, "--topic", "b.topik"), "b.topic"),
-                             ((logs / "not-a-partition",), "no log segments"), ((), "PATH")):
+                             ((logs / "not-a-partition",), "no log segments"), ((), "PATH"), (("-",), "no listing")):
         code, out, err = run(capsys, *arguments)
         assert (code, out, err.count("\n")) == (2, "", 1) and words in err
 

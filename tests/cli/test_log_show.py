@@ -350,3 +350,10 @@ def test_committed_records_are_shown_when_they_are(tmp_path: Path) -> None:
         file.write(marker(6, 5, True) + batch(7, 1))
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out.split()[1::2], err) == (0, ["1", "2", "3", "4", "5", "7"], "")
+
+
+def test_a_pipe_is_not_followed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kwire", "log", "show", "-", "--follow"], input=batch(0), capture_output=True, cwd=ROOT,
+        timeout=60, check=False)
+    assert (done.returncode, done.stdout.count(b"\n")) == (2, 0) and b"is a pipe" in done.stderr
