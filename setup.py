@@ -37,6 +37,7 @@ EXTENSIONS = {
     "message_class": [],
     "plan": [],
     "record_batch": ["kwire_c/core/batch.c", "kwire_c/core/utf8.c"],
+    "record_text": ["kwire_c/core/record_text.c"],
     "shared_iterator": [],
     "varint": [],
 }

@@ -27,7 +27,7 @@ from kwire_c.core cimport (
     KW_COL_TIMESTAMP, KW_COL_TIMESTAMP_TYPE, KW_COL_VALUE, KW_COMPACT, KW_DONE, KW_NO_MEMORY, KW_PLACE, KW_RECORDS,
     KW_RECORD_BATCH_OVERHEAD, KW_RUN, KW_RUN_BAD, KW_RUN_END, KW_RUN_FULL, KW_RUN_SLOW, KW_RUN_TRANSACTION, KW_SLOT,
     KW_STRING, KW_STRUCT, KW_TOO_LARGE, KW_TOO_WIDE, KW_UUID, kw_append_status, kw_batch, kw_batch_read,
-    kw_batch_status, kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns, kw_columns_append,
+    kw_batch_status, kw_batch_trusted_size, kw_binary, kw_buffer_free, kw_buffer_grow, kw_columns_append,
     kw_columns_append_batch, kw_columns_free, kw_columns_run, kw_control_type, kw_cursor, kw_cursor_set, kw_field,
     kw_heads, kw_op, kw_pick, kw_place, kw_plan, kw_record, kw_route, kw_route_walk, kw_run, kw_run_status, kw_sink,
     kw_sink_bytes, kw_sink_empty, kw_sink_fixed, kw_sink_free, kw_sink_list, kw_sink_null, kw_sink_repeat,
@@ -96,10 +96,6 @@ seal(PooledBytes)
 
 cdef class Chunk:
     """The buffers of as many rows as 32-bit offsets can address."""
-
-    cdef kw_columns c
-    cdef list kept          # Blocks that views point into
-    cdef list view_buffers  # (address, size) of each Arrow buffer of views
 
     def __cinit__(self, fields, bint views, int64_t max_bytes):
         self.kept = []
@@ -406,12 +402,6 @@ cdef class RecordColumns:
     left) of the partial last batch of the last input that has one, else None; stopped: where reading ended because
     the budget of decompressed bytes was used up, else None.
     """
-
-    cdef readonly tuple names
-    cdef readonly list bad
-    cdef object known_tail
-    cdef readonly object stopped
-    cdef list chunks
 
     @property
     def tail(self):

@@ -437,6 +437,34 @@ cdef extern from "columns.h" nogil:
     kw_run_status kw_columns_run(kw_columns *columns, kw_run *run)
 
 
+cdef extern from "record_text.h" nogil:
+    ctypedef enum kw_text_kind:
+        KW_TEXT_CALL
+        KW_TEXT_KINDS
+
+    ctypedef struct kw_text_piece:
+        kw_text_kind kind
+        int column
+        uint32_t width
+        uint32_t limit
+        uint8_t begin "from"
+        uint8_t end "to"
+        int given
+        const uint8_t *texts[3]
+        uint32_t sizes[3]
+
+    ctypedef enum kw_text_status:
+        KW_TEXT_DONE
+        KW_TEXT_ASK
+        KW_TEXT_MEMORY
+
+    int kw_text_reserve(kw_buffer *out, size_t more)
+    kw_text_status kw_text_row(const kw_columns *columns, int64_t row, const kw_text_piece *pieces, int count,
+                               int decoded, int *at, kw_buffer *out)
+    int64_t kw_text_number(const kw_columns *columns, int column, int64_t row)
+    const uint8_t *kw_text_bytes(const kw_binary *binary, int64_t row, uint32_t *size)
+
+
 cdef extern from "plan.h" nogil:
     enum:
         KW_BOOL, KW_INT8, KW_INT16, KW_UINT16, KW_INT32, KW_UINT32, KW_INT64, KW_FLOAT64, KW_UUID

@@ -18,7 +18,7 @@ LAYERS = (  # from the bottom up: a module imports from layers below its own
     ("plan", "record_batch"),
     ("decode", "encode", "json", "containers", "batch_builder"),
     ("columns",),
-    ("log_scan",),
+    ("log_scan", "record_text"),
 )
 IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+c?import[ \t]+([\w ,]*)|c?import[ \t]+([\w.]+))", re.M)
 

@@ -1,8 +1,10 @@
-"""`kwire apis` and `kwire releases`: the APIs and releases in the schema."""
+"""`kwire apis`, `kwire messages` and `kwire releases`: what the schema has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import click
@@ -10,6 +12,8 @@ from rich.table import Table
 
 from kwire import schema
 from kwire.cli.terminal import console, print_json
+from kwire.suggestions import did_you_mean
+from kwire_c.printable import brief
 
 
 @click.command()
@@ -50,6 +54,69 @@ def _notes(row: schema.Api) -> list[str]:
     if row.deprecated:
         notes.append(f"{row.deprecated} deprecated")
     return notes
+
+
+TYPES = ("request", "response", "metadata", "coordinator-key", "coordinator-value", "data", "header")
+
+
+@click.command()
+@click.argument("pattern", required=False, metavar="[PATTERN]")
+@click.option("--release", metavar="RELEASE",
+              help="Only messages of this release, and the versions that its APIs have.")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="Only messages of this type.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON list.")
+def messages(pattern: str | None, release: str | None, kind: str | None, as_json: bool) -> None:
+    """List the messages that kwire decode and kwire encode know, with their versions.
+
+    PATTERN is a part of a name, or a glob such as 'Fetch*', in upper or lower case. The key is that of the API, or the
+    number of the record type.
+    """
+    rows = list(_messages(pattern, release, kind))
+    if not rows:
+        of = f" of type {kind}" if kind else ""
+        near = did_you_mean((pattern or "").strip("*?"), schema.message_names(kind))
+        raise click.ClickException(f"no message{of} matches {brief(pattern)}{near}" if pattern
+                                   else f"Kafka {release} has no message{of}")
+    if as_json:
+        print_json(rows)
+        return
+    table = Table("name", "type", "key", "versions", "flexible", box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        key, flexible = row["api_key"], row["flexible_from"]
+        table.add_row(row["name"], row["type"], "-" if key is None else str(key), row["versions"],
+                      "-" if flexible is None else f"{flexible}+")
+    console().print(table)
+
+
+def _messages(pattern: str | None, release: str | None, kind: str | None) -> Iterator[dict[str, Any]]:
+    """The messages as JSON objects."""
+    wanted = (pattern or "*").lower()
+    wanted = wanted if re.search(r"[*?[]", wanted) else f"*{wanted}*"
+    apis = {api.key: api for api in schema.apis(release)}
+    for name in schema.message_names(kind):
+        if not fnmatchcase(name.lower(), wanted):
+            continue
+        message = schema.message(name)
+        versions = message.valid_versions
+        if message.type in ("request", "response"):
+            assert message.api_key is not None
+            if message.api_key not in apis:
+                continue
+            if release is not None:
+                versions = apis[message.api_key].versions
+        elif release is not None and not _has(message.releases, schema.release_name(release)):
+            continue
+        flexible = message.flexible_versions
+        has_flexible = bool(flexible) and flexible.low <= versions.high
+        yield {"name": name, "type": message.type, "api_key": message.api_key, "versions": str(versions),
+               "min_version": versions.low, "max_version": versions.high,
+               "flexible_from": flexible.low if has_flexible else None}
+
+
+def _has(releases: tuple[str, ...], release: str) -> bool:
+    """Is a release between the first and the last of a message's?"""
+    names = schema.releases(old=True)
+    return not releases or names.index(releases[0]) <= names.index(release) <= names.index(releases[-1])
 
 
 @click.command()

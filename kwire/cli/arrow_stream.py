@@ -21,32 +21,26 @@ def write_decoded(records: Iterable[tuple[LogSegment, Any]]) -> None:
 
 
 def write_records(
-    segments: Sequence[LogSegment], most: int, bad: Callable[[Any], None], **wanted: Any
-) -> int:
-    """Write at most so many records as they are, with the columns of to-parquet; return how many more there might be.
+    segments: Sequence[LogSegment],
+    pieces: Callable[[LogSegment, Sequence[str]], Iterator[tuple[Any, Sequence[int] | None]]],
+) -> None:
+    """Write records as they are, with the columns of to-parquet.
 
-    bad: called with each BadBatch; wanted: as LogSegment.column_batches takes it.
+    pieces: gives RecordColumns of a segment with these fields, and the numbers of the rows to write, None: all.
     """
-    from kwire.storage.parquet import FIELDS, record_schema, with_labels
-
     pa = _pyarrow()
-    schema, left = record_schema(), most
+    from kwire.storage.record_tables import FIELDS, Tables
+
+    tables = Tables(segments)
 
     def batches() -> Iterator[Any]:
-        nonlocal left
         for segment in segments:
-            for columns in segment.column_batches(FIELDS, **wanted) if left else ():
-                for one in columns.bad:
-                    bad(one)
-                for batch in pa.RecordBatchReader.from_stream(columns):
-                    part = with_labels(segment, batch.slice(0, left), schema)
-                    left -= len(part)
-                    yield part
-                if not left:
-                    return
+            for columns, rows in pieces(segment, FIELDS):
+                table = pa.table(columns)
+                for batch in (table if rows is None else table.take(pa.array(rows, pa.int64()))).to_batches():
+                    yield tables.labelled(segment, batch)
 
-    _write(schema, batches())
-    return left
+    _write(tables.schema, batches())
 
 
 def write_side_files(files: Sequence[SideFile], entries: Callable[[SideFile], Iterator[tuple[Any, ...]]]) -> None:

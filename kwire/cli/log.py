@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.damage import SKIP, STOP, Damage, on_error
+from kwire.cli.log_export import PARTITION_BY, check_output
 from kwire.cli.root import LazyGroup
 from kwire.cli.selectors import names_of, selection, span
-from kwire.cli.terminal import amount, console, not_to_terminal, print_json, progress, table, when
+from kwire.cli.terminal import amount, console, print_json, progress, table, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 @click.group(cls=LazyGroup, lazy={
     "dump": ("kwire.cli.dump_log:dump", "Print files of a log as kafka-dump-log does."),
+    "export": ("kwire.cli.log_export:export", "Write records as Parquet, CSV or Arrow: one file, or a dataset."),
+    "ls": ("kwire.cli.log_ls:ls", "List topics, partitions and segments with their offsets, sizes and times."),
     "show": ("kwire.cli.log_show:show", "Show records (or batches) by ascending offset, partition by partition."),
     "salvage": ("kwire.cli.salvage:salvage", "Write what is valid in damaged segments as clean ones."),
     "whatif": ("kwire.cli.whatif:whatif", "Measure the size that batches would have with each codec and level."),
@@ -187,8 +190,9 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
 @log.command("to-parquet")
 @selection
 @span
-@click.option("-o", "--output", type=click.Path(dir_okay=False),
+@click.option("-o", "--output", type=click.Path(),
               help="The Parquet file. Default: the last PATH if it ends in .parquet, else a name after the first PATH.")
+@PARTITION_BY
 @click.option("--control", is_flag=True, help="Also write control records.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",
               show_default=True, help="The compression codec of the Parquet file.")
@@ -205,10 +209,7 @@ def to_parquet(directory: LogDirectory, output: str, as_value: bool, on_error: s
     """
     from kwire.storage.parquet import write_parquet
 
-    if as_value and output == "-":
-        raise click.UsageError("--json and --output - cannot be used together: both write to standard output")
-    not_to_terminal(output, "--output -")
-
+    check_output(output, options["partition_by"], as_value, options["force"])
     damage = Damage(on_error)
     with progress("converting", sum(segment.size for segment in directory.segments)) as advance:
         written = write_parquet(

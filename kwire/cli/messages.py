@@ -7,8 +7,10 @@ import re
 import sys
 from base64 import b64encode
 from codecs import BOM_UTF8
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial, wraps
+from typing import IO, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,10 +21,15 @@ from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
 from kwire.codec.json import from_json, to_json
-from kwire.errors import DecodeError, KwireError
+from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire_c.json import strict_base64
+from kwire_c.printable import brief
+
+T = TypeVar("T")
 
 _SPACE = re.compile(r"\s*")
+_PREFIX = re.compile(r"(?:\\x|(?<![0-9A-Za-z])0[xX])([0-9a-fA-F]*)")
+_SEPARATORS = str.maketrans("", "", " \t\r\n\v\f:,")
 FORMATS = click.Choice(("hex", "base64", "raw"))
 
 
@@ -36,21 +43,135 @@ class MessageName(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return [CompletionItem(name) for name in schema.message_names() if name.lower().startswith(incomplete.lower())]
 
 
-def _inputs(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
-    """(position, bytes) of each message: one a line; with raw the whole input is one."""
-    if form == "raw":
-        yield _name(file), file.read()
-        return
-    for number, line in enumerate(file, 1):
-        text = line.removeprefix(BOM_UTF8 if number == 1 else b"").translate(None, b" \t\r\n\v\f")
-        if not text:
-            continue
-        where = f"{_name(file)}, line {number}"
+def of_kind(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add NAME, VERSION, --request and --response to a command, which gets the name of a message and its version."""
+
+    @click.argument("name", type=MessageName(), required=False)
+    @click.argument("version", type=VERSION, required=False)
+    @click.option("--request", "kind", flag_value="Request", help="NAME is an API, by name or key: its request.")
+    @click.option("--response", "kind", flag_value="Response", help="Likewise: its response.")
+    @wraps(command)
+    def named(name: str | None, version: int | None, kind: str | None, **options: Any) -> Any:
+        if name is None:
+            raise click.UsageError("Missing argument 'NAME': kwire messages lists the names")
+        message = _message_name(name, kind)
+        if version is None:
+            raise click.UsageError(f"Missing argument 'VERSION': {message} has versions "
+                                   f"{schema.message(message).valid_versions}")
+        return command(name=message, version=version, **options)
+
+    return named
+
+
+def _message_name(name: str, kind: str | None) -> str:
+    """The name of the message of that name or, with a kind, of that API. Raises UnsupportedVersionError, UsageError."""
+    by_case = {known.lower(): known for known in schema.message_names()}
+    known = by_case.get(name.lower(), name)
+    if kind is None:
+        apis = {api.name.lower(): api.name for api in schema.apis()}
+        if known not in schema.message_names() and name.lower() in apis:
+            api = apis[name.lower()]
+            raise click.UsageError(f"{api} is an API: --request or --response says which of its messages, "
+                                   f"{api}Request or {api}Response")
         try:
-            data = bytes.fromhex(text.decode("ascii")) if form == "hex" else strict_base64(text.decode("ascii"))
-        except ValueError:
-            raise DecodeError(f"{where}: invalid {form}") from None
-        yield where, data
+            return schema.canonical(known)
+        except UnsupportedVersionError as error:
+            raise UnsupportedVersionError(f"{error}; kwire messages lists all names", api=name) from None
+    other = "Response" if kind == "Request" else "Request"
+    if known.endswith(other) and known in schema.message_names():
+        raise click.UsageError(f"{known} is not a {kind.lower()}")
+    by_case = {api.name.lower(): api.name for api in schema.apis()}
+    api_name = name if name.isascii() and name.isdigit() else by_case.get(known.removesuffix(kind).lower(), name)
+    return f"{schema.api(api_of(api_name)).name}{kind}"
+
+
+_MOST_JOINED = 64 << 20  # characters of lines that are tried as one message
+
+
+def _decoded(file: IO[bytes], form: str, decode: Callable[[bytes], T]) -> Iterator[T]:
+    """Each message of the input, decoded: one a line; with raw the whole input is one.
+
+    Where the first line is no message, all lines together are tried as one: dumps of bytes have many.
+    """
+    if form == "raw":
+        yield _at(_name(file), lambda: decode(file.read()))
+        return
+    lines = _lines(file)
+    first = True
+    for where, text in lines:
+        try:
+            message = _at(where, partial(_decode_text, decode, text, form))
+        except click.ClickException:
+            found = _decode_joined(decode, [text, *_some(lines)], form) if first else ()
+            if not found:
+                raise
+            yield found[0]
+            return
+        first = False
+        yield message
+
+
+def _some(lines: Iterator[tuple[str, str]]) -> Iterator[str]:
+    """The text of lines, as many as may be one message."""
+    left = _MOST_JOINED
+    for _, text in lines:
+        left -= len(text)
+        if left < 0:
+            return
+        yield text
+
+
+def _decode_joined(decode: Callable[[bytes], T], lines: list[str], form: str) -> tuple[()] | tuple[T]:
+    """The message that several lines together are, if they are one. A line may end inside of a byte."""
+    for between in ("\n", "") if len(lines) > 1 else ():
+        with suppress(KwireError):
+            return (_decode_text(decode, between.join(lines), form),)
+    return ()
+
+
+def _decode_text(decode: Callable[[bytes], T], text: str, form: str) -> T:
+    return decode(_bytes(text, form))
+
+
+def _at(where: str, decode: Callable[[], T]) -> T:
+    try:
+        return decode()
+    except KwireError as error:
+        raise _located(where, error) from None
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
+    """(position, text) of each line that is not empty."""
+    for number, line in enumerate(file, 1):
+        text = line.removeprefix(BOM_UTF8 if number == 1 else b"").decode("ascii", "replace").strip()
+        if text:
+            yield f"{_name(file)}, line {number}", text
+
+
+def _bytes(text: str, form: str) -> bytes:
+    """The bytes that a text means. Raises KwireError."""
+    if form == "hex":
+        return hex_bytes(text)
+    try:
+        return strict_base64("".join(text.split()))
+    except ValueError:
+        raise KwireError("invalid base64") from None
+
+
+def hex_bytes(text: str) -> bytes:
+    r"""The bytes of hex digits, between which there may be spaces, line ends, colons, commas, 0x and \x.
+
+    Raises KwireError, which names the first character that is no digit.
+    """
+    if "x" in text or "X" in text:
+        text = _PREFIX.sub(lambda found: f" {'0' * (len(found[1]) % 2)}{found[1]}", text)
+    digits = text.translate(_SEPARATORS)
+    wrong = re.search("[^0-9a-fA-F]", digits)
+    if wrong:
+        raise KwireError(f"invalid hex: {brief(wrong[0])} is no hex digit")
+    if len(digits) % 2:
+        raise KwireError(f"invalid hex: an odd number of digits, {len(digits)}")
+    return bytes.fromhex(digits)
 
 
 def _name(file: IO[bytes]) -> str:
@@ -62,32 +183,34 @@ def _located(where: str, error: KwireError) -> click.ClickException:
 
 
 @click.command()
-@click.argument("name", type=MessageName())
-@click.argument("version", type=VERSION)
+@of_kind
 @click.argument("file", type=InputFile(), default="-")
 @click.option("--from", "form", type=FORMATS, default="hex", show_default=True, help="The format of the input.")
 @click.option("--lenient", is_flag=True, help="Accept everything that Kafka's own classes accept.")
 def decode(name: str, version: int, file: IO[bytes], form: str, lenient: bool) -> None:
     """Decode messages to JSON lines, as Kafka's JsonConverter writes them.
 
-    hex and base64: one message a line; raw: the whole input is one message.
+    NAME is that of a message, as MetadataRequest or OffsetCommitValue (kwire messages lists them), or with --request or
+    --response that of an API, as Metadata, or its key.
+
+    hex and base64: one message a line, or one of many lines; hex digits may have spaces, colons, commas and 0x between
+    them. raw: the whole input is one message.
     """
     schema.message(name).check(version)
-    for where, data in _inputs(file, form):
-        try:
-            message = codec.decode(name, version, data, lenient=lenient)
-            print_json(to_json(message, version))
-        except KwireError as error:
-            raise _located(where, error) from None
+
+    def decoded(data: bytes) -> dict[str, Any]:
+        return to_json(codec.decode(name, version, data, lenient=lenient), version)
+
+    for value in _decoded(file, form, decoded):
+        print_json(value)
 
 
 @click.command()
-@click.argument("name", type=MessageName())
-@click.argument("version", type=VERSION)
+@of_kind
 @click.argument("file", type=InputFile(), default="-")
 @click.option("--to", "form", type=FORMATS, default="hex", show_default=True, help="The format of the output.")
 def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
-    """Encode JSON values to messages, one a line (raw: concatenated)."""
+    """Encode JSON values to messages, one a line (raw: concatenated). NAME is as for kwire decode."""
     schema.message(name).check(version)
     for where, value in _values(file):
         try:
@@ -126,23 +249,26 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
 def frame(file: IO[bytes], form: str, api: str | None, version: int | None, lenient: bool) -> None:
     """Decode frames (header and body) to JSON lines: requests, or responses of --api.
 
-    hex and base64: one frame a line, without its size; raw: frames with their 4-byte sizes, as on a connection.
+    hex and base64: one frame a line, without its size, or one of many lines; raw: frames with their 4-byte sizes, as on
+    a connection.
     """
     if (api is None) != (version is None):
         raise click.UsageError("--api and --version must be used together")
     if api is not None:
         schema.api(api_of(api))
-    for where, data in _frames(file, form):
-        try:
-            print_json(_request(data, lenient) if api is None else _response(data, api, version, lenient))
-        except KwireError as error:
-            raise _located(where, error) from None
+
+    def decoded(data: bytes) -> dict[str, Any]:
+        return _request(data, lenient) if api is None else _response(data, api, version, lenient)
+
+    if form == "raw":
+        for where, data in _frames(file):
+            print_json(_at(where, partial(decoded, data)))
+    else:
+        for value in _decoded(file, form, decoded):
+            print_json(value)
 
 
-def _frames(file: IO[bytes], form: str) -> Iterator[tuple[str, bytes]]:
-    if form != "raw":
-        yield from _inputs(file, form)
-        return
+def _frames(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     reader, number = FrameReader(), 0
     while block := file.read(1 << 20):
         for data in reader.feed(block):

@@ -22,6 +22,7 @@ COMMANDS = {
     "fleet": ("kwire.cli.fleet:fleet", "Start brokers of any release in this process, for tests of clients."),
     "frame": ("kwire.cli.messages:frame", "Decode request and response frames to JSON."),
     "log": ("kwire.cli.log:log", "Show, count, verify and convert log segments."),
+    "messages": ("kwire.cli.apis:messages", "List the messages that can be decoded, with their versions."),
     "protocol": ("kwire.cli.protocol:protocol", "Show or compare the protocol of releases, or write it as HTML."),
     "releases": ("kwire.cli.apis:releases", "List the releases that kwire knows."),
     "snapshot": ("kwire.cli.snapshot:snapshot", "Show, compare and downgrade a cluster's metadata, from its log."),

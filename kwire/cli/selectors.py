@@ -154,7 +154,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     from kwire.storage.selection import Selection, nearby
 
     chosen = Selection(topics, partitions)
-    paths = _without_side_files(paths)
+    paths = without_side_files(paths)
     at = " ".join(map(shown, paths))
     try:
         directory = LogDirectory(paths, selection=chosen)
@@ -169,7 +169,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     return directory
 
 
-def _without_side_files(paths: Sequence[str]) -> Sequence[str]:
+def without_side_files(paths: Sequence[str]) -> Sequence[str]:
     """The paths without the indexes and checkpoints that a shell puts among them for FOLDER/*, as kwire's own globs."""
     from kwire.storage.file_kinds import kind_by_name
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
+from kwire.suggestions import did_you_mean
 from kwire_c.columns import FIELDS, Column, RecordColumns, gather
 
 __all__ = ["Column", "RecordColumns", "columns", "gather_columns"]
@@ -46,7 +47,8 @@ def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> Record
     wanted = tuple(fields)
     for name in wanted:
         if name not in FIELDS:
-            raise ValueError(f"unknown column {name!r}: expected one of {', '.join(FIELDS)}")
+            near = did_you_mean(name, FIELDS)
+            raise ValueError(f"unknown column {name!r}: expected one of {', '.join(FIELDS)}{near}")
     if len(set(wanted)) != len(wanted):
         raise ValueError(f"duplicate field in {', '.join(wanted)}")
     return gather(inputs, wanted, **options)  # type: ignore[no-any-return,unused-ignore]

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from kwire.errors import CorruptBatchError, EncodeError, MissingCodecError
+from kwire.suggestions import did_you_mean
 from kwire_c.codecs import CODECS
 from kwire_c.printable import brief
 
@@ -44,7 +45,8 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
     try:
         write = _compress[codec]
     except KeyError:
-        raise EncodeError(f"unknown compression codec {codec!r}", path="codec") from None
+        raise EncodeError(
+            f"unknown compression codec {codec!r}{did_you_mean(codec, CODECS)}", path="codec") from None
     return write(data, level, magic)
 
 

@@ -11,6 +11,7 @@ from kwire.net.api_versions import api_key
 from kwire.schema import NO_VERSIONS, Versions
 from kwire.schema.definitions import LAST_VERSION
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
+from kwire.suggestions import did_you_mean
 from kwire_c.printable import brief
 
 Ranges = Mapping[str, tuple[int, int]] | Mapping[int, tuple[int, int]]  # API name or key -> (min, max)
@@ -87,7 +88,7 @@ def _key(api: str | int) -> int:
 def feature(name: str) -> Feature:
     """The built-in feature of that name. Raises KeyError, whose text lists the known names."""
     if name not in FEATURES:
-        raise KeyError(f"unknown feature {name!r}: expected one of {', '.join(FEATURES)}")
+        raise KeyError(f"unknown feature {name!r}: expected one of {', '.join(FEATURES)}{did_you_mean(name, FEATURES)}")
     return FEATURES[name]
 
 

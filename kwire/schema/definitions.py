@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import api_keys, files
+from kwire.suggestions import did_you_mean
 from kwire_c.printable import brief
 
 LAST_VERSION = 32767  # the high end of an open range such as "3+"
@@ -245,7 +246,7 @@ def canonical(name: str) -> str:
         return name
     newest = files.renames()["messages"].get(name)
     if newest is None:
-        raise UnsupportedVersionError(f"unknown message {brief(name)}", api=name)
+        raise UnsupportedVersionError(f"unknown message {brief(name)}{did_you_mean(name, files.index())}", api=name)
     return str(newest)
 
 

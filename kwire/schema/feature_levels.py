@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.release_apis import release_name, releases
+from kwire.suggestions import did_you_mean
 from kwire_c.printable import brief
 
 METADATA_VERSION, KRAFT_VERSION = "metadata.version", "kraft.version"
@@ -104,8 +105,9 @@ def metadata_version(wanted: int | str) -> MetadataVersion:
         if wanted in (row.name, row.release) or (wanted == row.level and row.level > 0):
             return row
     last = _all_levels()[-1]
-    expected = f"expected a level up to {last.level} or a name such as {last.name}"
-    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}: {expected}", needed=wanted)
+    near = did_you_mean(wanted, [row.name for row in _all_levels()]) if isinstance(wanted, str) else ""
+    expected = f": expected a level up to {last.level} or a name such as {last.name}" if not near else near
+    raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}{expected}", needed=wanted)
 
 
 def metadata_bounds(release: str | None = None) -> MetadataBounds:

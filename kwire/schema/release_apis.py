@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.definitions import NO_VERSIONS, Versions, message
+from kwire.suggestions import did_you_mean
 from kwire_c.printable import brief
 
 _RELEASE = re.compile(r"(0\.\d+\.\d+|[1-9]\d*\.\d+)(\.\d+)?")
@@ -100,7 +101,8 @@ def release_name(text: str) -> str:
     if match is None or match[1] not in _table()["releases"]:
         known = releases(old=True)
         raise UnsupportedVersionError(
-            f"unknown Kafka release {brief(text)}: known releases are {known[0]} to {known[-1]}",
+            f"unknown Kafka release {brief(text)}: known releases are {known[0]} to {known[-1]}"
+            f"{did_you_mean(text, known)}",
             needed=text, offered=(known[0], known[-1]),
         )
     return match[1]
@@ -127,7 +129,9 @@ def api(name: str | int, release: str | None = None) -> Api:
         if wanted in (row.key, row.name):
             return row
     what = f"API {brief(name)}" if isinstance(name, str) else f"API key {brief(name)}"
-    raise UnsupportedVersionError(f"unknown {what}" if release is None else f"Kafka {release} has no {what}", api=name)
+    near = did_you_mean(name, [row.name for row in apis(release)]) if isinstance(name, str) else ""
+    lacking = f"unknown {what}" if release is None else f"Kafka {release} has no {what}"
+    raise UnsupportedVersionError(lacking + near, api=name)
 
 
 @lru_cache(None)

@@ -27,11 +27,11 @@ AHEAD_BYTES = 16 << 20  # of windows that wait until the transactions in them ha
 
 
 class _Waiting:
-    """A window, how many of its batches are undecided, and those to leave out (producer id, base offset)."""
+    """A window, how many of its batches are undecided, and those to leave out: (producer id, base offset) -> why."""
 
     def __init__(self, window: Window) -> None:
         self.window, self.undecided = window, 0
-        self.hidden: set[tuple[int, int]] = set()
+        self.hidden: dict[tuple[int, int], str] = {}
 
 
 class _Batch(NamedTuple):
@@ -57,14 +57,14 @@ class CommittedWindows:
         self._number = 0
         self._pending: dict[int, list[_Batch]] = {}  # by producer, in order of their first undecided batches
         self._ended: dict[int, int] = {}  # producer in the .txnindex -> offset of its last marker
-        self._hidden: set[tuple[int, int]] = set()  # in the window given last
+        self._hidden: dict[tuple[int, int], str] = {}  # in the window given last
         self._rest: Transactions | None = None  # of the rest of the range, if its windows would have had to wait long
 
-    def hides(self, producer_id: int, base_offset: int) -> bool:
-        """Is a transactional batch of the window given last left out?"""
+    def state(self, producer_id: int, base_offset: int) -> str:
+        """"committed", "aborted" or "open": of the transaction of a batch of the window given last."""
         if self._rest is not None:
-            return self._rest.hides(producer_id, base_offset)
-        return (producer_id, base_offset) in self._hidden
+            return self._rest.state(producer_id, base_offset)
+        return self._hidden.get((producer_id, base_offset), "committed")
 
     def decided(self, windows: Iterable[Window]) -> Iterator[Window]:
         """The windows in order, each once all its batches are decided. Raises LimitError for too many producers."""
@@ -123,7 +123,7 @@ class CommittedWindows:
             listed = entry is not None and (
                 offset is None or entry[1] < offset or (entry[1] == offset and kind == ABORT))
             if listed or kind != COMMIT:
-                waiting.hidden.add((producer, base))
+                waiting.hidden[producer, base] = "aborted" if listed or kind is not None else "open"
             waiting.undecided -= 1
 
     def _decide(self, asked: dict[int, int], position: int | None) -> bool:

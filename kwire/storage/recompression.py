@@ -11,6 +11,7 @@ from kwire.codec.records import BadBatch, build_batch, build_batches
 from kwire.compression import compress, decompress
 from kwire.errors import EncodeError, KwireError
 from kwire.storage.segment import LogSegment
+from kwire.suggestions import did_you_mean
 from kwire_c.codecs import CODECS
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 
@@ -43,7 +44,8 @@ def settings(codecs: Sequence[str] = CODECS, levels: Sequence[int] | None = None
     found = []
     for codec in dict.fromkeys(codecs):
         if codec not in LEVELS:
-            raise EncodeError(f"unknown compression codec {codec!r}, expected one of {', '.join(LEVELS)}", path="codec")
+            raise EncodeError(f"unknown compression codec {codec!r}, expected one of {', '.join(LEVELS)}"
+                              f"{did_you_mean(codec, LEVELS)}", path="codec")
         known = LEVELS[codec]
         if known is None:
             found.append(Setting(codec))

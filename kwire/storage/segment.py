@@ -459,6 +459,7 @@ class LogSegment:
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
+        states: dict[int, str] | None = None,
     ) -> ColumnBatches:
         """RecordColumns piece by piece, in bounded memory: about `rows` rows each, split at batch boundaries.
 
@@ -468,13 +469,14 @@ class LogSegment:
         snapshots and markers of the partition, up to its end now, or to the LogEnd that is given as transactions.
         errors="keep": bad batches give no rows; they are in each piece's .bad as BadBatch (position: byte in the file),
         and reading goes on at the next valid batch. progress: called with the bytes done since the last call. Errors
-        raised name the file, the batch offset and the byte, and have .file.
+        raised name the file, the batch offset and the byte, and have .file. states: a dict that is filled for each
+        piece with the position of each transactional batch in it -> "committed", "aborted" or "open".
         """
         return ColumnBatches(
             self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
             guessed=guessed, rows=rows, committed=committed, transactions=transactions, errors=errors,
-            strict_tail=strict_tail, progress=progress, control=control, views=views, verify_crc=verify_crc,
-            max_batch_bytes=max_batch_bytes,
+            strict_tail=strict_tail, progress=progress, states=states, control=control, views=views,
+            verify_crc=verify_crc, max_batch_bytes=max_batch_bytes,
         )
 
     def verify(self) -> list[Finding]:

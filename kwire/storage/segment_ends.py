@@ -37,18 +37,24 @@ def last_timestamp(segment: LogSegment) -> int | None:
 
 
 def end_offset(segment: LogSegment) -> int | None:
-    """The offset after the last whole batch of a segment, None if it has no batch.
+    """The offset after the last whole batch of a segment, None if it has no batch."""
+    end = end_of(segment)
+    return None if end is None else end[0]
+
+
+def end_of(segment: LogSegment) -> tuple[int, int] | None:
+    """(offset after the last whole batch, largest timestamp of the last batches) of a segment, None if it has no batch.
 
     Read are the headers from the last entry of the .index on, or from the first batch in a piece at the end that grows
     until it holds one.
     """
     for start in _starts(segment):
-        end = None
+        end, latest = None, -1
         with suppress(CorruptBatchError):
             for header in segment.headers(start):
-                end = int(header.last_offset) + 1
+                end, latest = int(header.last_offset) + 1, max(latest, header.max_timestamp)
         if end is not None:
-            return end
+            return end, latest
     return None
 
 

@@ -143,20 +143,21 @@ class _Range:
         errors: str = "raise",
         strict_tail: bool = False,
         progress: Callable[[int], None] | None = None,
+        states: dict[int, str] | None = None,
         **options: Any,
     ) -> None:
         self._segment, self._fields, self._bounds = segment, fields, bounds
         self._start, self._end, self._guessed, self._rows = start, end, guessed, rows
         self._committed, self._transactions = committed, transactions
         self._errors, self._strict_tail, self._options = errors, strict_tail, options
-        self._progress = progress
+        self._progress, self._states = progress, states
         self.tail: tuple[int, int] | None = None
 
     def read(self) -> Iterator[Any]:
         """The pieces."""
         segment = self._segment
         hidden: Transactions | CommittedWindows | None = None
-        if self._committed:
+        if self._committed or self._states is not None:
             given = self._transactions
             hidden = given if isinstance(given, Transactions) else CommittedWindows(
                 segment.file, self._end, partial(segment.planned_log, given))
@@ -184,9 +185,11 @@ class _Range:
             left: Window | None = window
             while left is not None:
                 place = iter([(left.data, 0, left.position)])
+                if self._states is not None:
+                    self._states.clear()
                 columns = _gathered(
-                    [segment], place, fields, bounds, [hidden], errors=self._errors, budget=_PIECE_BYTES,
-                    total=len(left.data), **options,
+                    [segment], place, fields, bounds, [hidden], committed=self._committed, states=self._states,
+                    origin=left.position, errors=self._errors, budget=_PIECE_BYTES, total=len(left.data), **options,
                 )
                 del place
                 stopped = columns.stopped
@@ -285,7 +288,8 @@ def gather_all(
             if found is not None and strict_tail:
                 bad.extend(_tail_columns(segment, found, fields, keep, number).bad)
 
-    columns = _gathered(segments, windows(), fields, bounds, hidden, errors=errors, total=total, **options)
+    columns = _gathered(
+        segments, windows(), fields, bounds, hidden, committed=committed, errors=errors, total=total, **options)
     columns.tail = tail
     columns.bad[:] = sorted([*columns.bad, *bad], key=lambda batch: (batch.source, batch.position))
     return columns
@@ -298,22 +302,33 @@ def _gathered(
     bounds: Bounds,
     hidden: Sequence[Transactions | CommittedWindows | None],
     *,
+    committed: bool = False,
+    states: dict[int, str] | None = None,
+    origin: int = 0,
     control: bool = False,
     **options: Any,
 ) -> Any:
-    """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment, what to leave out."""
+    """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment, what to leave out.
+
+    committed: it is left out; states: filled with the position of each batch of a transaction -> its state, where the
+    bytes are those of one segment from byte origin on.
+    """
 
     def decide(producer_id: int, base_offset: int, number: int, position: int) -> bool:
         transactions = hidden[number]
-        return transactions is None or not transactions.hides(producer_id, base_offset)
+        if transactions is None:
+            return True
+        state = transactions.state(producer_id, base_offset)
+        if states is not None:
+            states[origin + position] = state
+        return not committed or state == "committed"
 
-    committed = any(transactions is not None for transactions in hidden)
     try:
         columns = gather_columns(
             windows,
             fields,
             control=control and not committed,
-            decide=decide if committed else None,
+            decide=decide if committed or states is not None else None,
             offsets=(bounds.start_offset, bounds.end_offset) if bounds[:2] != (None, None) else None,
             timestamps=(bounds.start_timestamp, bounds.end_timestamp) if bounds[2:] != (None, None) else None,
             **{"max_batch_bytes": MAX_BATCH_BYTES, **options},

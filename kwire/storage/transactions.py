@@ -40,13 +40,17 @@ class Transactions(NamedTuple):
 
     def hides(self, producer_id: int, base_offset: int) -> bool:
         """Does a transactional batch of this producer at this base offset belong to an aborted or open transaction?"""
+        return self.state(producer_id, base_offset) != "committed"
+
+    def state(self, producer_id: int, base_offset: int) -> str:
+        """"committed", "aborted" or "open": of the transaction of a batch of this producer at this base offset."""
         at = bisect_right(self.aborted, (producer_id, base_offset, 1 << 63)) - 1
         if at >= 0:
             producer, first, last = self.aborted[at]
             if producer == producer_id and first <= base_offset <= last:
-                return True
+                return "aborted"
         at = bisect_right(self.open, (producer_id, base_offset)) - 1
-        return at >= 0 and self.open[at][0] == producer_id
+        return "open" if at >= 0 and self.open[at][0] == producer_id else "committed"
 
 
 class FirstMarkers:

@@ -54,6 +54,7 @@ def test_show_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[0] == {
         "topic": "t", "partition": 0, "offset": 0, "timestamp": START, "timestamp_type": "create", "key": "k0",
         "value": "v0".ljust(20, "."), "headers": [["h", "0"]],
+        "producer_id": -1, "producer_epoch": -1, "sequence": -1, "transaction": None,
     }  # fmt: skip
     for arguments, expected in (
         (("--committed",), [0, 1, 2, *range(7, 40)]),

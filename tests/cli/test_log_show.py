@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,8 @@ import kwire
 from kwire.cli import main
 from kwire.codec.json import json_text
 from tests.storage import internal
-from tests.storage.making import START, batch, producer_snapshot, write_segment
+from tests.storage.making import START, batch, in_transaction, marker, producer_snapshot, write_segment
+from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
 
@@ -154,8 +159,6 @@ def test_files_beside_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_aborted_commits_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.storage.making import marker
-
     folder = tmp_path / "__consumer_offsets-0"
     folder.mkdir()
     rows = [(START, *internal.commit(at)) for at in range(2)]
@@ -163,3 +166,194 @@ def test_aborted_commits_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
     (folder / f"{0:020}.log").write_bytes(data + marker(2, 5, False))
     assert run(capsys, folder, "--json")[1].count("\n") == 2
     assert run(capsys, folder, "--json", "--committed")[1] == ""
+
+
+# which records
+
+
+def shown_offsets(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[int]:
+    code, out, err = run(capsys, *arguments, "--format", r"%o\n")
+    assert (code, err) == (0, "")
+    return [int(line) for line in out.splitlines()]
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Partitions t-0 (three segments, with gaps, compressed and control batches) and t-1."""
+    folder = tmp_path / "t-0"
+    write_segment(folder, 0, [batch(10 * at, 5, codec="lz4" if at % 2 else "none") for at in range(20)])
+    write_segment(folder, 200, [in_transaction(200, 1), marker(203, 1, False), batch(204), in_transaction(207, 2)])
+    write_segment(folder, 300, [])
+    write_segment(tmp_path / "t-1", 0, [batch(0, 2)])
+    return tmp_path
+
+
+def test_the_last_records(mixed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    every = shown_offsets(capsys, mixed, "--topic", "t", "--partition", 0)
+    assert len(every) == 109
+    for count in (0, 1, 2, 6, 9, 10, 14, 50, 108, 109, 110, 1000):
+        last = shown_offsets(capsys, mixed / "t-0", "--tail", count)
+        assert last == (every[-count:] if count else [])
+        assert shown_offsets(capsys, mixed, "--tail", count) == last + [0, 1][max(0, 2 - count):]
+    assert shown_offsets(capsys, mixed / "t-0", "--tail", 5, "--committed") == [193, 194, 204, 205, 206]
+    assert shown_offsets(capsys, mixed / "t-0", "--tail", 5, "--control") == [205, 206, 207, 208, 209]
+    assert shown_offsets(capsys, mixed / "t-0", "--tail", 7, "--control")[0] == 203
+    assert shown_offsets(capsys, mixed / "t-0", "--tail", 3, "--end-offset", 44) == [41, 42, 43]
+    assert shown_offsets(capsys, mixed / "t-0", "--tail", 3, "--key", "k50", "--key", "k11") == [11, 50]
+    assert shown_offsets(capsys, mixed / "t-0", "--tail", 6, "-n", 2) == [204, 205]
+
+
+def test_the_last_records_of_a_large_segment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Looked for from the end on, in pieces that grow."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(50 * at, 50, size=400) for at in range(200)])
+    assert path.stat().st_size > 4 << 20
+    for count in (1, 700, 5000, 9999, 20_000):
+        assert shown_offsets(capsys, path, "--tail", count) == list(range(max(0, 10_000 - count), 10_000))
+    assert shown_offsets(capsys, path, "--tail", 2, "--key", "k17") == [17]
+
+
+def test_by_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        (START, b"a", b"one error", [("trace", b"1")]), (START, b"\xff\x01", b"two", [("trace", b"2"), ("x", None)]),
+        (START, None, None), (START, b"", b"three", [("x", b"")]), (START, b"0xff01", b"ERROR four", []),
+    ]  # fmt: skip
+    folder = tmp_path / "t-0"
+    write_segment(folder, 0, [kwire.build_batch(rows)])
+    for arguments, offsets in (
+        (("--key", "a"), [0]), (("--key", "0xff01"), [1, 4]), (("--key", ""), [3]),
+        (("--key", "a", "--key", ""), [0, 3]),
+        (("--grep", "error"), [0]), (("--grep", "(?i)error"), [0, 4]), (("--grep", "^a$"), [0]), (("--grep", "z"), []),
+        (("--grep", r"\xff"), [1]), (("--header", "x"), [1, 3]), (("--header", "x="), [3]),
+        (("--header", "trace=2"), [1]), (("--header", "trace", "--header", "x"), [1]),
+        (("--header", "trace", "--key", "a"), [0]), (("--grep", "e", "-n", 2), [0, 3]),
+        (("--grep", "", "-n", 9), [0, 1, 2, 3, 4]),
+    ):  # fmt: skip
+        assert shown_offsets(capsys, folder, *arguments) == offsets, arguments
+    assert "  null                  null" in run(capsys, folder)[1]
+    code, out, err = run(capsys, folder, "--grep", "(")
+    assert (code, out, err.count("\n")) == (2, "", 1) and "--grep" in err
+    table = [line.split()[1] for line in run(capsys, folder, "--header", "trace")[1].splitlines()[1:]]
+    assert table == ["0", "1"]
+
+
+def test_what_does_not_go_together(mixed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        (mixed, "--json", "--format", "%k"), (mixed, "--arrow", "--json"), (mixed, "--arrow", "--tail", 1),
+        (mixed, "--batches", "--grep", "x"), (mixed, "--batches", "--follow"), (mixed, "--batches", "--format", "%k"),
+        (mixed / "t-0" / f"{0:020}.index", "--tail", 1), (mixed, "--tail", -1),
+    ):  # fmt: skip
+        code, out, err = run(capsys, *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1), arguments
+
+
+def test_arrow_takes_the_same_conditions(mixed: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    table, _, code = arrow(capsysbinary, mixed, "--grep", "^v20[0-9]", "--control", "-n", 4)
+    assert (code, table["offset"].to_pylist()) == (0, [200, 201, 202, 204])
+
+
+def test_the_state_of_each_transaction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "t-0"
+    write_segment(folder, 0, [
+        batch(0), in_transaction(3, 1), in_transaction(6, 2), marker(9, 1, True), in_transaction(10, 1),
+        marker(13, 2, False)])
+    write_segment(folder, 14, [in_transaction(14, 3), marker(17, 1, False), in_transaction(18, 2)])
+    rows = {row["offset"]: row for row in map(json.loads, run(capsys, folder, "--json", "--control")[1].splitlines())}
+    states = {offset: row["transaction"] for offset, row in rows.items()}
+    assert [states[offset] for offset in (0, 3, 6, 9, 10, 13, 14, 17, 18)] == [
+        None, "committed", "aborted", None, "aborted", None, "open", None, "open"]
+    assert {key: rows[6][key] for key in ("producer_id", "producer_epoch", "sequence")} == {
+        "producer_id": 2, "producer_epoch": 0, "sequence": 6}
+    for start in (4, 6, 10, 14, 18):
+        part = [json.loads(line) for line in run(capsys, folder, "--json", "--start-offset", start)[1].splitlines()]
+        assert part and all(row["transaction"] == states[row["offset"]] for row in part)
+    committed = [json.loads(line) for line in run(capsys, folder, "--json", "--committed")[1].splitlines()]
+    assert [(row["offset"], row["transaction"]) for row in committed] == [
+        *((at, None) for at in range(3)), *((at, "committed") for at in range(3, 6))]
+
+
+def test_records_before_damage_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(6)])
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 + 80] ^= 1
+    path.write_bytes(data)
+    code, out, err = run(capsys, path, "--format", "%o ")
+    assert (code, out, err.count("\n")) == (1, "0 1 2 3 4 5 6 7 8 ", 1) and "base offset 9" in err
+    code, out, err = run(capsys, path, "--format", "%o ", "--on-error", "skip", "--grep", "v1")
+    assert (code, out) == (1, "1 12 13 14 15 16 17 ") and "1 damaged batch" in err
+    code, out, err = run(capsys, path, "--format", "%o ", "--tail", 5, "--on-error", "skip")
+    assert (code, out) == (1, "13 14 15 16 17 ")
+
+
+def test_records_before_a_bad_record_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The batch is whole and its checksum right, so that batches before and after it are read with it."""
+    bad = bytearray(batch(3))
+    bad[61] = 0x7F  # the length of the first record
+    bad[17:21] = kwire.crc32c(bad[21:]).to_bytes(4, "big")
+    path = write_segment(tmp_path / "t-0", 0, [batch(0), batch(6)])
+    path.write_bytes(batch(0) + bad + batch(6))
+    for arguments in ((), ("--grep", "v")):
+        code, out, err = run(capsys, path, "--format", "%o ", *arguments)
+        assert (code, out, err.count("\n")) == (1, "0 1 2 ", 1) and "base offset 3" in err
+        code, out, err = run(capsys, path, "--format", "%o ", "--on-error", "skip", *arguments)
+        assert (code, out) == (1, "0 1 2 6 7 8 ")
+
+
+# what is appended
+
+
+def follow(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "kwire", "log", "show", *map(str, arguments), "--follow", "--format", r"%t-%p %o\n"],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
+
+
+def test_what_is_appended_is_shown(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    running = follow(tmp_path, "--tail", 1)
+    assert running.stdout is not None and running.stdout.readline() == "t-0 2\n"
+    with path.open("ab") as file:
+        file.write(batch(3, 1) + batch(4, 2)[:40])
+        file.flush()
+        assert running.stdout.readline() == "t-0 3\n"
+        file.write(batch(4, 2)[40:])
+    assert [running.stdout.readline() for _ in range(2)] == ["t-0 4\n", "t-0 5\n"]
+    write_segment(path.parent, 6, [batch(6, 1)], indexes=False)
+    assert running.stdout.readline() == "t-0 6\n"
+    write_segment(tmp_path / "u-7", 0, [batch(0, 1)])
+    assert running.stdout.readline() == "u-7 0\n"
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err.strip()) == (130, "", "kwire: interrupted")
+
+
+def test_following_ends_at_the_limit_and_the_end_offset(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    for arguments, last in ((("-n", 4), 3), (("--end-offset", 5), 4)):
+        path.write_bytes(batch(0))
+        running = follow(tmp_path, *arguments)
+        assert running.stdout is not None and running.stdout.readline() == "t-0 0\n"
+        with path.open("ab") as file:
+            file.write(batch(3))
+        out, err = running.communicate(timeout=60)
+        assert (running.returncode, err, out.split()[-1]) == (0, "", str(last))
+
+
+def test_committed_records_are_shown_when_they_are(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0, 1), in_transaction(1, 5)], indexes=False)
+    running = follow(tmp_path, "--committed", "-n", 7)
+    assert running.stdout is not None and running.stdout.readline() == "t-0 0\n"
+    with path.open("ab") as file:
+        file.write(batch(4, 2))
+        file.flush()
+        time.sleep(1.5)
+        assert running.poll() is None
+        file.write(marker(6, 5, True) + batch(7, 1))
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out.split()[1::2], err) == (0, ["1", "2", "3", "4", "5", "7"], "")
+
+
+def test_a_pipe_is_not_followed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kwire", "log", "show", "-", "--follow"], input=batch(0), capture_output=True, cwd=ROOT,
+        timeout=60, check=False)
+    assert (done.returncode, done.stdout.count(b"\n")) == (2, 0) and b"is a pipe" in done.stderr

@@ -133,3 +133,103 @@ def test_an_error_names_the_line_of_a_value(run: Any) -> None:
     code, out, err = run("encode", "FindCoordinatorRequest", "3", stdin=value + b"\n\n" + value + b"\n{}")
     assert code == 1 and len(out.split()) == 2
     assert f", line {2 * len(value.splitlines()) + 2}: " in err
+
+
+# names, kinds, and bytes as people paste them
+
+
+def test_names_of_messages(run: Any) -> None:
+    code, out, _ = run("messages", "--json")
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert code == 0 and tuple(rows) == kwire.schema.message_names()
+    fetch = kwire.schema.message("FetchRequest")
+    assert rows["FetchRequest"] == {
+        "name": "FetchRequest", "type": "request", "api_key": 1, "versions": str(fetch.valid_versions),
+        "min_version": fetch.valid_versions.low, "max_version": fetch.valid_versions.high, "flexible_from": 12,
+    }  # fmt: skip
+    code, out, _ = run("messages", "heartbeatre", "--type", "request")
+    assert code == 0 and {line.split()[0] for line in out.decode().splitlines()[1:]} == {
+        name for name in kwire.schema.message_names("request") if "HeartbeatRe" in name}
+    assert rows["SaslHandshakeRequest"]["flexible_from"] is None
+    code, out, _ = run("messages", "fetchREQ*", "--json")
+    assert [row["name"] for row in json.loads(out)] == ["FetchRequest"]
+
+
+@pytest.mark.parametrize("release", ["2.2", "3.3", "3.9.1", "4.4"])
+def test_messages_of_a_release(run: Any, release: str) -> None:
+    """Requests and responses are those of its APIs, in its versions."""
+    code, out, _ = run("messages", "--release", release, "--json")
+    assert code == 0
+    rows = json.loads(out)
+    for kind in ("Request", "Response"):
+        of_kind = {row["api_key"]: (row["name"], row["min_version"], row["max_version"]) for row in rows
+                   if row["type"] == kind.lower()}
+        assert of_kind == {api.key: (api.name + kind, api.min_version, api.max_version)
+                           for api in kwire.schema.apis(release)}
+    names = {row["name"] for row in rows}
+    assert ("TopicRecord" in names) == (release != "2.2") and "RequestHeader" in names
+    assert ("ShareSnapshotValue" in names) == (release == "4.4")
+
+
+@pytest.mark.parametrize(("arguments", "code", "words"), [
+    (("messages", "FetchRequst"), 1, 'did you mean "FetchRequest"?'), (("messages", "--release", "3.99"), 1, "3.9"),
+    (("decode",), 2, "kwire messages lists the names"), (("decode", "FetchRequest"), 2, "has versions 0-18"),
+    (("decode", "Fetch", "12"), 2, "--request or --response"), (("encode", "Fetch", "12"), 2, "FetchResponse"),
+    (("decode", "FetchRequst", "12"), 1, 'did you mean "FetchRequest"?'),
+    (("decode", "Fetsh", "12", "--request"), 1, 'did you mean "Fetch"?'),
+    (("decode", "999", "12", "--request"), 1, "unknown API key 999"),
+    (("decode", "FetchResponse", "12", "--request"), 2, "not a request"),
+    (("apis", "--release", "3.99"), 1, 'did you mean "3.9"?'),
+])
+def test_what_is_unknown_names_what_is_near(run: Any, arguments: tuple[str, ...], code: int, words: str) -> None:
+    seen, out, err = run(*arguments, stdin=b"00")
+    assert (seen, out, err.count("\n")) == (code, b"", 1) and words in err, err
+
+
+@pytest.mark.parametrize("name", [
+    ("FindCoordinatorRequest",), ("findcoordinatorREQUEST",), ("FindCoordinator", "--request"), ("--request", "10"),
+    ("findcoordinator", "--request"), ("FindCoordinatorRequest", "--request"),
+])
+def test_a_message_by_its_api(run: Any, name: tuple[str, ...]) -> None:
+    words = [word for word in name if not word.startswith("-")]
+    flags = [word for word in name if word.startswith("-")]
+    code, out, err = run("decode", *words, "3", *flags, stdin=DATA.hex().encode())
+    assert (code, err, json.loads(out)) == (0, "", VALUE)
+    code, out, _ = run("encode", *words, "3", *flags, stdin=json.dumps(VALUE).encode())
+    assert (code, out) == (0, DATA.hex().encode() + b"\n")
+
+
+LONG = kwire.messages.FindCoordinatorRequest(key="group-of-a-name-that-fills-more-than-one-line", key_type=0)
+HEX = kwire.encode(LONG, 3).hex()
+
+
+@pytest.mark.parametrize("text", [
+    HEX.upper(), " ".join(HEX[at : at + 4] for at in range(0, len(HEX), 4)),
+    ":".join(HEX[at : at + 2] for at in range(0, len(HEX), 2)),
+    ", ".join(f"0x{HEX[at : at + 2]}" for at in range(0, len(HEX), 2)),
+    " ".join(hex(int(HEX[at : at + 2], 16)) for at in range(0, len(HEX), 2)), f"0x{HEX}",
+    "".join(rf"\x{HEX[at : at + 2]}" for at in range(0, len(HEX), 2)),
+    "\n".join(HEX[at : at + 16] for at in range(0, len(HEX), 16)), "\r\n\r\n".join((HEX[:30], HEX[30:])),
+    "\n".join(HEX[at : at + 7] for at in range(0, len(HEX), 7)),
+])
+def test_hex_as_people_paste_it(run: Any, text: str) -> None:
+    code, out, err = run("decode", "FindCoordinatorRequest", "3", stdin=text.encode())
+    assert (code, err, json.loads(out)["key"]) == (0, "", LONG.key)
+
+
+def test_many_lines_of_base64_and_of_a_frame(run: Any) -> None:
+    lines = base64.encodebytes(kwire.encode(LONG, 3))
+    code, out, _ = run("decode", "FindCoordinatorRequest", "3", "--from", "base64", stdin=lines)
+    assert code == 0 and json.loads(out)["key"] == LONG.key
+    frame = kwire.encode_request(LONG, 3, correlation_id=4, client_id="c").hex()
+    code, out, _ = run("frame", stdin="\n".join(frame[at : at + 20] for at in range(0, len(frame), 20)).encode())
+    assert code == 0 and json.loads(out)["message"]["key"] == LONG.key
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("02g0", "line 1: invalid hex: 'g' is no hex digit"), ("020", "an odd number of digits, 3"),
+    ("02\x1b", "'\\x1b'"), (f"{HEX}\n00", "line 2: "), (f"00\n{HEX}", "line 1: "), ("00\n" * 50, "line 1: "),
+])
+def test_what_is_no_message(run: Any, text: str, words: str) -> None:
+    code, _, err = run("decode", "FindCoordinatorRequest", "3", stdin=text.encode())
+    assert (code, err.count("\n")) == (1, 1) and words in err, err
