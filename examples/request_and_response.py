@@ -37,6 +37,7 @@ def main() -> None:
 
     # A response does not say what it answers: the request does.
     response = kwire.decode_response(answer_frame, came)
+    assert isinstance(response.message, messages.MetadataResponse)
     for topic in response.message.topics:
         leaders = {partition.partition_index: partition.leader_id for partition in topic.partitions}
         print("client decodes:", topic.name, "with leaders", leaders)

@@ -3,6 +3,8 @@
 A NULL object slot means the field's default; an empty list is stored as () until it is read.
 """
 
+from types import GenericAlias
+
 from kwire_c.errors import EncodeError
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -628,11 +630,21 @@ cdef class Struct:
         return made
 
 
+cdef class Message(Struct):
+    """Base class of the classes of whole messages, as messages.FetchRequest; structs inside them are Structs only."""
+
+
+cdef class RequestMessage(Message):
+    """Base class of the classes of requests. To type checkers RequestMessage[R] is a request whose response is an R."""
+
+    __class_getitem__ = classmethod(GenericAlias)
+
+
 cdef list _kept = []  # objects that the types point to, kept as long as the process
 
 
-cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs):
-    """The heap type of a class with its field layout."""
+cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs, str kind):
+    """The heap type of a class with its field layout. kind: the type of the message, "" for a struct inside one."""
     cdef PyGetSetDef *members = <PyGetSetDef *>PyMem_Calloc(cls.n_fields + 2, sizeof(PyGetSetDef))
     cdef PyType_Slot[12] slots
     cdef PyType_Spec spec
@@ -664,7 +676,7 @@ cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
     slots[n].slot, slots[n].pfunc = 0, NULL
     spec.name, spec.basicsize, spec.itemsize, spec.slots = <const char *>path, cls.size, 0, slots
     spec.flags = Py_TPFLAGS_DEFAULT | (Py_TPFLAGS_HAVE_GC if cls.collected else 0)
-    made = PyType_FromSpecWithBases(&spec, (Struct,))
+    made = PyType_FromSpecWithBases(&spec, (RequestMessage if kind == "request" else Message if kind else Struct,))
     made.__module__, made.__qualname__ = "kwire.messages", label
     made.__match_args__ = names
     cls.type = <void *>made

@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.quick, pytest.mark.checkout]
 FOLDER = Path(__file__).parents[1] / "kwire_c"
 LAYERS = (  # from the bottom up: a module imports from layers below its own
     ("core", "printable"),
+    ("buffers", "tables"),
     ("errors", "codecs", "hooks", "crc32c"),
     ("integers", "utf8"),
     ("message_class", "varint", "arrow", "shared_iterator"),

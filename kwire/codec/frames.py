@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire import messages, schema
 from kwire.defaults import MAX_FRAME_BYTES
@@ -18,6 +18,8 @@ from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from kwire_c.message_class import Message, RequestMessage
 
 __all__ = [
     "FrameReader", "Request", "Response", "decode_request", "decode_request_header", "decode_response",
@@ -32,15 +34,15 @@ _UNSUPPORTED_VERSION = 35
 class Request:
     """A request frame: header (RequestHeader), message, and trailing bytes that a lenient decode left over."""
 
-    header: Any
-    message: Any
+    header: messages.RequestHeader
+    message: Message
     header_version: int
     trailing: bytes = b""
 
     @property
     def api_key(self) -> int:
         """The API key."""
-        return int(self.header.request_api_key)
+        return self.header.request_api_key
 
     @property
     def name(self) -> str:
@@ -50,23 +52,24 @@ class Request:
     @property
     def version(self) -> int:
         """The version of the request and of the response it expects."""
-        return int(self.header.request_api_version)
+        return self.header.request_api_version
 
     @property
     def correlation_id(self) -> int:
         """The correlation id, which the response repeats."""
-        return int(self.header.correlation_id)
+        return self.header.correlation_id
 
     @property
     def client_id(self) -> str | None:
         """The client id, None if null."""
-        client_id: str | None = self.header.client_id
-        return client_id
+        return self.header.client_id
 
     @property
     def has_response(self) -> bool:
         """Whether the broker responds: a Produce request with acks=0 gets no response."""
-        return not (self.api_key == api_keys.PRODUCE and self.message.acks == 0)
+        if self.api_key != api_keys.PRODUCE:
+            return True
+        return not isinstance(self.message, messages.ProduceRequest) or self.message.acks != 0
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
@@ -80,8 +83,8 @@ class Response:
     version: that of the request, or 0 for an ApiVersions response that fell back with UNSUPPORTED_VERSION (35).
     """
 
-    header: Any
-    message: Any
+    header: messages.ResponseHeader
+    message: Message
     api_key: int
     version: int
     header_version: int
@@ -95,7 +98,7 @@ class Response:
     @property
     def correlation_id(self) -> int:
         """The correlation id of the request."""
-        return int(self.header.correlation_id)
+        return self.header.correlation_id
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
@@ -108,7 +111,9 @@ def _api_names() -> dict[int, str]:
     return {row[3]: name.removesuffix("Request") for name, row in rows if row[2] == "request" and row[3] is not None}
 
 
-def _header_with(error: UnsupportedVersionError, header: Any) -> UnsupportedVersionError:
+def _header_with(
+    error: UnsupportedVersionError, header: messages.RequestHeader | messages.ResponseHeader | None
+) -> UnsupportedVersionError:
     error.header = header
     return error
 
@@ -134,7 +139,7 @@ def decode_request(frame: Buffer, *, lenient: bool = False) -> Request:
     return Request(header, message, header_version, _left_over(frame, end, lenient, f"{name} v{version}"))
 
 
-def decode_request_header(data: Buffer, *, lenient: bool = False) -> Any:
+def decode_request_header(data: Buffer, *, lenient: bool = False) -> messages.RequestHeader:
     """The RequestHeader at the start of data; the bytes after it are not read.
 
     Raises DecodeError, and UnsupportedVersionError for an unknown API or version (its .header is what could be read).
@@ -142,7 +147,7 @@ def decode_request_header(data: Buffer, *, lenient: bool = False) -> Any:
     return _request_header(data, lenient)[0]
 
 
-def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
+def _request_header(data: Buffer, lenient: bool) -> tuple[messages.RequestHeader, int, str, int]:
     """(header, position after it, name of the request, version of the header)."""
     head = bytes(memoryview(data).cast("B")[:4])
     if len(head) < 4:
@@ -152,15 +157,15 @@ def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
         name, header_version = _request_schema(key, version)
     except UnsupportedVersionError as error:
         raise _header_with(error, _readable_header(data)) from None
-    header, at = decode_from("RequestHeader", header_version, data, lenient=lenient)
+    header, at = decode_from(messages.RequestHeader, header_version, data, lenient=lenient)
     return header, at, name, header_version
 
 
-def _readable_header(frame: Buffer) -> Any:
+def _readable_header(frame: Buffer) -> messages.RequestHeader:
     """The header of a request of an unknown API or version, as far as it can be read."""
     for version in (1, 0):
         try:
-            return decode_from("RequestHeader", version, frame, lenient=True)[0]
+            return decode_from(messages.RequestHeader, version, frame, lenient=True)[0]
         except KwireError:
             continue
     view = memoryview(frame).cast("B")
@@ -179,7 +184,7 @@ def _left_over(frame: Buffer, end: int, lenient: bool, what: str) -> bytes:
 
 def decode_response(
     frame: Buffer,
-    request: Any = None,
+    request: Request | messages.RequestHeader | None = None,
     *,
     api: int | str | None = None,
     version: int | None = None,
@@ -205,7 +210,7 @@ def decode_response(
         name, header_version = _response_schema(key, asked)
     except UnsupportedVersionError as error:
         raise _header_with(error, _readable_response_header(frame)) from None
-    response_header, at = decode_from("ResponseHeader", header_version, frame, lenient=lenient)
+    response_header, at = decode_from(messages.ResponseHeader, header_version, frame, lenient=lenient)
     if correlation_id is not None and response_header.correlation_id != correlation_id:
         raise DecodeError(
             f"correlation id for response ({response_header.correlation_id}) does not match request ({correlation_id})",
@@ -247,15 +252,15 @@ def _key_of(api: int | str) -> int:
     return definition.api_key
 
 
-def _readable_response_header(frame: Buffer) -> Any:
+def _readable_response_header(frame: Buffer) -> messages.ResponseHeader | None:
     try:
-        return decode_from("ResponseHeader", 0, frame, lenient=True)[0]
+        return decode_from(messages.ResponseHeader, 0, frame, lenient=True)[0]
     except KwireError:
         return None
 
 
 def encode_request(
-    message: Any,
+    message: RequestMessage[object],
     version: int,
     *,
     correlation_id: int = 0,
@@ -277,7 +282,7 @@ def encode_request(
 
 
 def encode_response(
-    message: Any, version: int, *, correlation_id: int = 0, header_tags: Mapping[int, bytes] | None = None
+    message: Message, version: int, *, correlation_id: int = 0, header_tags: Mapping[int, bytes] | None = None
 ) -> bytes:
     """The frame of a response: its header and body, without the 4-byte size.
 
