@@ -124,7 +124,7 @@ def columns_of(
                 raise
             bad.append(BadMessage(number, payload, error))
         except (TypeError, BufferError) as error:
-            error.args = (f"payload {number}: {error}",)
+            error.args = (str(error).replace("payload", f"payload {number}", 1),)
             raise
     if flat is None:
         return MessageColumns([(gatherer.rows, [gatherer.node()]) for gatherer in gatherers], bad)

@@ -176,7 +176,7 @@ async def _controller(cluster: Cluster) -> Connection:
 def _request(
     connection: Connection, updates: Mapping[str, FeatureUpdate], levels: Mapping[str, int], dry_run: bool,
     timeout: float,
-) -> Any:  # fmt: skip
+) -> messages.UpdateFeaturesRequest:  # fmt: skip
     """The request in the form that the broker's versions need: 0 has AllowDowngrade, later ones UpgradeType.
 
     Raises UnsupportedVersionError for what version 0 cannot say, if the broker has no later one.
@@ -201,7 +201,9 @@ def _request(
     )
 
 
-def _results(updates: Mapping[str, FeatureUpdate], answer: Any, version: int) -> dict[str, FeatureUpdateError | None]:
+def _results(
+    updates: Mapping[str, FeatureUpdate], answer: messages.UpdateFeaturesResponse, version: int
+) -> dict[str, FeatureUpdateError | None]:
     """The outcome of each feature, as KafkaAdminClient.updateFeatures reads a response."""
     if answer.error_code:
         code = schema.ErrorCode(answer.error_code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
@@ -29,7 +29,10 @@ from kwire.storage.transactions import (
 )
 
 if TYPE_CHECKING:
+    from kwire.codec.record_columns import RecordColumns
+    from kwire.codec.records import BadBatch, Record, RecordBatch
     from kwire.storage.filesystem import File
+    from kwire.storage.keywords import ColumnRange
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
 
@@ -286,7 +289,7 @@ class LogSegment:
         windows = scanner.Scanner(self.file, start, verify=True, first_bytes=scanner.FIRST_BYTES)
         return self._first(windows, lambda header: header.max_timestamp >= timestamp)
 
-    def _first(self, windows: scanner.Scanner, wanted: Any) -> int:
+    def _first(self, windows: scanner.Scanner, wanted: Callable[[BatchHeader], bool]) -> int:
         for window in windows:
             if window.bad is None:
                 for header in scanner.window_headers(window):
@@ -362,6 +365,28 @@ class LogSegment:
         """The first transaction marker of each producer in this segment, read as far as needed."""
         return FirstMarkers(self.file)
 
+    @overload
+    def batches(
+        self,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        verify_crc: bool = True,
+        errors: Literal["raise"] = "raise",
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        strict_tail: bool = False,
+    ) -> SegmentBatches[RecordBatch]: ...
+    @overload
+    def batches(
+        self,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        verify_crc: bool = True,
+        errors: str,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        strict_tail: bool = False,
+    ) -> SegmentBatches[RecordBatch | BadBatch]: ...
     def batches(
         self,
         start: int = 0,
@@ -371,7 +396,7 @@ class LogSegment:
         errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
-    ) -> SegmentBatches:
+    ) -> SegmentBatches[RecordBatch] | SegmentBatches[RecordBatch | BadBatch]:
         """The RecordBatches in bytes [start, end), as kwire.read_batches; .position is the byte in the file.
 
         errors="keep" yields BadBatch for what is damaged and goes on at the next valid batch. The iterator's .tail is
@@ -394,7 +419,7 @@ class LogSegment:
         control: bool = False,
         verify_crc: bool = True,
         max_batch_bytes: int = MAX_BATCH_BYTES,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Record]:
         """The Records of the range, in order; control records only with control=True.
 
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
@@ -415,7 +440,7 @@ class LogSegment:
         except KwireError as error:
             raise located(error, self.path) from error.__cause__
 
-    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
+    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the whole range at once, as kwire.columns; keywords as column_batches (but not rows)."""
         return gather_all([self], fields, **options)
 
