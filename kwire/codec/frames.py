@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kwire import messages, schema
+from kwire.codec.arguments import byte_view, check_int, check_message
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
@@ -149,7 +150,7 @@ def decode_request_header(data: Buffer, *, lenient: bool = False) -> messages.Re
 
 def _request_header(data: Buffer, lenient: bool) -> tuple[messages.RequestHeader, int, str, int]:
     """(header, position after it, name of the request, version of the header)."""
-    head = bytes(memoryview(data).cast("B")[:4])
+    head = bytes(byte_view(data, "frame")[:4])
     if len(head) < 4:
         raise DecodeError(f"4 bytes needed, {len(head)} remaining", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
@@ -200,12 +201,13 @@ def decode_response(
     if request is not None:
         header = request.header if isinstance(request, Request) else request
         if not isinstance(header, messages.RequestHeader):
-            raise TypeError(f"expected a Request or its header, got {type(request).__name__}")
+            raise TypeError(f"request must be a Request or its header, not {type(request).__name__}")
         key, asked, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
     elif api is None or version is None:
         raise TypeError("decode_response needs the request, or api= and version=")
     else:
-        key, asked = _key_of(api), version
+        key, asked = _key_of(api), check_int(version, "version", -(1 << 15), (1 << 15) - 1)
+    frame = byte_view(frame, "frame") if type(frame) is not bytes else frame
     try:
         name, header_version = _response_schema(key, asked)
     except UnsupportedVersionError as error:
@@ -271,12 +273,13 @@ def encode_request(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
+    check_message(message)
     definition = message_of(message).schema
     if definition.type != "request":
-        raise TypeError(f"expected a request, got {definition.name}")
+        raise TypeError(f"message must be a request, not {definition.name}")
     header = messages.RequestHeader(
         request_api_key=definition.api_key, request_api_version=definition.check(version),
-        correlation_id=correlation_id, client_id=client_id, unknown_tags=dict(header_tags or {}),
+        correlation_id=correlation_id, client_id=client_id, unknown_tags=_tags(header_tags),
     )
     return encode_after(encode(header, definition.header_version(version)), message, version)
 
@@ -288,16 +291,23 @@ def encode_response(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
+    check_message(message)
     definition = message_of(message).schema
     if definition.type != "response":
-        raise TypeError(f"expected a response, got {definition.name}")
-    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=dict(header_tags or {}))
+        raise TypeError(f"message must be a response, not {definition.name}")
+    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=_tags(header_tags))
     return encode_after(encode(header, definition.header_version(definition.check(version))), message, version)
+
+
+def _tags(header_tags: Mapping[int, bytes] | None) -> dict[int, bytes]:
+    if header_tags is not None and not isinstance(header_tags, Mapping):
+        raise TypeError(f"header_tags must be a dict of int to bytes, not {type(header_tags).__name__}")
+    return dict(header_tags or {})
 
 
 def pack_frame(frame: Buffer) -> bytes:
     """The frame prefixed with its 4-byte size, as it is sent. Raises EncodeError for 2 GiB or more."""
-    view = memoryview(frame)
+    view = byte_view(frame, "frame")
     if view.nbytes > _MAX_SIZE:
         raise EncodeError(f"frame of {view.nbytes} bytes exceeds the maximum of {_MAX_SIZE}")
     data = view.tobytes()
@@ -312,7 +322,7 @@ class FrameReader:
     """
 
     def __init__(self, max_size: int = MAX_FRAME_BYTES) -> None:
-        self.max_size = max_size
+        self.max_size = check_int(max_size, "max_size", 0, _MAX_SIZE)
         self._rest = bytearray()
         self._read = 0
         self._error: KwireError | None = None  # the error that ended the stream
@@ -331,7 +341,7 @@ class FrameReader:
         Raises LimitError for a size over max_size and DecodeError for a negative one. If whole frames precede it, they
         are returned first and the next feed raises. The stream is lost then: every later feed raises the same error.
         """
-        more = memoryview(data).cast("B")
+        more = byte_view(data, "data")
         rest = vars(self).pop("_rest", None)  # atomic: only the thread that popped it goes on, and puts it back
         if rest is None:
             raise ValueError("another thread is in feed(), or was interrupted in it: frames may be lost")

@@ -193,7 +193,9 @@ class Message(NamedTuple):
         return {name: tuple(union.values()) for name, union in structs.items()}
 
     def check(self, version: int) -> int:
-        """The version itself. Raises UnsupportedVersionError if the message lacks it."""
+        """The version itself. Raises TypeError if it is no int, UnsupportedVersionError if the message lacks it."""
+        if not isinstance(version, int):
+            raise TypeError(f"version must be an int, not {type(version).__name__}")
         if version not in self.valid_versions:
             raise UnsupportedVersionError(
                 f"{self.name} supports versions {self.valid_versions}, not {brief(version)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from kwire.codec.json import json_text
 from kwire.defaults import BATCH_ROWS
@@ -20,7 +20,10 @@ from kwire.storage.internal_topics import (
 from kwire_c.printable import storable
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from kwire.storage.directory import LogDirectory, Partition
+    from kwire.storage.keywords import InternalOptions
     from kwire.storage.segment import LogSegment
 
 _TABLES = {"records": None, "offsets": "group", "transactions": "transaction"}  # table -> the one kind it is of
@@ -32,8 +35,8 @@ def internal_batches(
     table: Literal["records", "offsets", "transactions"] = "records",
     *,
     rows: int = BATCH_ROWS,
-    **options: Any,
-) -> Iterator[Any]:
+    **options: Unpack[InternalOptions],
+) -> Iterator[pyarrow.RecordBatch]:
     """The internal topics of a log as pyarrow.RecordBatches of about `rows` rows each.
 
     table: "records": topic, partition, offset, timestamp, type, version, key, value (JSON of their fields), error;

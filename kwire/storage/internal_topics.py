@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from kwire import messages
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode
 from kwire.codec.record_serdes import decode_coordinator_record, decode_metadata_record, decode_remote_log_record
@@ -18,8 +19,11 @@ from kwire.storage.filesystem import located
 from kwire_c.plan import message_of
 
 if TYPE_CHECKING:
+    from kwire.codec.records import Record
     from kwire.storage.directory import LogDirectory, Partition
+    from kwire.storage.keywords import Span
     from kwire.storage.segment import LogSegment
+    from kwire_c.message_class import Message
 
 # topic -> the kind of its records, as record_types() names it
 INTERNAL_TOPICS = {
@@ -56,8 +60,8 @@ class InternalRecord(NamedTuple):
     type: str | None
     type_id: int | None
     version: int | None
-    key: Any
-    value: Any
+    key: Message | bytes | None
+    value: Message | bytes | None
     error: KwireError | None = None
 
     @property
@@ -69,7 +73,7 @@ class InternalRecord(NamedTuple):
         """The key as kafka-dump-log's decoders print it, {"type": "1", "data": {...}}; None where there is none."""
         if self.error is not None or self.key is None:
             return None
-        return {"type": str(self.type_id), "data": to_json(self.key, 0)}
+        return {"type": str(self.type_id), "data": to_json(_message(self.key), 0)}
 
     def value_json(self) -> dict[str, Any] | None:
         """The value as kafka-dump-log's decoders print it; None for a tombstone, and where there is an error.
@@ -88,13 +92,20 @@ class InternalRecord(NamedTuple):
         if self.error is not None or self.value is None:
             return None
         assert self.version is not None
-        data: dict[str, Any] = to_json(self.value, self.version)
-        if self.type == "GROUP_METADATA" and self.value.protocol_type == _CONSUMER:
-            for member, shown in zip(self.value.members, data["members"], strict=True):
+        value = _message(self.value)
+        data = to_json(value, self.version)
+        if isinstance(value, messages.GroupMetadataValue) and value.protocol_type == _CONSUMER:
+            for member, shown in zip(value.members, data["members"], strict=True):
                 for field, name in (("subscription", "ConsumerProtocolSubscription"),
                                     ("assignment", "ConsumerProtocolAssignment")):
                     shown[field] = _inner(name, getattr(member, field), shown[field])
         return data
+
+
+def _message(part: Message | bytes | None) -> Message:
+    """The key or value of a record that was decoded."""
+    assert part is not None and not isinstance(part, bytes)
+    return part
 
 
 class CommittedOffset(NamedTuple):
@@ -155,7 +166,7 @@ def _kind_by_content(segment: LogSegment) -> str | None:
     return kinds.pop() if seen and len(kinds) == 1 else None
 
 
-def decode_internal_record(kind: str, record: Any) -> InternalRecord:
+def decode_internal_record(kind: str, record: Record) -> InternalRecord:
     """A Record of an internal topic decoded, its error in .error. kind: as internal_kind() gives it.
 
     An unknown type or version is an UnsupportedVersionError, which a log of a newer Kafka has; else a DecodeError.
@@ -164,7 +175,9 @@ def decode_internal_record(kind: str, record: Any) -> InternalRecord:
     return decode_parts(kind, record.offset, record.timestamp, record.key, record.value)
 
 
-def decode_parts(kind: str, offset: int, timestamp: int, key: Any, value: Any) -> InternalRecord:
+def decode_parts(
+    kind: str, offset: int, timestamp: int, key: bytes | None, value: bytes | None
+) -> InternalRecord:
     """decode_internal_record() of the parts of a record."""
     if kind not in _KINDS:
         raise UnsupportedVersionError(f"unknown kind of record {kind!r}: expected one of {', '.join(_KINDS)}", api=kind)
@@ -197,8 +210,8 @@ def read_internal_topic(
     log: LogSegment | Partition | LogDirectory,
     *,
     kind: str | None = None,
-    errors: Literal["raise", "keep"] = "raise",
-    **span: Any,
+    errors: str = "raise",
+    **span: Unpack[Span],
 ) -> Iterator[InternalRecord]:
     """The records of a log of an internal topic, decoded, in order; control records are left out.
 
@@ -232,7 +245,8 @@ def committed_offset(record: InternalRecord) -> CommittedOffset | None:
     """The committed offset in a record of __consumer_offsets, None for a record of another type or with an error."""
     if record.type not in _COMMITS or record.error is not None:
         return None
-    key, value = record.key, record.value
+    key: Any = record.key
+    value: Any = record.value
     if value is None:
         return CommittedOffset(key.group, key.topic, key.partition, None, None, None, None)
     epoch = -1 if record.type_id == 0 else value.leader_epoch
@@ -244,9 +258,12 @@ def transaction_row(record: InternalRecord) -> TransactionRow | None:
     """The transaction in a record of __transaction_state, None for a record of another type or with an error."""
     if record.type != "TRANSACTION_LOG" or record.error is not None:
         return None
-    name, value = record.key.transactional_id, record.value
+    key, value = record.key, record.value
+    assert isinstance(key, messages.TransactionLogKey)
+    name = key.transactional_id
     if value is None:
         return TransactionRow(name, None, None, None, None, None)
+    assert isinstance(value, messages.TransactionLogValue)
     partitions = value.transaction_partitions
     return TransactionRow(
         name, value.producer_id, value.producer_epoch, transaction_state(value.transaction_status),

@@ -10,15 +10,20 @@ if TYPE_CHECKING:
     from kwire.storage.transactions import Transactions
 
 
-class ReadOptions(TypedDict, total=False):
-    """The keywords of LogSegment.read() but for the offsets."""
+class DataOptions(TypedDict, total=False):
+    """The keywords of LogSegment.read() but for the offsets and control."""
 
     start_timestamp: int | None
     end_timestamp: int | None
     committed: bool
-    control: bool
     verify_crc: bool
     max_batch_bytes: int
+
+
+class ReadOptions(DataOptions, total=False):
+    """The keywords of LogSegment.read() but for the offsets."""
+
+    control: bool
 
 
 class ColumnOptions(ReadOptions, total=False):
@@ -45,6 +50,17 @@ class Offsets(TypedDict, total=False):
 
     start_offset: int | None
     end_offset: int | None
+
+
+class Span(DataOptions, Offsets, total=False):
+    """The keywords of LogSegment.read() but for control."""
+
+
+class InternalOptions(Span, total=False):
+    """The keywords of read_internal_topic()."""
+
+    kind: str | None
+    errors: str
 
 
 class ReadRange(ReadOptions, Offsets, total=False):

@@ -267,7 +267,7 @@ def _count(into: dict[_Key, int], more: dict[_Key, int]) -> None:
 def segment_stats(segment: LogSegment, progress: Callable[[int], None] | None = None) -> SegmentStats:
     """Statistics of one segment; damaged batches are counted as bad. progress: called with the bytes of each batch."""
     stats = SegmentStats(shown(segment.path), segment.topic, segment.partition, size=segment.size)
-    batches = SegmentBatches(segment, errors="keep")
+    batches = segment.batches(errors="keep")
     for batch in batches:
         bad = isinstance(batch, BadBatch)
         try:

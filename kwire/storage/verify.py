@@ -70,7 +70,7 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
         checks.append(_TimeIndex(segment, segment.time_index, findings))
     if segment.transaction_index is not None:
         checks.append(_TransactionIndex(segment, segment.transaction_index, findings))
-    iterator = SegmentBatches(segment, errors="keep")
+    iterator = segment.batches(errors="keep")
     for batch in iterator:
         if progress is not None:
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kwire import messages
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.downgrade import Downgrade, downgraded
 from kwire.storage.metadata.errors import MetadataLogError
@@ -18,6 +19,9 @@ from kwire.storage.metadata.metadata_log import read_log
 from kwire.storage.metadata.quorum import Quorum
 from kwire.storage.metadata.snapshots import write_snapshot
 from kwire.storage.metadata.tables import Entity, Tables, Topic
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import Message
 
 
 @dataclass(eq=False)
@@ -94,17 +98,17 @@ class ClusterImage:
         return self.quorum.kraft_version
 
     @property
-    def voters(self) -> tuple[Any, ...]:
+    def voters(self) -> tuple[messages.VotersRecord.Voter, ...]:
         """The voters (VotersRecord.Voter) of a dynamic quorum."""
         return self.quorum.voters
 
     @property
-    def brokers(self) -> Mapping[int, Any]:
+    def brokers(self) -> Mapping[int, messages.RegisterBrokerRecord]:
         """Broker id -> RegisterBrokerRecord: fencing, controlled shutdown, log directories as they are now."""
         return self.tables.brokers
 
     @property
-    def controllers(self) -> Mapping[int, Any]:
+    def controllers(self) -> Mapping[int, messages.RegisterControllerRecord]:
         """Controller id -> RegisterControllerRecord (from 3.7 on)."""
         return self.tables.controllers
 
@@ -122,7 +126,7 @@ class ClusterImage:
     def configs(self) -> dict[tuple[int, str], dict[str, str]]:
         """(resource type, name) -> dynamic configs. Types as in Kafka's ConfigResource: 2 topic, 4 broker, ..."""
         return {
-            resource: {name: record.value for name, record in settings.items()}
+            resource: {name: record.value for name, record in settings.items() if record.value is not None}
             for resource, settings in self.tables.configs.items()
         }
 
@@ -135,17 +139,17 @@ class ClusterImage:
         }
 
     @property
-    def acls(self) -> Mapping[UUID, Any]:
+    def acls(self) -> Mapping[UUID, messages.AccessControlEntryRecord]:
         """Id -> AccessControlEntryRecord."""
         return self.tables.acls
 
     @property
-    def scram(self) -> Mapping[tuple[str, int], Any]:
+    def scram(self) -> Mapping[tuple[str, int], messages.UserScramCredentialRecord]:
         """(user, mechanism) -> UserScramCredentialRecord; mechanism 1 is SCRAM-SHA-256, 2 SCRAM-SHA-512."""
         return self.tables.scram
 
     @property
-    def delegation_tokens(self) -> Mapping[str, Any]:
+    def delegation_tokens(self) -> Mapping[str, messages.DelegationTokenRecord]:
         """Token id -> DelegationTokenRecord."""
         return self.tables.tokens
 
@@ -157,7 +161,7 @@ class ClusterImage:
 
     # what can be made of it
 
-    def records(self) -> Iterator[tuple[Any, int]]:
+    def records(self) -> Iterator[tuple[Message, int]]:
         """(message, version) of each record, in the order and the versions in which Kafka's MetadataImage.write has it.
 
         Raises UnsupportedVersionError for an unknown metadata.version, MetadataLogError for a record or a field that
