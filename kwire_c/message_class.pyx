@@ -6,6 +6,7 @@ A NULL object slot means the field's default; an empty list is stored as () unti
 from types import GenericAlias
 
 from kwire_c.errors import EncodeError
+from kwire_c.secrets import SECRET_FIELDS, SECRET_SETTING
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
@@ -552,23 +553,93 @@ cdef bytes copied(object view):
         raise EncodeError("the memoryview in a field was released") from None
 
 
+cdef enum:
+    MOST_SHOWN = 2000  # characters of a repr, about
+    MOST_ITEMS = 100
+    MOST_BYTES = 64    # of one value
+    MOST_TEXT = 200    # characters of one value
+
+
 cdef PyObject *represent(PyObject *self) except NULL:
-    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
-    parts = []
-    for name, value in contents(self):
-        if isinstance(value, memoryview):
-            try:
-                value = bytes(value)
-            except ValueError:  # the user released it
-                parts.append(f"{name}=<released memoryview>")
-                continue
-        elif isinstance(value, float) and value - value != 0:
-            parts.append(f"{name}=float('{value}')")
-            continue
-        parts.append(f"{name}={value!r}")
-    text = f"{<object>cls.label}({', '.join(parts)})"
+    text = struct_text(self, MOST_SHOWN)
     Py_INCREF(text)
     return <PyObject *>text
+
+
+cdef str struct_text(PyObject *self, Py_ssize_t room):
+    """What repr() gives: the fields that do not hold their default, cut after about room characters; no secret."""
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    cdef str text
+    cdef list parts = []
+    cdef list fields = contents(self)
+    hides_value = is_secret_setting(fields)
+    for name, value in fields:
+        if room <= 0:
+            parts.append("...")
+            break
+        if name in SECRET_FIELDS or (hides_value and name == "value"):
+            text = f"{name}=<hidden>"
+        else:
+            text = f"{name}={value_text(value, room)}"
+        parts.append(text)
+        room -= len(text) + 2
+    return f"{<object>cls.label}({', '.join(parts)})"
+
+
+cdef bint is_secret_setting(list fields) except -1:
+    """Are these the fields of a config whose value is a secret?"""
+    for name, value in fields:
+        if name == "name" or name == "config_name":
+            return isinstance(value, str) and SECRET_SETTING.search(value) is not None
+    return False
+
+
+cdef str value_text(object value, Py_ssize_t room):
+    """The repr of a field's value, cut after about room characters."""
+    cdef list parts
+    cdef str text
+    if isinstance(value, Struct):
+        return struct_text(<PyObject *>value, room)
+    if isinstance(value, memoryview):
+        try:
+            text = repr(bytes(value[:MOST_BYTES]))
+        except ValueError:  # the user released it
+            return "<released memoryview>"
+        return text if value.nbytes <= MOST_BYTES else f"{text}... ({value.nbytes} bytes)"
+    if isinstance(value, bytes) and len(value) > MOST_BYTES:
+        return f"{value[:MOST_BYTES]!r}... ({len(value)} bytes)"
+    if isinstance(value, str) and len(value) > MOST_TEXT:
+        return f"{value[:MOST_TEXT]!r}... ({len(value)} characters)"
+    if isinstance(value, float) and value - value != 0:
+        return f"float('{value}')"
+    if isinstance(value, dict):
+        parts = items_text([item for _, item in zip(range(MOST_ITEMS), list(value.items()))], len(value), room)
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list):
+        parts = items_text(value[:MOST_ITEMS], len(value), room)
+        return f"[{', '.join(parts)}]"
+    if isinstance(value, tuple):
+        parts = items_text(list(value[:MOST_ITEMS]), len(value), room)
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return repr(value)
+
+
+cdef list items_text(list items, Py_ssize_t count, Py_ssize_t room):
+    """The reprs of the first items of a list, a tuple or (as pairs) a dict, as far as there is room."""
+    cdef list parts = []
+    cdef str text
+    for item in items:
+        if room <= 0:
+            break
+        if isinstance(item, tuple):
+            text = f"{item[0]!r}: {value_text(item[1], room)}"
+        else:
+            text = value_text(item, room)
+        parts.append(text)
+        room -= len(text) + 2
+    if len(parts) < count:
+        parts.append(f"... {count - len(parts)} more")
+    return parts
 
 
 cdef PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) except NULL:

@@ -384,18 +384,40 @@ cdef class Record:
         return hash(_content(self))
 
     def __repr__(self):
-        rest = "".join(
+        headers = self.headers
+        rest = f", headers={_headers_text(headers)}" if headers else ""
+        rest += "".join(
             f", {name}={value!r}" for name, value, default in (
-                ("headers", self.headers, ()), ("timestamp_type", self.timestamp_type, "create"),
-                ("sequence", self.sequence, -1), ("attributes", self.attributes, 0),
+                ("timestamp_type", self.timestamp_type, "create"), ("sequence", self.sequence, -1),
+                ("attributes", self.attributes, 0),
             ) if value != default
         )
-        return (f"Record(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, "
-                f"value={self.value!r}{rest})")
+        return (f"Record(offset={self.offset}, timestamp={self.timestamp}, key={_bytes_text(self.key)}, "
+                f"value={_bytes_text(self.value)}{rest})")
 
     def __reduce__(self):
         return _rebuild_record, (self.offset, self.timestamp, self.key, self.value, self.headers, self.timestamp_type,
                                  self.sequence, self.attributes, self.own_timestamp, self.batch.is_control)
+
+
+cdef enum:
+    MOST_BYTES = 64   # of a key, value or header that a repr shows
+    MOST_HEADERS = 8  # that it shows
+
+
+cdef str _bytes_text(object data):
+    """The repr of a key or value, cut."""
+    if data is None or len(data) <= MOST_BYTES:
+        return repr(data)
+    return f"{data[:MOST_BYTES]!r}... ({len(data)} bytes)"
+
+
+cdef str _headers_text(tuple headers):
+    """The repr of headers, cut."""
+    pairs = [f"({name[:MOST_BYTES]!r}, {_bytes_text(value)})" for name, value in headers[:MOST_HEADERS]]
+    if len(headers) > MOST_HEADERS:
+        pairs.append(f"... {len(headers) - MOST_HEADERS} more")
+    return f"({', '.join(pairs)}{',' if len(pairs) == 1 else ''})"
 
 
 def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequence, attributes, own, is_control):
@@ -760,7 +782,7 @@ cdef class BadBatch:
         self.source = source
 
     def __repr__(self):
-        return f"<BadBatch position={self.position} size={len(self.raw)}: {self.error}>"
+        return f"<BadBatch position={self.position} size={len(self.raw)}: {str(self.error)[:500]}>"
 
     def __reduce__(self):
         return BadBatch, (self.position, self.raw, self.error, self.source)

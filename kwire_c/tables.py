@@ -67,11 +67,11 @@ def html_table(table: Table, cells: Cells) -> str:
 def to_pandas(table: Table) -> pandas.DataFrame:
     """The table as a pandas.DataFrame, by way of pyarrow."""
     try:
-        import pandas
         import pyarrow
+
+        frame: pandas.DataFrame = pyarrow.table(table).to_pandas()
     except ImportError as missing:
         raise ImportError("to_pandas needs pandas and pyarrow: pip install pandas 'kwire[arrow]'") from missing
-    frame: pandas.DataFrame = pyarrow.table(table).to_pandas()
     return frame
 
 

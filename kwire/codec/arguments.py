@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kwire_c.message_class import Message
+from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from kwire import schema
+    from kwire_c.message_class import Message
 
 
 def byte_view(data: Buffer, name: str) -> memoryview:
@@ -22,16 +25,17 @@ def byte_view(data: Buffer, name: str) -> memoryview:
     return view.cast("B")
 
 
-def check_message(value: object) -> None:
-    """Raise TypeError for what is no message."""
-    if not isinstance(value, Message):
-        raise TypeError(f"message must be a message, as messages.FetchRequest(), not {brief(value)}")
+def schema_of(message: Message) -> schema.Message:
+    """The definition of a message. Raises TypeError for what is no message."""
+    try:
+        definition: schema.Message = message_of(message).schema
+    except TypeError:
+        raise TypeError(f"message must be a message, as messages.FetchRequest(), not {brief(message)}") from None
+    return definition
 
 
-def check_int(value: object, name: str, low: int, high: int) -> int:
-    """The integer in an argument. Raises TypeError for another type, ValueError outside of low to high."""
+def check_int(value: object, name: str) -> int:
+    """The integer in an argument. Raises TypeError for another type."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, not {brief(value)}")
     return value

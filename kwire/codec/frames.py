@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kwire import messages, schema
-from kwire.codec.arguments import byte_view, check_int, check_message
+from kwire.codec.arguments import byte_view, check_int, schema_of
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_after
-from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Request:
     header: messages.RequestHeader
     message: Message
     header_version: int
-    trailing: bytes = b""
+    trailing: bytes = field(default=b"", repr=False)
 
     @property
     def api_key(self) -> int:
@@ -89,7 +88,7 @@ class Response:
     api_key: int
     version: int
     header_version: int
-    trailing: bytes = b""
+    trailing: bytes = field(default=b"", repr=False)
 
     @property
     def name(self) -> str:
@@ -150,7 +149,7 @@ def decode_request_header(data: Buffer, *, lenient: bool = False) -> messages.Re
 
 def _request_header(data: Buffer, lenient: bool) -> tuple[messages.RequestHeader, int, str, int]:
     """(header, position after it, name of the request, version of the header)."""
-    head = bytes(byte_view(data, "frame")[:4])
+    head = data[:4] if type(data) is bytes else bytes(byte_view(data, "frame")[:4])
     if len(head) < 4:
         raise DecodeError(f"4 bytes needed, {len(head)} remaining", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
@@ -206,7 +205,7 @@ def decode_response(
     elif api is None or version is None:
         raise TypeError("decode_response needs the request, or api= and version=")
     else:
-        key, asked = _key_of(api), check_int(version, "version", -(1 << 15), (1 << 15) - 1)
+        key, asked = _key_of(api), check_int(version, "version")
     frame = byte_view(frame, "frame") if type(frame) is not bytes else frame
     try:
         name, header_version = _response_schema(key, asked)
@@ -273,13 +272,13 @@ def encode_request(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    check_message(message)
-    definition = message_of(message).schema
-    if definition.type != "request":
+    definition = schema_of(message)
+    if definition.type != "request" or definition.api_key is None:
         raise TypeError(f"message must be a request, not {definition.name}")
     header = messages.RequestHeader(
         request_api_key=definition.api_key, request_api_version=definition.check(version),
-        correlation_id=correlation_id, client_id=client_id, unknown_tags=_tags(header_tags),
+        correlation_id=correlation_id, client_id=client_id,
+        unknown_tags={} if header_tags is None else _tags(header_tags),
     )
     return encode_after(encode(header, definition.header_version(version)), message, version)
 
@@ -291,27 +290,26 @@ def encode_response(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    check_message(message)
-    definition = message_of(message).schema
+    definition = schema_of(message)
     if definition.type != "response":
         raise TypeError(f"message must be a response, not {definition.name}")
-    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=_tags(header_tags))
+    tags = {} if header_tags is None else _tags(header_tags)
+    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=tags)
     return encode_after(encode(header, definition.header_version(definition.check(version))), message, version)
 
 
-def _tags(header_tags: Mapping[int, bytes] | None) -> dict[int, bytes]:
-    if header_tags is not None and not isinstance(header_tags, Mapping):
+def _tags(header_tags: Mapping[int, bytes]) -> dict[int, bytes]:
+    if not isinstance(header_tags, Mapping):
         raise TypeError(f"header_tags must be a dict of int to bytes, not {type(header_tags).__name__}")
-    return dict(header_tags or {})
+    return dict(header_tags)
 
 
 def pack_frame(frame: Buffer) -> bytes:
     """The frame prefixed with its 4-byte size, as it is sent. Raises EncodeError for 2 GiB or more."""
-    view = byte_view(frame, "frame")
-    if view.nbytes > _MAX_SIZE:
-        raise EncodeError(f"frame of {view.nbytes} bytes exceeds the maximum of {_MAX_SIZE}")
-    data = view.tobytes()
-    return len(data).to_bytes(4, "big") + data
+    data = frame if type(frame) is bytes else byte_view(frame, "frame")
+    if len(data) > _MAX_SIZE:
+        raise EncodeError(f"frame of {len(data)} bytes exceeds the maximum of {_MAX_SIZE}")
+    return b"".join((len(data).to_bytes(4, "big"), data))
 
 
 class FrameReader:
@@ -322,7 +320,7 @@ class FrameReader:
     """
 
     def __init__(self, max_size: int = MAX_FRAME_BYTES) -> None:
-        self.max_size = check_int(max_size, "max_size", 0, _MAX_SIZE)
+        self.max_size = check_int(max_size, "max_size")
         self._rest = bytearray()
         self._read = 0
         self._error: KwireError | None = None  # the error that ended the stream
@@ -341,7 +339,7 @@ class FrameReader:
         Raises LimitError for a size over max_size and DecodeError for a negative one. If whole frames precede it, they
         are returned first and the next feed raises. The stream is lost then: every later feed raises the same error.
         """
-        more = byte_view(data, "data")
+        more = data if type(data) is bytes else byte_view(data, "data")
         rest = vars(self).pop("_rest", None)  # atomic: only the thread that popped it goes on, and puts it back
         if rest is None:
             raise ValueError("another thread is in feed(), or was interrupted in it: frames may be lost")

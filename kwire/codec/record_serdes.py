@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire import messages
-from kwire.codec.arguments import byte_view, check_message
+from kwire.codec.arguments import byte_view, schema_of
 from kwire.errors import DecodeError, EncodeError, UnsupportedVersionError
 from kwire.schema import record_type, record_types
 from kwire_c.decode import decode
@@ -83,8 +83,7 @@ def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Message, int
 
 
 def _encode_framed(kind: str, message: Message, version: int) -> bytes:
-    check_message(message)
-    definition = message_of(message).schema
+    definition = schema_of(message)
     if definition.api_key is None or definition.type != "metadata" or definition.folder != _FOLDERS[kind]:
         raise TypeError(f"message must be a {kind} record, not {definition.name}")
     body = encode(message, version)

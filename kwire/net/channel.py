@@ -110,7 +110,7 @@ class Channel:
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
         self._writer.write(pack_frame(frame))
         definition = message_of(message).schema
-        if definition.api_key == api_keys.PRODUCE and isinstance(message, messages.ProduceRequest) and message.acks == 0:
+        if isinstance(message, messages.ProduceRequest) and message.acks == 0:
             return None
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (answer, definition.api_key, version)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.filesystem import shown
-from kwire.storage.segment_reader import SegmentBatches
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment

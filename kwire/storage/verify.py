@@ -11,7 +11,6 @@ from kwire.errors import KwireError
 from kwire.storage.discovery import beside
 from kwire.storage.filesystem import shown
 from kwire.storage.scanner import OUT_OF_ORDER
-from kwire.storage.segment_reader import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
 from kwire_c.printable import printable
 

@@ -35,11 +35,13 @@ def definitions(module: str, name: str) -> list[Definition]:
                 if (alias.asname or alias.name) == name and node.module.startswith("kwire"):
                     return definitions(node.module, alias.name)
     for node in tree_of(module).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
-            found.append(node)
-        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
-            found.append(node)
-        elif isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            named = [node.name]
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            named = [ast.unparse(target) for target in (node.targets if isinstance(node, ast.Assign) else [node.target])]
+        else:
+            continue
+        if name in named:
             found.append(node)
     return found
 
