@@ -19,7 +19,6 @@ from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
 from kwire.net.address import Address
 from kwire.net.errors import BrokerConnectionError, FrameSizeError
-from kwire.schema import api_keys
 from kwire_c.plan import message_of
 
 if TYPE_CHECKING:

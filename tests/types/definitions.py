@@ -38,7 +38,8 @@ def definitions(module: str, name: str) -> list[Definition]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             named = [node.name]
         elif isinstance(node, ast.AnnAssign | ast.Assign):
-            named = [ast.unparse(target) for target in (node.targets if isinstance(node, ast.Assign) else [node.target])]
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            named = [ast.unparse(target) for target in targets]
         else:
             continue
         if name in named:
