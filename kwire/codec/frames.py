@@ -144,12 +144,14 @@ def decode_request_header(data: Buffer, *, lenient: bool = False) -> messages.Re
 
     Raises DecodeError, and UnsupportedVersionError for an unknown API or version (its .header is what could be read).
     """
-    return _request_header(data, lenient)[0]
+    return _request_header(data, lenient, "data")[0]
 
 
-def _request_header(data: Buffer, lenient: bool) -> tuple[messages.RequestHeader, int, str, int]:
+def _request_header(
+    data: Buffer, lenient: bool, argument: str = "frame"
+) -> tuple[messages.RequestHeader, int, str, int]:
     """(header, position after it, name of the request, version of the header)."""
-    head = data[:4] if type(data) is bytes else bytes(byte_view(data, "frame")[:4])
+    head = data[:4] if type(data) is bytes else bytes(byte_view(data, argument)[:4])
     if len(head) < 4:
         raise DecodeError(f"4 bytes needed, {len(head)} remaining", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
@@ -247,7 +249,10 @@ def _key_of(api: int | str) -> int:
         return api
     if not isinstance(api, str):
         raise TypeError(f"api must be a key (int) or a name (str), not {brief(api)}")
-    definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
+    try:
+        definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
+    except UnsupportedVersionError:
+        raise UnsupportedVersionError(f"unknown API {brief(api)}", api=api) from None
     if definition.api_key is None or definition.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{brief(api)} is not an API", api=api)
     return definition.api_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire import messages
-from kwire.codec.arguments import byte_view, schema_of
+from kwire.codec.arguments import byte_view, check_int, schema_of
 from kwire.errors import DecodeError, EncodeError, UnsupportedVersionError
 from kwire.schema import record_type, record_types
 from kwire_c.decode import decode
@@ -173,5 +173,5 @@ def encode_coordinator_record(
         raise TypeError(f"value must be a {known_type.value}, not {type(value).__name__}")
     if value_version is None:
         raise EncodeError("value_version is required", what=known_type.value)
-    body = encode(value, value_version)
+    body = encode(value, check_int(value_version, "value_version"))
     return front, value_version.to_bytes(2, "big") + body

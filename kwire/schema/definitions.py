@@ -242,7 +242,9 @@ def message_names(type: str | None = None) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """The newest name of the message with this name or older name. Raises UnsupportedVersionError."""
+    """The newest name of the message with this name or older name. Raises UnsupportedVersionError, TypeError."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of a message (str), not {brief(name)}")
     if name in files.index():
         return name
     newest = files.renames()["messages"].get(name)

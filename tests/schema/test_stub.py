@@ -7,6 +7,7 @@ import pytest
 from kwire import messages, schema
 from tools.schema import stub
 
+
 @pytest.mark.quick
 def test_the_stub_is_fresh():
     assert stub.STUB.read_text() == stub.text(), "stale: run python -m tools.schema.stub"

@@ -145,4 +145,4 @@ def of_captures(path: str) -> None:
             assert_type(event.decode_response(), kwire.Response | None)
     assert_type(kwire.capture.audit([path], "4.0"), kwire.capture.Audit)
     assert_type(kwire.pages.__name__, str)
-    kwire.spark.register
+    assert_type(kwire.spark.register.__name__, str)

@@ -1,4 +1,5 @@
 """Mistakes that type checkers find: one in each line that ends in a comment."""
+# ruff: noqa: B018
 
 from __future__ import annotations
 
