@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
 
 from kwire_c.plan import message_of
 from kwire_c.printable import brief
@@ -34,8 +35,21 @@ def schema_of(message: Message) -> schema.Message:
     return definition
 
 
-def check_int(value: object, name: str) -> int:
-    """The integer in an argument. Raises TypeError for another type."""
-    if not isinstance(value, int) or isinstance(value, bool):
+def check_int(value: SupportsIndex, name: str) -> int:
+    """The integer in an argument, also of a library (numpy.int64). Raises TypeError for what is none."""
+    if not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    return value
+    return index(value)
+
+
+def check_ints(**arguments: object) -> None:
+    """Raise TypeError for an argument that is neither an integer nor None."""
+    for name, value in arguments.items():
+        if value is not None and not hasattr(value, "__index__"):
+            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+
+
+def check_type(value: object, kinds: type | tuple[type, ...], name: str, expected: str) -> None:
+    """Raise TypeError for an argument that is of none of these types; expected: what it must be, for the error."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{name} must be {expected}, not {type(value).__name__}")

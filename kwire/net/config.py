@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kwire.codec.arguments import check_type
 from kwire.net.connection import Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
@@ -28,6 +30,7 @@ def read_config(path: str | Path) -> Options:
         import javaproperties
     except ImportError as missing:
         raise ImportError(f"--command-config needs {missing.name}: pip install 'kwire[net]'") from None
+    check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
     data = Path(path).read_bytes()
     try:
         text = data.decode()

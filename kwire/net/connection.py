@@ -7,9 +7,10 @@ import os
 import ssl
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
+from kwire.codec.arguments import check_int, check_type
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.net import negotiation
 from kwire.net.address import Address, address
@@ -44,6 +45,15 @@ class Options(TypedDict, total=False):
     strict: bool
 
 
+def _check(client_id: object, timeout: object, probe_timeout: object, deny: object, max_frame: int) -> None:
+    """Raise TypeError for a keyword of the wrong type, which names it."""
+    check_type(client_id, (str, NoneType), "client_id", "a str or None")
+    check_type(timeout, (int, float), "timeout", "a number of seconds")
+    check_type(probe_timeout, (int, float), "probe_timeout", "a number of seconds")
+    check_type(deny, (Mapping, NoneType), "deny", "a mapping of APIs to versions")
+    check_int(max_frame, "max_frame")
+
+
 class Connection:
     """A connection to one broker, for asyncio. Made by connect(); opened by `async with` or by the first send.
 
@@ -60,6 +70,7 @@ class Connection:
         max_frame: int = MAX_FRAME_BYTES, strict: bool = False,
         cluster_levels: Callable[[], FinalizedLevels] | None = None,
     ) -> None:  # fmt: skip
+        _check(client_id, timeout, probe_timeout, deny, max_frame)
         self.address = where if isinstance(where, Address) else address(where)
         self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
         self._tls = tls_context(tls)

@@ -42,7 +42,7 @@ class FeatureUpdate:
             raise TypeError(f"level must be an int or a name, not {brief(self.level)}")
         if isinstance(self.level, int) and not 0 <= self.level <= _HIGHEST_LEVEL:
             raise ValueError(f"level out of range: expected 0 to {_HIGHEST_LEVEL:,}, found {self.level}")
-        if self.downgrade not in _UPGRADE_TYPES:
+        if not isinstance(self.downgrade, str) or self.downgrade not in _UPGRADE_TYPES:
             raise ValueError(f"downgrade must be NONE, SAFE or UNSAFE, not {brief(self.downgrade)}")
         if self.allow_downgrade is not None:
             if self.allow_downgrade and self.downgrade == "NONE":

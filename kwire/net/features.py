@@ -86,8 +86,8 @@ def _key(api: str | int) -> int:
 
 def feature(name: str) -> Feature:
     """The built-in feature of that name. Raises KeyError, whose text lists the known names."""
-    if name not in FEATURES:
-        raise KeyError(f"unknown feature {name!r}: expected one of {', '.join(FEATURES)}")
+    if not isinstance(name, str) or name not in FEATURES:
+        raise KeyError(f"unknown feature {brief(name)}: expected one of {', '.join(FEATURES)}")
     return FEATURES[name]
 
 

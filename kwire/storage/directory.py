@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from kwire.defaults import RECORD_FIELDS
 from kwire.shared_iterator import SharedIterator, shared, unshared
-from kwire.storage.bounds import Bounds
+from kwire.storage.bounds import bounds_of
 from kwire.storage.discovery import SegmentFile, discover, offset_in_name
 from kwire.storage.filesystem import plain, shown
 from kwire.storage.planned_log import LogEnd
 from kwire.storage.segment import LogSegment, PartitionSegments
 from kwire.storage.segment_reader import gather_all
 from kwire.storage.verify import Finding, verify_partition
-from kwire_c.printable import printable
+from kwire_c.printable import brief, printable
 
 if TYPE_CHECKING:
     from kwire.codec.record_columns import RecordColumns
@@ -120,7 +120,7 @@ class Partition:
 
     def _selected(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
         """The segments that may hold offsets of the range, by their file names."""
-        return Bounds(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
+        return bounds_of(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
 
 
 class LogDirectory:
@@ -160,9 +160,9 @@ class LogDirectory:
 
     def __getitem__(self, key: tuple[str, int]) -> Partition:
         for partition in self.partitions:
-            if (partition.topic, partition.partition) == tuple(key):
+            if (partition.topic, partition.partition) == key:
                 return partition
-        raise KeyError(key)
+        raise KeyError(f"no partition {brief(key)}: expected (topic, number) of one that is there")
 
     @property
     def segments(self) -> list[LogSegment]:

@@ -84,7 +84,10 @@ def discover(
     in .deleted, .cleaned, .swap or .checkpoint are read only where they are named. Raises FileNotFoundError for a path
     that does not exist and a glob without a match, ValueError for {a,b} that stand for too many paths.
     """
-    given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
+    given = _listed("paths", paths)
+    for name, wanted in (("topics", topics), ("partitions", partitions)):
+        if wanted is not None and (isinstance(wanted, str) or not isinstance(wanted, Collection)):
+            raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
     listing = Listing(options)
     files: dict[str, SegmentFile] = {}
     for found in _segments(listing, [plain(item) for item in given], topics, partitions):
@@ -94,6 +97,15 @@ def discover(
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
+
+
+def _listed(name: str, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Any]:
+    """The paths of an argument that is one or a list of them. Raises TypeError."""
+    if isinstance(paths, str | bytes | os.PathLike):
+        return [paths]
+    if not isinstance(paths, Iterable):
+        raise TypeError(f"{name} must be a path or a list of paths, not {type(paths).__name__}")
+    return list(paths)
 
 
 class Listing:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from kwire.codec.arguments import check_int
 from kwire.codec.json import json_text
 from kwire.defaults import BATCH_ROWS
 from kwire.shared_iterator import shared, unshared
@@ -17,7 +18,7 @@ from kwire.storage.internal_topics import (
     read_internal_topic,
     transaction_row,
 )
-from kwire_c.printable import storable
+from kwire_c.printable import brief, storable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kwire.storage.keywords import InternalOptions
     from kwire.storage.segment import LogSegment
 
+_MOST_ROWS = (1 << 31) - 1
 _TABLES = {"records": None, "offsets": "group", "transactions": "transaction"}  # table -> the one kind it is of
 
 
@@ -44,6 +46,8 @@ def internal_batches(
     __transaction_state. options: as read_internal_topic. Raises as it does; ValueError for another table; ImportError
     that names the extra if pyarrow is missing.
     """
+    if not 0 < check_int(rows, "rows") <= _MOST_ROWS:
+        raise ValueError(f"rows must be from 1 to {_MOST_ROWS}, not {brief(rows)}")
     schema = table_schema(table)
 
     def found() -> Iterator[tuple[Any, ...]]:
@@ -94,8 +98,8 @@ def table_schema(table: str) -> Any:
             ("partitions", pa.list_(pa.struct([("topic", text), ("partition", pa.int32())]))),
         ],
     }  # fmt: skip
-    if table not in schemas:
-        raise ValueError(f"table must be one of {', '.join(schemas)}, not {table!r}")
+    if not isinstance(table, str) or table not in schemas:
+        raise ValueError(f"table must be one of {', '.join(schemas)}, not {brief(table)}")
     return pa.schema(schemas[table])
 
 

@@ -8,18 +8,20 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from kwire import messages
+from kwire.codec.arguments import check_type
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode
 from kwire.codec.record_serdes import decode_coordinator_record, decode_metadata_record, decode_remote_log_record
+from kwire.codec.records import Record
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.schema.definitions import snake
 from kwire.schema.record_type_ids import record_type
 from kwire.shared_iterator import shared, unshared
 from kwire.storage.filesystem import located
 from kwire_c.plan import message_of
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
-    from kwire.codec.records import Record
     from kwire.storage.directory import LogDirectory, Partition
     from kwire.storage.keywords import Span
     from kwire.storage.segment import LogSegment
@@ -142,6 +144,7 @@ def internal_kind(log: LogSegment | Partition) -> str | None:
 
     By the topic; of a file outside of a topic's folder by its first records.
     """
+    _check_log(log)
     if log.topic is not None:
         return INTERNAL_TOPICS.get(log.topic)
     return next(filter(None, map(_kind_by_content, getattr(log, "segments", [log]))), None)
@@ -172,6 +175,7 @@ def decode_internal_record(kind: str, record: Record) -> InternalRecord:
     An unknown type or version is an UnsupportedVersionError, which a log of a newer Kafka has; else a DecodeError.
     Raises UnsupportedVersionError for an unknown kind.
     """
+    check_type(record, Record, "record", "a Record")
     return decode_parts(kind, record.offset, record.timestamp, record.key, record.value)
 
 
@@ -180,7 +184,8 @@ def decode_parts(
 ) -> InternalRecord:
     """decode_internal_record() of the parts of a record."""
     if kind not in _KINDS:
-        raise UnsupportedVersionError(f"unknown kind of record {kind!r}: expected one of {', '.join(_KINDS)}", api=kind)
+        raise UnsupportedVersionError(
+            f"unknown kind of record {brief(kind)}: expected one of {', '.join(_KINDS)}", api=kind)
     number = None
     try:
         if kind in _UNKEYED:
@@ -243,6 +248,7 @@ def undecodable(record: InternalRecord, path: str) -> KwireError:
 
 def committed_offset(record: InternalRecord) -> CommittedOffset | None:
     """The committed offset in a record of __consumer_offsets, None for a record of another type or with an error."""
+    check_type(record, InternalRecord, "record", "an InternalRecord")
     if record.type not in _COMMITS or record.error is not None:
         return None
     key: Any = record.key
@@ -256,6 +262,7 @@ def committed_offset(record: InternalRecord) -> CommittedOffset | None:
 
 def transaction_row(record: InternalRecord) -> TransactionRow | None:
     """The transaction in a record of __transaction_state, None for a record of another type or with an error."""
+    check_type(record, InternalRecord, "record", "an InternalRecord")
     if record.type != "TRANSACTION_LOG" or record.error is not None:
         return None
     key, value = record.key, record.value
@@ -298,8 +305,14 @@ def _inner(name: str, data: bytes, shown: Any) -> Any:
         return shown
 
 
+def _check_log(log: object) -> None:
+    if not hasattr(log, "read") or not hasattr(log, "column_batches"):
+        raise TypeError(f"log must be a LogSegment, a Partition or a LogDirectory, not {type(log).__name__}")
+
+
 def internal_segments(log: LogSegment | Partition | LogDirectory, kind: str | None = None) -> list[LogSegment]:
     """The segments of a log that are of internal topics; with a kind, all. Raises ValueError if there are none."""
+    _check_log(log)
     segments: list[LogSegment] = getattr(log, "segments", [log])
     chosen = segments if kind is not None else [one for one in segments if internal_kind(one) is not None]
     if segments and not chosen:

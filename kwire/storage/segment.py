@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from kwire.codec.arguments import check_ints
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
 from kwire.shared_iterator import shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
-from kwire.storage.bounds import NO_BOUNDS, Bounds
+from kwire.storage.bounds import NO_BOUNDS, Bounds, bounds_of
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, plain, shown
 from kwire.storage.once import once
@@ -89,6 +90,7 @@ class LogSegment:
         size: int = -1,
         beside: SideFiles | None = None,
     ) -> None:
+        check_ints(partition=partition, size=size)
         self.path = plain(path)
         self.options = options
         self.beside = beside
@@ -247,6 +249,7 @@ class LogSegment:
         is damage). Which batches are of the log, and what is a bad region: see kwire.storage.scanner. Raises
         DecodeError for a byte below 0.
         """
+        check_ints(guess=guess)
         size = self.size
         return size if guess >= size else self.scan(start=guess, end=guess, guessed=True).begin()
 
@@ -270,6 +273,7 @@ class LogSegment:
 
     def split(self, partition_bytes: int) -> list[ByteRange]:
         """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
+        check_ints(partition_bytes=partition_bytes)
         return split(self.file, partition_bytes, self.index)
 
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
@@ -277,14 +281,17 @@ class LogSegment:
 
         Raises CorruptBatchError (.file .position .offset .reason) at bytes that are not a batch.
         """
+        check_ints(start=start, end=end)
         return scanner.headers(self.file, start, end)
 
     def seek(self, offset: int) -> int:
         """Position of the batch that holds the first record at or after offset; .size if there is none."""
+        check_ints(offset=offset)
         return self._first(self._scanner_near(offset), lambda header: header.last_offset >= offset)
 
     def seek_time(self, timestamp: int) -> int:
         """Position of the first batch whose max timestamp is >= timestamp (ms); .size if there is none."""
+        check_ints(timestamp=timestamp)
         start = self._near_time(timestamp)
         windows = scanner.Scanner(self.file, start, verify=True, first_bytes=scanner.FIRST_BYTES)
         return self._first(windows, lambda header: header.max_timestamp >= timestamp)
@@ -425,7 +432,7 @@ class LogSegment:
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or
         LimitError (.file) at a damaged batch.
         """
-        bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
+        bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
         try:
@@ -476,8 +483,11 @@ class LogSegment:
         and reading goes on at the next valid batch. progress: called with the bytes done since the last call. Errors
         raised name the file, the batch offset and the byte, and have .file.
         """
+        check_ints(start=start, end=end, rows=rows)
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be a function, not {type(progress).__name__}")
         return ColumnBatches(
-            self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
+            self, fields, bounds_of(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
             guessed=guessed, rows=rows, committed=committed, transactions=transactions, errors=errors,
             strict_tail=strict_tail, progress=progress, control=control, views=views, verify_crc=verify_crc,
             max_batch_bytes=max_batch_bytes,

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
+from kwire.codec.arguments import check_ints
 from kwire.codec.record_columns import RecordColumns, gather_columns
 from kwire.codec.records import BadBatch, RecordBatch, read_batches
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.shared_iterator import SharedIterator
-from kwire.storage.bounds import Bounds
+from kwire.storage.bounds import Bounds, bounds_of
 from kwire.storage.committed import CommittedWindows
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import (
@@ -54,6 +55,7 @@ class SegmentBatches(Generic[B]):
     ) -> None:
         if errors not in ("raise", "keep"):
             raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+        check_ints(start=start, end=end)
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
@@ -261,7 +263,7 @@ def gather_all(
     **options: Any,
 ) -> RecordColumns:
     """RecordColumns of a range of many segments together; column "source" is the number of the segment."""
-    bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
+    bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
     hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from struct import Struct
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from kwire.codec.arguments import byte_view, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, LimitError
 from kwire.output import sync_folder
@@ -17,6 +18,9 @@ from kwire.storage.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.filesystem import located
 from kwire.storage.indexes import OFFSET_ENTRY, TIME_ENTRY, AbortedTransaction
 from kwire.storage.producer_states import ProducerStates
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
@@ -53,6 +57,10 @@ class SegmentWriter:
         producers: Iterable[ProducerState] | None = None,
         sync: bool = True,
     ) -> None:
+        check_type(folder, (str, os.PathLike), "folder", "a str or os.PathLike")
+        check_type(topic, str, "topic", "a str")
+        check_ints(partition=partition, base_offset=base_offset, segment_bytes=segment_bytes,
+                   index_interval_bytes=index_interval_bytes)
         _check_name(topic, partition)
         if base_offset is not None and base_offset < 0:
             raise ValueError(f"base_offset must not be negative, got {base_offset}")
@@ -92,14 +100,14 @@ class SegmentWriter:
         """(first offset, producer id) of the transactions without a marker so far, ascending."""
         return self._producers.open_transactions()
 
-    def append(self, data: Any) -> None:
+    def append(self, data: Buffer) -> None:
         """Write one or more whole batches (any buffer), with ascending offsets after those written before.
 
         Nothing is written if one of them is damaged or out of order: CorruptBatchError. OSError: what was written of
         the last batch is taken back. LimitError for more than a million producers.
         """
         self._check_open()
-        last, view = self.next_offset - 1, memoryview(data).cast("B")
+        last, view = self.next_offset - 1, byte_view(data, "data")
         batches = []
         for batch in read_batches(view, strict_tail=True):
             base = base_offset_of(batch)

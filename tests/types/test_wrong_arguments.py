@@ -90,6 +90,7 @@ VALID: dict[str, dict[str, Any]] = {
 }
 # (function, argument) -> other words by which an error names it
 WORDS = {
+    ("kwire.encode_coordinator_record", "value_version"): "supports versions",
     ("kwire.schema.api", "name"): "API",
     ("kwire.schema.message", "name"): "message",
     ("kwire.schema.canonical", "name"): "message",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kwire import messages
+from kwire.codec.arguments import check_ints, check_type
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.downgrade import Downgrade, downgraded
 from kwire.storage.metadata.errors import MetadataLogError
@@ -65,6 +66,7 @@ class ClusterImage:
         that no known release has, and for those of 2.8. Memory is a multiple of the image and of one open transaction.
         Source: KIP-630, KIP-866; Kafka's MetadataLoader.
         """
+        check_ints(offset=offset)
         state = read_log(path, offset, release, options)
         return cls(state.offset, state.epoch, state.timestamp, state.quorum, state.tables, tuple(state.files))
 
@@ -179,6 +181,7 @@ class ClusterImage:
 
     def diff(self, other: ClusterImage) -> list[Change]:
         """What is added, removed or changed from this image to the other, in the order of the records."""
+        check_type(other, ClusterImage, "other", "a ClusterImage")
         return list(changes(self, other))
 
     def to_json(self) -> dict[str, Any]:
@@ -193,6 +196,7 @@ class ClusterImage:
         another one only with force. Raises FileExistsError, OSError, what records() raises, and MetadataLogError for a
         folder if the offset is not known.
         """
+        check_type(path, (str, bytes, os.PathLike), "path", "a str or os.PathLike")
         return write_snapshot(self, path, force)
 
     def downgrade(self, metadata_version: int | str, unsafe: bool = False) -> Downgrade:
