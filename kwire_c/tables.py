@@ -35,6 +35,8 @@ def text_table(table: Table, cells: Cells) -> str:
 
     cells(column, first row, last row, most) gives values, of each at most that many bytes or items.
     """
+    if not table.names:
+        return _title(table)
     names, rows = _shown(table, cells)
     lines = [names, *rows]
     numbers = [all(row[at].lstrip("-").isdigit() for row in rows) for at in range(len(names))]
@@ -44,7 +46,7 @@ def text_table(table: Table, cells: Cells) -> str:
         aligned = zip(line, widths, numbers, strict=True)
         padded = (cell.rjust(width) if is_number else cell.ljust(width) for cell, width, is_number in aligned)
         text.append("  ".join(padded).rstrip())
-    if len(table) > _ROWS and names:
+    if len(table) > _ROWS:
         text.insert(2 + _ROWS // 2, "…")
     return "\n".join(text)
 
@@ -67,11 +69,11 @@ def html_table(table: Table, cells: Cells) -> str:
 def to_pandas(table: Table) -> pandas.DataFrame:
     """The table as a pandas.DataFrame, by way of pyarrow."""
     try:
+        import pandas  # noqa: F401 (pyarrow needs it)
         import pyarrow
-
-        frame: pandas.DataFrame = pyarrow.table(table).to_pandas()
     except ImportError as missing:
         raise ImportError("to_pandas needs pandas and pyarrow: pip install pandas 'kwire[arrow]'") from missing
+    frame: pandas.DataFrame = pyarrow.table(table).to_pandas()
     return frame
 
 

@@ -91,6 +91,9 @@ class Field(NamedTuple):
     old_names: tuple[tuple[str, Versions], ...] = ()
     fields: tuple[Field, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<schema.Field {self.json_name}: {self.type}, versions {self.versions}>"
+
     @property
     def is_array(self) -> bool:
         """Whether its type starts with []."""
@@ -149,6 +152,11 @@ class Message(NamedTuple):
     last_source: tuple[tuple[int, str], ...] = ()
     shared_structs: tuple[str, ...] = ()
     folder: str = ""
+
+    def __repr__(self) -> str:
+        number = "" if self.api_key is None else f" {self.api_key}"
+        return (f"<schema.Message {self.name}: {self.type}{number}, versions {self.valid_versions}, "
+                f"flexible {self.flexible_versions}, {len(self.fields)} fields>")
 
     def header_version(self, version: int) -> int:
         """The version of the header that precedes this request or response (ApiMessageType).

@@ -25,7 +25,7 @@ Call = tuple[Callable[..., Any], dict[str, Any]]
 # words by which an error names an argument, beside its name
 WORDS = {
     "paths": "path", "where": "address", "bootstrap": "address", "wanted": "feature",
-    "assume_release": "release", "key": "partition", "metadata_version": "metadata.version",
+    "assume_release": "release", "key": "partition", "metadata_version": "metadata.version", "to": "release",
 }  # fmt: skip
 
 

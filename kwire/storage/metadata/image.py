@@ -70,6 +70,11 @@ class ClusterImage:
         state = read_log(path, offset, release, options)
         return cls(state.offset, state.epoch, state.timestamp, state.quorum, state.tables, tuple(state.files))
 
+    def __repr__(self) -> str:  # the records are many, and may hold secrets
+        return (f"ClusterImage(offset={self.offset}, epoch={self.epoch}, metadata_version={self.metadata_version}, "
+                f"brokers={len(self.tables.brokers)}, controllers={len(self.tables.controllers)}, "
+                f"topics={len(self.tables.topics)}, voters={len(self.voters)})")
+
     def with_tables(self, tables: Tables) -> ClusterImage:
         """An image at the same offset with other tables."""
         return replace(self, tables=tables)
