@@ -6,7 +6,7 @@ from kwire_c.core cimport raise_set, raw_get_buffer
 
 
 cdef inline int take_buffer(object data, Py_buffer *view, str name) except -1:
-    """Get the contiguous buffer of an argument. Raises TypeError if it has none, BufferError if it is not contiguous."""
+    """The contiguous buffer of an argument. Raises TypeError if it has none, BufferError if it is not contiguous."""
     if raw_get_buffer(<PyObject *>data, view, PyBUF_SIMPLE) < 0:
         return refuse_buffer(data, name)
     return 0

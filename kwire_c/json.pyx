@@ -326,7 +326,8 @@ def from_json(message, version, value):
     cdef Message target = find(message)
     cdef const kw_plan *plan = target.at(version)
     if not isinstance(value, dict):
-        raise EncodeError(f"expected an object, got {type(value).__name__}", path="value", what=f"{target.name} v{version}")
+        what = f"{target.name} v{version}"
+        raise EncodeError(f"expected an object, got {type(value).__name__}", path="value", what=what)
     try:
         return from_dict(plan, value)
     except Refusal as refusal:
