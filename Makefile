@@ -24,7 +24,8 @@ lint: build  ## ruff, cython-lint, mypy, the stubs, the import contract, spellin
 	$(BIN)/ruff check .
 	$(BIN)/cython-lint kwire_c
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest kwire_c --concise --ignore-disjoint-bases --allowlist tests/stubtest-allowlist
+	$(BIN)/python -m mypy.stubtest kwire_c --concise --ignore-disjoint-bases --allowlist tests/stubtest-allowlist \
+		--mypy-config-file pyproject.toml
 	$(BIN)/lint-imports
 	$(BIN)/codespell *.md docs examples kwire kwire_c pyspark_kwire tests tools benchmarks wheelhouse
 

@@ -37,9 +37,10 @@ def main() -> None:
 
     # A response does not say what it answers: the request does.
     response = kwire.decode_response(answer_frame, came)
-    for topic in response.message.topics:
-        leaders = {partition.partition_index: partition.leader_id for partition in topic.partitions}
-        print("client decodes:", topic.name, "with leaders", leaders)
+    assert isinstance(response.message, messages.MetadataResponse)
+    for described in response.message.topics:
+        leaders = {row.partition_index: row.leader_id for row in described.partitions}
+        print("client decodes:", described.name, "with leaders", leaders)
     print("as JSON:       ", json.dumps(kwire.to_json(response.message, response.version))[:100], "...")
 
     # What a version cannot carry is an error. All topics are null from version 1 on, and an empty list in version 0.

@@ -8,8 +8,13 @@ from kwire_c.hooks import hand_over
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING without importing typing
 if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__ imports at first use
+    from kwire import capture as capture
     from kwire import messages as messages
+    from kwire import net as net
+    from kwire import pages as pages
     from kwire import schema as schema
+    from kwire import spark as spark
+    from kwire import storage as storage
     from kwire.codec.frames import FrameReader as FrameReader
     from kwire.codec.frames import Request as Request
     from kwire.codec.frames import Response as Response
@@ -54,6 +59,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.errors import ObsoleteBrokerVersion as ObsoleteBrokerVersion
     from kwire.errors import UnsupportedVersionError as UnsupportedVersionError
     from kwire_c.crc32c import crc32c as crc32c
+    from kwire_c.message_class import Message as Message
+    from kwire_c.message_class import RequestMessage as RequestMessage
 
 hand_over(
     message_schema="kwire.schema:message",
@@ -85,10 +92,14 @@ _NAMES = {
         "ObsoleteBrokerVersion", "UnsupportedVersionError",
     ),
     "kwire_c.crc32c": ("crc32c",),
+    "kwire_c.message_class": ("Message", "RequestMessage"),
 }
 
-# subpackages that `import kwire` alone makes reachable, as in kwire.schema.releases()
-_ROOMS = ("messages", "schema", "net", "storage", "spark", "fleet")
+# subpackages that `import kwire` alone makes reachable, as in kwire.schema.releases(), and the library that one needs
+_ROOMS = {
+    "capture": "", "fleet": "", "messages": "", "net": "", "pages": "", "schema": "", "spark": "pyspark", "storage": "",
+}
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES, _ROOMS)
-__all__ += ["__version__"]
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES, _ROOMS)
+    __all__ += ["__version__"]

@@ -11,20 +11,21 @@ if TYPE_CHECKING:
 
 
 def attach(
-    package: str, names: Mapping[str, Collection[str]], rooms: Collection[str] = ()
+    package: str, names: Mapping[str, Collection[str]], rooms: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return (__getattr__, __dir__, __all__) for a package.
 
-    names: module -> the public names that it defines; rooms: its subpackages that
-    importing the package alone makes reachable.
+    names: module -> the public names that it defines; rooms: its subpackages that importing the package alone makes
+    reachable -> the library that one needs, "" for none. dir() lists the public names, and the rooms that can be used.
     """
+    below = rooms or {}
     home = {name: module for module, public in names.items() for name in public}
     attributes = sys.modules[package].__dict__
 
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
-        if name in rooms:
+        if name in below:
             return import_module(f"{package}.{name}")
         module = home.get(name)
         if module is None:
@@ -34,6 +35,9 @@ def attach(
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*attributes, *attributes["__all__"]})
+        from importlib.util import find_spec
+
+        usable = (room for room, needed in below.items() if not needed or find_spec(needed))
+        return sorted({*attributes["__all__"], *usable})
 
     return __getattr__, __dir__, list(home)

@@ -21,4 +21,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *schema.message_names()})
+    return sorted(schema.message_names())

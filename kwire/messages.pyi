@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
-from kwire_c.message_class import Struct
+from kwire_c.message_class import Message, RequestMessage, Struct
 
 _T = TypeVar("_T")
 _Many: TypeAlias = list[_T] | tuple[_T, ...]
 
-class AbortTransactionRecord(Struct):
+class AbortTransactionRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     reason: str | None
     def __init__(
@@ -22,7 +22,7 @@ class AbortTransactionRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AbortedTxn(Struct):
+class AbortedTxn(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     producer_id: int
     first_offset: int
@@ -38,7 +38,7 @@ class AbortedTxn(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AccessControlEntryRecord(Struct):
+class AccessControlEntryRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     id: UUID
     resource_type: int
@@ -62,7 +62,7 @@ class AccessControlEntryRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AccessControlRecord(Struct):
+class AccessControlRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     resource_type: int
     resource_name: str | None
@@ -84,23 +84,7 @@ class AccessControlRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AddOffsetsToTxnRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    group_id: str
-    def __init__(
-        self,
-        *,
-        transactional_id: str = "",
-        producer_id: int = 0,
-        producer_epoch: int = 0,
-        group_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AddOffsetsToTxnResponse(Struct):
+class AddOffsetsToTxnResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -112,55 +96,7 @@ class AddOffsetsToTxnResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AddPartitionsToTxnRequest(Struct):
-    class AddPartitionsToTxnTransaction(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        transactional_id: str
-        producer_id: int
-        producer_epoch: int
-        verify_only: bool
-        topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
-        def __init__(
-            self,
-            *,
-            transactional_id: str = "",
-            producer_id: int = 0,
-            producer_epoch: int = 0,
-            verify_only: bool = False,
-            topics: _Many[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AddPartitionsToTxnTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactions: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction]
-    v3_and_below_transactional_id: str
-    v3_and_below_producer_id: int
-    v3_and_below_producer_epoch: int
-    v3_and_below_topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
-    def __init__(
-        self,
-        *,
-        transactions: _Many[AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction] = ...,
-        v3_and_below_transactional_id: str = "",
-        v3_and_below_producer_id: int = 0,
-        v3_and_below_producer_epoch: int = 0,
-        v3_and_below_topics: _Many[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AddPartitionsToTxnResponse(Struct):
+class AddPartitionsToTxnResponse(Message):
     class AddPartitionsToTxnResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         transactional_id: str
@@ -212,41 +148,7 @@ class AddPartitionsToTxnResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AddRaftVoterRequest(Struct):
-    class Listener(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    cluster_id: str | None
-    timeout_ms: int
-    voter_id: int
-    voter_directory_id: UUID
-    listeners: list[AddRaftVoterRequest.Listener]
-    ack_when_committed: bool
-    def __init__(
-        self,
-        *,
-        cluster_id: str | None = "",
-        timeout_ms: int = 0,
-        voter_id: int = 0,
-        voter_directory_id: UUID = ...,
-        listeners: _Many[AddRaftVoterRequest.Listener] = ...,
-        ack_when_committed: bool = True,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AddRaftVoterResponse(Struct):
+class AddRaftVoterResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -260,19 +162,7 @@ class AddRaftVoterResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AllocateProducerIdsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    broker_epoch: int
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = -1,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AllocateProducerIdsResponse(Struct):
+class AllocateProducerIdsResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -288,57 +178,7 @@ class AllocateProducerIdsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterClientQuotasRequest(Struct):
-    class EntryData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        entity: list[AlterClientQuotasRequest.EntityData]
-        ops: list[AlterClientQuotasRequest.OpData]
-        def __init__(
-            self,
-            *,
-            entity: _Many[AlterClientQuotasRequest.EntityData] = ...,
-            ops: _Many[AlterClientQuotasRequest.OpData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class EntityData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        entity_type: str
-        entity_name: str | None
-        def __init__(
-            self,
-            *,
-            entity_type: str = "",
-            entity_name: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class OpData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        key: str
-        value: float
-        remove: bool
-        def __init__(
-            self,
-            *,
-            key: str = "",
-            value: float = 0.0,
-            remove: bool = False,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    entries: list[AlterClientQuotasRequest.EntryData]
-    validate_only: bool
-    def __init__(
-        self,
-        *,
-        entries: _Many[AlterClientQuotasRequest.EntryData] = ...,
-        validate_only: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterClientQuotasResponse(Struct):
+class AlterClientQuotasResponse(Message):
     class EntryData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -376,45 +216,7 @@ class AlterClientQuotasResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterConfigsRequest(Struct):
-    class AlterConfigsResource(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        resource_type: int
-        resource_name: str
-        configs: list[AlterConfigsRequest.AlterableConfig]
-        def __init__(
-            self,
-            *,
-            resource_type: int = 0,
-            resource_name: str = "",
-            configs: _Many[AlterConfigsRequest.AlterableConfig] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AlterableConfig(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        value: str | None
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            value: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    resources: list[AlterConfigsRequest.AlterConfigsResource]
-    validate_only: bool
-    def __init__(
-        self,
-        *,
-        resources: _Many[AlterConfigsRequest.AlterConfigsResource] = ...,
-        validate_only: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterConfigsResponse(Struct):
+class AlterConfigsResponse(Message):
     class AlterConfigsResourceResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -442,45 +244,7 @@ class AlterConfigsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterPartitionReassignmentsRequest(Struct):
-    class ReassignableTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: list[AlterPartitionReassignmentsRequest.ReassignablePartition]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: _Many[AlterPartitionReassignmentsRequest.ReassignablePartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ReassignablePartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        replicas: tuple[int, ...] | None
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            replicas: Sequence[int] | None = None,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    timeout_ms: int
-    allow_replication_factor_change: bool
-    topics: list[AlterPartitionReassignmentsRequest.ReassignableTopic]
-    def __init__(
-        self,
-        *,
-        timeout_ms: int = 60000,
-        allow_replication_factor_change: bool = True,
-        topics: _Many[AlterPartitionReassignmentsRequest.ReassignableTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterPartitionReassignmentsResponse(Struct):
+class AlterPartitionReassignmentsResponse(Message):
     class ReassignableTopicResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -524,67 +288,7 @@ class AlterPartitionReassignmentsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterPartitionRequest(Struct):
-    class TopicData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        topic_id: UUID
-        partitions: list[AlterPartitionRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            topic_id: UUID = ...,
-            partitions: _Many[AlterPartitionRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        leader_epoch: int
-        new_isr: tuple[int, ...]
-        new_isr_with_epochs: list[AlterPartitionRequest.BrokerState]
-        leader_recovery_state: int
-        partition_epoch: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            leader_epoch: int = 0,
-            new_isr: Sequence[int] = ...,
-            new_isr_with_epochs: _Many[AlterPartitionRequest.BrokerState] = ...,
-            leader_recovery_state: int = 0,
-            partition_epoch: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class BrokerState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        broker_id: int
-        broker_epoch: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = 0,
-            broker_epoch: int = -1,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    broker_epoch: int
-    topics: list[AlterPartitionRequest.TopicData]
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = -1,
-        topics: _Many[AlterPartitionRequest.TopicData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterPartitionResponse(Struct):
+class AlterPartitionResponse(Message):
     class TopicData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -634,41 +338,7 @@ class AlterPartitionResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterReplicaLogDirsRequest(Struct):
-    class AlterReplicaLogDir(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        path: str
-        topics: list[AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic]
-        def __init__(
-            self,
-            *,
-            path: str = "",
-            topics: _Many[AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AlterReplicaLogDirTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    dirs: list[AlterReplicaLogDirsRequest.AlterReplicaLogDir]
-    def __init__(
-        self,
-        *,
-        dirs: _Many[AlterReplicaLogDirsRequest.AlterReplicaLogDir] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterReplicaLogDirsResponse(Struct):
+class AlterReplicaLogDirsResponse(Message):
     class AlterReplicaLogDirTopicResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -704,43 +374,7 @@ class AlterReplicaLogDirsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterShareGroupOffsetsRequest(Struct):
-    class AlterShareGroupOffsetsRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partitions: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestPartition]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partitions: _Many[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AlterShareGroupOffsetsRequestPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        start_offset: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            start_offset: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterShareGroupOffsetsResponse(Struct):
+class AlterShareGroupOffsetsResponse(Message):
     class AlterShareGroupOffsetsResponseTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -784,49 +418,7 @@ class AlterShareGroupOffsetsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AlterUserScramCredentialsRequest(Struct):
-    class ScramCredentialDeletion(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        mechanism: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            mechanism: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ScramCredentialUpsertion(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        mechanism: int
-        iterations: int
-        salt: bytes
-        salted_password: bytes
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            mechanism: int = 0,
-            iterations: int = 0,
-            salt: bytes = b"",
-            salted_password: bytes = b"",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    deletions: list[AlterUserScramCredentialsRequest.ScramCredentialDeletion]
-    upsertions: list[AlterUserScramCredentialsRequest.ScramCredentialUpsertion]
-    def __init__(
-        self,
-        *,
-        deletions: _Many[AlterUserScramCredentialsRequest.ScramCredentialDeletion] = ...,
-        upsertions: _Many[AlterUserScramCredentialsRequest.ScramCredentialUpsertion] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AlterUserScramCredentialsResponse(Struct):
+class AlterUserScramCredentialsResponse(Message):
     class AlterUserScramCredentialsResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         user: str
@@ -852,23 +444,7 @@ class AlterUserScramCredentialsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ApiVersionsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    client_software_name: str
-    client_software_version: str
-    cluster_id: str | None
-    node_id: int
-    def __init__(
-        self,
-        *,
-        client_software_name: str = "",
-        client_software_version: str = "",
-        cluster_id: str | None = None,
-        node_id: int = -1,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ApiVersionsResponse(Struct):
+class ApiVersionsResponse(Message):
     class ApiVersion(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         api_key: int
@@ -932,55 +508,7 @@ class ApiVersionsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class AssignReplicasToDirsRequest(Struct):
-    class DirectoryData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        id: UUID
-        topics: list[AssignReplicasToDirsRequest.TopicData]
-        def __init__(
-            self,
-            *,
-            id: UUID = ...,
-            topics: _Many[AssignReplicasToDirsRequest.TopicData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TopicData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[AssignReplicasToDirsRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[AssignReplicasToDirsRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    broker_epoch: int
-    directories: list[AssignReplicasToDirsRequest.DirectoryData]
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = -1,
-        directories: _Many[AssignReplicasToDirsRequest.DirectoryData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class AssignReplicasToDirsResponse(Struct):
+class AssignReplicasToDirsResponse(Message):
     class DirectoryData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         id: UUID
@@ -1030,65 +558,7 @@ class AssignReplicasToDirsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class BeginQuorumEpochRequest(Struct):
-    class TopicData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partitions: list[BeginQuorumEpochRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partitions: _Many[BeginQuorumEpochRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        voter_directory_id: UUID
-        leader_id: int
-        leader_epoch: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            voter_directory_id: UUID = ...,
-            leader_id: int = 0,
-            leader_epoch: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class LeaderEndpoint(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    cluster_id: str | None
-    voter_id: int
-    topics: list[BeginQuorumEpochRequest.TopicData]
-    leader_endpoints: list[BeginQuorumEpochRequest.LeaderEndpoint]
-    def __init__(
-        self,
-        *,
-        cluster_id: str | None = None,
-        voter_id: int = -1,
-        topics: _Many[BeginQuorumEpochRequest.TopicData] = ...,
-        leader_endpoints: _Many[BeginQuorumEpochRequest.LeaderEndpoint] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class BeginQuorumEpochResponse(Struct):
+class BeginQuorumEpochResponse(Message):
     class TopicData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -1144,7 +614,7 @@ class BeginQuorumEpochResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class BeginTransactionRecord(Struct):
+class BeginTransactionRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     name: str | None
     def __init__(
@@ -1154,29 +624,7 @@ class BeginTransactionRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class BrokerHeartbeatRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    broker_epoch: int
-    current_metadata_offset: int
-    want_fence: bool
-    want_shut_down: bool
-    offline_log_dirs: list[UUID]
-    cordoned_log_dirs: list[UUID] | None
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = -1,
-        current_metadata_offset: int = 0,
-        want_fence: bool = False,
-        want_shut_down: bool = False,
-        offline_log_dirs: _Many[UUID] = ...,
-        cordoned_log_dirs: _Many[UUID] | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class BrokerHeartbeatResponse(Struct):
+class BrokerHeartbeatResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -1194,7 +642,7 @@ class BrokerHeartbeatResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class BrokerRegistrationChangeRecord(Struct):
+class BrokerRegistrationChangeRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     broker_id: int
     broker_epoch: int
@@ -1214,63 +662,7 @@ class BrokerRegistrationChangeRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class BrokerRegistrationRequest(Struct):
-    class Listener(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        host: str
-        port: int
-        security_protocol: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            host: str = "",
-            port: int = 0,
-            security_protocol: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class Feature(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        min_supported_version: int
-        max_supported_version: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            min_supported_version: int = 0,
-            max_supported_version: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    cluster_id: str
-    incarnation_id: UUID
-    listeners: list[BrokerRegistrationRequest.Listener]
-    features: list[BrokerRegistrationRequest.Feature]
-    rack: str | None
-    is_migrating_zk_broker: bool
-    log_dirs: list[UUID]
-    previous_broker_epoch: int
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        cluster_id: str = "",
-        incarnation_id: UUID = ...,
-        listeners: _Many[BrokerRegistrationRequest.Listener] = ...,
-        features: _Many[BrokerRegistrationRequest.Feature] = ...,
-        rack: str | None = "",
-        is_migrating_zk_broker: bool = False,
-        log_dirs: _Many[UUID] = ...,
-        previous_broker_epoch: int = -1,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class BrokerRegistrationResponse(Struct):
+class BrokerRegistrationResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -1284,7 +676,7 @@ class BrokerRegistrationResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ClearElrRecord(Struct):
+class ClearElrRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     topic_name: str
     def __init__(
@@ -1294,7 +686,7 @@ class ClearElrRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ClientQuotaRecord(Struct):
+class ClientQuotaRecord(Message):
     class EntityData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         entity_type: str
@@ -1322,7 +714,7 @@ class ClientQuotaRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConfigRecord(Struct):
+class ConfigRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     resource_type: int
     resource_name: str
@@ -1338,7 +730,7 @@ class ConfigRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupCurrentMemberAssignmentKey(Struct):
+class ConsumerGroupCurrentMemberAssignmentKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -1350,7 +742,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupCurrentMemberAssignmentValue(Struct):
+class ConsumerGroupCurrentMemberAssignmentValue(Message):
     class TopicPartitions(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -1382,19 +774,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupDescribeRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_ids: list[str]
-    include_authorized_operations: bool
-    def __init__(
-        self,
-        *,
-        group_ids: _Many[str] = ...,
-        include_authorized_operations: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ConsumerGroupDescribeResponse(Struct):
+class ConsumerGroupDescribeResponse(Message):
     class DescribedGroup(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -1486,47 +866,7 @@ class ConsumerGroupDescribeResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupHeartbeatRequest(Struct):
-    class TopicPartitions(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    member_id: str
-    member_epoch: int
-    instance_id: str | None
-    rack_id: str | None
-    rebalance_timeout_ms: int
-    subscribed_topic_names: list[str] | None
-    subscribed_topic_regex: str | None
-    server_assignor: str | None
-    topic_partitions: list[ConsumerGroupHeartbeatRequest.TopicPartitions] | None
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        member_id: str = "",
-        member_epoch: int = 0,
-        instance_id: str | None = None,
-        rack_id: str | None = None,
-        rebalance_timeout_ms: int = -1,
-        subscribed_topic_names: _Many[str] | None = None,
-        subscribed_topic_regex: str | None = None,
-        server_assignor: str | None = None,
-        topic_partitions: _Many[ConsumerGroupHeartbeatRequest.TopicPartitions] | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ConsumerGroupHeartbeatResponse(Struct):
+class ConsumerGroupHeartbeatResponse(Message):
     class Assignment(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_partitions: list[ConsumerGroupHeartbeatResponse.TopicPartitions]
@@ -1570,7 +910,7 @@ class ConsumerGroupHeartbeatResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupMemberMetadataKey(Struct):
+class ConsumerGroupMemberMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -1582,7 +922,7 @@ class ConsumerGroupMemberMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupMemberMetadataValue(Struct):
+class ConsumerGroupMemberMetadataValue(Message):
     class ClassicMemberMetadata(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         session_timeout_ms: int
@@ -1632,7 +972,7 @@ class ConsumerGroupMemberMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupMetadataKey(Struct):
+class ConsumerGroupMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -1642,7 +982,7 @@ class ConsumerGroupMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupMetadataValue(Struct):
+class ConsumerGroupMetadataValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     epoch: int
     metadata_hash: int
@@ -1654,7 +994,7 @@ class ConsumerGroupMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupPartitionMetadataKey(Struct):
+class ConsumerGroupPartitionMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -1664,7 +1004,7 @@ class ConsumerGroupPartitionMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupPartitionMetadataValue(Struct):
+class ConsumerGroupPartitionMetadataValue(Message):
     class TopicMetadata(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -1702,7 +1042,7 @@ class ConsumerGroupPartitionMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupRegularExpressionKey(Struct):
+class ConsumerGroupRegularExpressionKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     regular_expression: str
@@ -1714,7 +1054,7 @@ class ConsumerGroupRegularExpressionKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupRegularExpressionValue(Struct):
+class ConsumerGroupRegularExpressionValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     topics: list[str]
     version: int
@@ -1728,7 +1068,7 @@ class ConsumerGroupRegularExpressionValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupTargetAssignmentMemberKey(Struct):
+class ConsumerGroupTargetAssignmentMemberKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -1740,7 +1080,7 @@ class ConsumerGroupTargetAssignmentMemberKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupTargetAssignmentMemberValue(Struct):
+class ConsumerGroupTargetAssignmentMemberValue(Message):
     class TopicPartition(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -1762,7 +1102,7 @@ class ConsumerGroupTargetAssignmentMemberValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupTargetAssignmentMetadataKey(Struct):
+class ConsumerGroupTargetAssignmentMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -1772,7 +1112,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerGroupTargetAssignmentMetadataValue(Struct):
+class ConsumerGroupTargetAssignmentMetadataValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     assignment_epoch: int
     assignment_timestamp: int
@@ -1784,7 +1124,7 @@ class ConsumerGroupTargetAssignmentMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerProtocolAssignment(Struct):
+class ConsumerProtocolAssignment(Message):
     class TopicPartition(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic: str
@@ -1808,7 +1148,7 @@ class ConsumerProtocolAssignment(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ConsumerProtocolSubscription(Struct):
+class ConsumerProtocolSubscription(Message):
     class TopicPartition(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic: str
@@ -1838,7 +1178,7 @@ class ConsumerProtocolSubscription(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ControlRecordTypeSchema(Struct):
+class ControlRecordTypeSchema(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     type: int
     def __init__(
@@ -1848,19 +1188,7 @@ class ControlRecordTypeSchema(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ControlledShutdownRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    broker_epoch: int
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = -1,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ControlledShutdownResponse(Struct):
+class ControlledShutdownResponse(Message):
     class RemainingPartition(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -1884,55 +1212,7 @@ class ControlledShutdownResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ControllerRegistrationRequest(Struct):
-    class Listener(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        host: str
-        port: int
-        security_protocol: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            host: str = "",
-            port: int = 0,
-            security_protocol: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class Feature(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        min_supported_version: int
-        max_supported_version: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            min_supported_version: int = 0,
-            max_supported_version: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    controller_id: int
-    incarnation_id: UUID
-    zk_migration_ready: bool
-    listeners: list[ControllerRegistrationRequest.Listener]
-    features: list[ControllerRegistrationRequest.Feature]
-    def __init__(
-        self,
-        *,
-        controller_id: int = 0,
-        incarnation_id: UUID = ...,
-        zk_migration_ready: bool = False,
-        listeners: _Many[ControllerRegistrationRequest.Listener] = ...,
-        features: _Many[ControllerRegistrationRequest.Feature] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ControllerRegistrationResponse(Struct):
+class ControllerRegistrationResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -1946,39 +1226,7 @@ class ControllerRegistrationResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class CreateAclsRequest(Struct):
-    class AclCreation(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        resource_type: int
-        resource_name: str
-        resource_pattern_type: int
-        principal: str
-        host: str
-        operation: int
-        permission_type: int
-        def __init__(
-            self,
-            *,
-            resource_type: int = 0,
-            resource_name: str = "",
-            resource_pattern_type: int = 3,
-            principal: str = "",
-            host: str = "",
-            operation: int = 0,
-            permission_type: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    creations: list[CreateAclsRequest.AclCreation]
-    def __init__(
-        self,
-        *,
-        creations: _Many[CreateAclsRequest.AclCreation] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class CreateAclsResponse(Struct):
+class CreateAclsResponse(Message):
     class AclCreationResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -2002,35 +1250,7 @@ class CreateAclsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class CreateDelegationTokenRequest(Struct):
-    class CreatableRenewers(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        principal_type: str
-        principal_name: str
-        def __init__(
-            self,
-            *,
-            principal_type: str = "",
-            principal_name: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    owner_principal_type: str | None
-    owner_principal_name: str | None
-    renewers: list[CreateDelegationTokenRequest.CreatableRenewers]
-    max_lifetime_ms: int
-    def __init__(
-        self,
-        *,
-        owner_principal_type: str | None = "",
-        owner_principal_name: str | None = "",
-        renewers: _Many[CreateDelegationTokenRequest.CreatableRenewers] = ...,
-        max_lifetime_ms: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class CreateDelegationTokenResponse(Struct):
+class CreateDelegationTokenResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     error_code: int
     principal_type: str
@@ -2060,45 +1280,7 @@ class CreateDelegationTokenResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class CreatePartitionsRequest(Struct):
-    class CreatePartitionsTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        count: int
-        assignments: list[CreatePartitionsRequest.CreatePartitionsAssignment] | None
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            count: int = 0,
-            assignments: _Many[CreatePartitionsRequest.CreatePartitionsAssignment] | None = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class CreatePartitionsAssignment(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        broker_ids: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            broker_ids: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[CreatePartitionsRequest.CreatePartitionsTopic]
-    timeout_ms: int
-    validate_only: bool
-    def __init__(
-        self,
-        *,
-        topics: _Many[CreatePartitionsRequest.CreatePartitionsTopic] = ...,
-        timeout_ms: int = 0,
-        validate_only: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class CreatePartitionsResponse(Struct):
+class CreatePartitionsResponse(Message):
     class CreatePartitionsTopicResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -2124,63 +1306,7 @@ class CreatePartitionsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class CreateTopicsRequest(Struct):
-    class CreatableTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        num_partitions: int
-        replication_factor: int
-        assignments: list[CreateTopicsRequest.CreatableReplicaAssignment]
-        configs: list[CreateTopicsRequest.CreatableTopicConfig]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            num_partitions: int = 0,
-            replication_factor: int = 0,
-            assignments: _Many[CreateTopicsRequest.CreatableReplicaAssignment] = ...,
-            configs: _Many[CreateTopicsRequest.CreatableTopicConfig] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class CreatableReplicaAssignment(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        broker_ids: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            broker_ids: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class CreatableTopicConfig(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        value: str | None
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            value: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[CreateTopicsRequest.CreatableTopic]
-    timeout_ms: int
-    validate_only: bool
-    def __init__(
-        self,
-        *,
-        topics: _Many[CreateTopicsRequest.CreatableTopic] = ...,
-        timeout_ms: int = 60000,
-        validate_only: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class CreateTopicsResponse(Struct):
+class CreateTopicsResponse(Message):
     class CreatableTopicResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -2234,7 +1360,7 @@ class CreateTopicsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DefaultPrincipalData(Struct):
+class DefaultPrincipalData(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     type: str
     name: str
@@ -2248,7 +1374,7 @@ class DefaultPrincipalData(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DelegationTokenRecord(Struct):
+class DelegationTokenRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     owner: str
     requester: str
@@ -2270,39 +1396,7 @@ class DelegationTokenRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DeleteAclsRequest(Struct):
-    class DeleteAclsFilter(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        resource_type_filter: int
-        resource_name_filter: str | None
-        pattern_type_filter: int
-        principal_filter: str | None
-        host_filter: str | None
-        operation: int
-        permission_type: int
-        def __init__(
-            self,
-            *,
-            resource_type_filter: int = 0,
-            resource_name_filter: str | None = "",
-            pattern_type_filter: int = 3,
-            principal_filter: str | None = "",
-            host_filter: str | None = "",
-            operation: int = 0,
-            permission_type: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    filters: list[DeleteAclsRequest.DeleteAclsFilter]
-    def __init__(
-        self,
-        *,
-        filters: _Many[DeleteAclsRequest.DeleteAclsFilter] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DeleteAclsResponse(Struct):
+class DeleteAclsResponse(Message):
     class DeleteAclsFilterResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -2354,17 +1448,7 @@ class DeleteAclsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DeleteGroupsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    groups_names: list[str]
-    def __init__(
-        self,
-        *,
-        groups_names: _Many[str] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DeleteGroupsResponse(Struct):
+class DeleteGroupsResponse(Message):
     class DeletableGroupResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         group_id: str
@@ -2390,43 +1474,7 @@ class DeleteGroupsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DeleteRecordsRequest(Struct):
-    class DeleteRecordsTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: list[DeleteRecordsRequest.DeleteRecordsPartition]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: _Many[DeleteRecordsRequest.DeleteRecordsPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class DeleteRecordsPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        offset: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            offset: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[DeleteRecordsRequest.DeleteRecordsTopic]
-    timeout_ms: int
-    def __init__(
-        self,
-        *,
-        topics: _Many[DeleteRecordsRequest.DeleteRecordsTopic] = ...,
-        timeout_ms: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DeleteRecordsResponse(Struct):
+class DeleteRecordsResponse(Message):
     class DeleteRecordsTopicResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -2464,29 +1512,7 @@ class DeleteRecordsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DeleteShareGroupOffsetsRequest(Struct):
-    class DeleteShareGroupOffsetsRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DeleteShareGroupOffsetsResponse(Struct):
+class DeleteShareGroupOffsetsResponse(Message):
     class DeleteShareGroupOffsetsResponseTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -2518,41 +1544,7 @@ class DeleteShareGroupOffsetsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DeleteShareGroupStateRequest(Struct):
-    class DeleteStateData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[DeleteShareGroupStateRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[DeleteShareGroupStateRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[DeleteShareGroupStateRequest.DeleteStateData]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[DeleteShareGroupStateRequest.DeleteStateData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DeleteShareGroupStateResponse(Struct):
+class DeleteShareGroupStateResponse(Message):
     class DeleteStateResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -2588,33 +1580,7 @@ class DeleteShareGroupStateResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DeleteTopicsRequest(Struct):
-    class DeleteTopicState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str | None
-        topic_id: UUID
-        def __init__(
-            self,
-            *,
-            name: str | None = None,
-            topic_id: UUID = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[DeleteTopicsRequest.DeleteTopicState]
-    topic_names: list[str]
-    timeout_ms: int
-    def __init__(
-        self,
-        *,
-        topics: _Many[DeleteTopicsRequest.DeleteTopicState] = ...,
-        topic_names: _Many[str] = ...,
-        timeout_ms: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DeleteTopicsResponse(Struct):
+class DeleteTopicsResponse(Message):
     class DeletableTopicResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str | None
@@ -2642,29 +1608,7 @@ class DeleteTopicsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeAclsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    resource_type_filter: int
-    resource_name_filter: str | None
-    pattern_type_filter: int
-    principal_filter: str | None
-    host_filter: str | None
-    operation: int
-    permission_type: int
-    def __init__(
-        self,
-        *,
-        resource_type_filter: int = 0,
-        resource_name_filter: str | None = "",
-        pattern_type_filter: int = 3,
-        principal_filter: str | None = "",
-        host_filter: str | None = "",
-        operation: int = 0,
-        permission_type: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeAclsResponse(Struct):
+class DescribeAclsResponse(Message):
     class DescribeAclsResource(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         resource_type: int
@@ -2712,33 +1656,7 @@ class DescribeAclsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeClientQuotasRequest(Struct):
-    class ComponentData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        entity_type: str
-        match_type: int
-        match: str | None
-        def __init__(
-            self,
-            *,
-            entity_type: str = "",
-            match_type: int = 0,
-            match: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    components: list[DescribeClientQuotasRequest.ComponentData]
-    strict: bool
-    def __init__(
-        self,
-        *,
-        components: _Many[DescribeClientQuotasRequest.ComponentData] = ...,
-        strict: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeClientQuotasResponse(Struct):
+class DescribeClientQuotasResponse(Message):
     class EntryData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         entity: list[DescribeClientQuotasResponse.EntityData]
@@ -2790,21 +1708,7 @@ class DescribeClientQuotasResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeClusterRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    include_cluster_authorized_operations: bool
-    endpoint_type: int
-    include_fenced_brokers: bool
-    def __init__(
-        self,
-        *,
-        include_cluster_authorized_operations: bool = False,
-        endpoint_type: int = 1,
-        include_fenced_brokers: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeClusterResponse(Struct):
+class DescribeClusterResponse(Message):
     class DescribeClusterBroker(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         broker_id: int
@@ -2846,35 +1750,7 @@ class DescribeClusterResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeConfigsRequest(Struct):
-    class DescribeConfigsResource(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        resource_type: int
-        resource_name: str
-        configuration_keys: list[str] | None
-        def __init__(
-            self,
-            *,
-            resource_type: int = 0,
-            resource_name: str = "",
-            configuration_keys: _Many[str] | None = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    resources: list[DescribeConfigsRequest.DescribeConfigsResource]
-    include_synonyms: bool
-    include_documentation: bool
-    def __init__(
-        self,
-        *,
-        resources: _Many[DescribeConfigsRequest.DescribeConfigsResource] = ...,
-        include_synonyms: bool = False,
-        include_documentation: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeConfigsResponse(Struct):
+class DescribeConfigsResponse(Message):
     class DescribeConfigsResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -2944,29 +1820,7 @@ class DescribeConfigsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeDelegationTokenRequest(Struct):
-    class DescribeDelegationTokenOwner(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        principal_type: str
-        principal_name: str
-        def __init__(
-            self,
-            *,
-            principal_type: str = "",
-            principal_name: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    owners: list[DescribeDelegationTokenRequest.DescribeDelegationTokenOwner] | None
-    def __init__(
-        self,
-        *,
-        owners: _Many[DescribeDelegationTokenRequest.DescribeDelegationTokenOwner] | None = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeDelegationTokenResponse(Struct):
+class DescribeDelegationTokenResponse(Message):
     class DescribedDelegationToken(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         principal_type: str
@@ -3020,19 +1874,7 @@ class DescribeDelegationTokenResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeGroupsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    groups: list[str]
-    include_authorized_operations: bool
-    def __init__(
-        self,
-        *,
-        groups: _Many[str] = ...,
-        include_authorized_operations: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeGroupsResponse(Struct):
+class DescribeGroupsResponse(Message):
     class DescribedGroup(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -3088,29 +1930,7 @@ class DescribeGroupsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeLogDirsRequest(Struct):
-    class DescribableLogDirTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[DescribeLogDirsRequest.DescribableLogDirTopic] | None
-    def __init__(
-        self,
-        *,
-        topics: _Many[DescribeLogDirsRequest.DescribableLogDirTopic] | None = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeLogDirsResponse(Struct):
+class DescribeLogDirsResponse(Message):
     class DescribeLogDirsResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -3172,29 +1992,7 @@ class DescribeLogDirsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeProducersRequest(Struct):
-    class TopicRequest(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partition_indexes: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partition_indexes: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[DescribeProducersRequest.TopicRequest]
-    def __init__(
-        self,
-        *,
-        topics: _Many[DescribeProducersRequest.TopicRequest] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeProducersResponse(Struct):
+class DescribeProducersResponse(Message):
     class TopicResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -3254,39 +2052,7 @@ class DescribeProducersResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeQuorumRequest(Struct):
-    class TopicData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partitions: list[DescribeQuorumRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partitions: _Many[DescribeQuorumRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[DescribeQuorumRequest.TopicData]
-    def __init__(
-        self,
-        *,
-        topics: _Many[DescribeQuorumRequest.TopicData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeQuorumResponse(Struct):
+class DescribeQuorumResponse(Message):
     class TopicData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -3382,41 +2148,7 @@ class DescribeQuorumResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeShareGroupOffsetsRequest(Struct):
-    class DescribeShareGroupOffsetsRequestGroup(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        group_id: str
-        topics: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestTopic] | None
-        def __init__(
-            self,
-            *,
-            group_id: str = "",
-            topics: _Many[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestTopic] | None = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class DescribeShareGroupOffsetsRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    groups: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup]
-    def __init__(
-        self,
-        *,
-        groups: _Many[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeShareGroupOffsetsResponse(Struct):
+class DescribeShareGroupOffsetsResponse(Message):
     class DescribeShareGroupOffsetsResponseGroup(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         group_id: str
@@ -3478,43 +2210,7 @@ class DescribeShareGroupOffsetsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeTopicPartitionsRequest(Struct):
-    class TopicRequest(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class Cursor(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partition_index: int
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partition_index: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[DescribeTopicPartitionsRequest.TopicRequest]
-    response_partition_limit: int
-    cursor: DescribeTopicPartitionsRequest.Cursor | None
-    def __init__(
-        self,
-        *,
-        topics: _Many[DescribeTopicPartitionsRequest.TopicRequest] = ...,
-        response_partition_limit: int = 2000,
-        cursor: DescribeTopicPartitionsRequest.Cursor | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeTopicPartitionsResponse(Struct):
+class DescribeTopicPartitionsResponse(Message):
     class DescribeTopicPartitionsResponseTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -3586,17 +2282,7 @@ class DescribeTopicPartitionsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeTransactionsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactional_ids: list[str]
-    def __init__(
-        self,
-        *,
-        transactional_ids: _Many[str] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeTransactionsResponse(Struct):
+class DescribeTransactionsResponse(Message):
     class TransactionState(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -3644,27 +2330,7 @@ class DescribeTransactionsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class DescribeUserScramCredentialsRequest(Struct):
-    class UserName(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    users: list[DescribeUserScramCredentialsRequest.UserName] | None
-    def __init__(
-        self,
-        *,
-        users: _Many[DescribeUserScramCredentialsRequest.UserName] | None = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class DescribeUserScramCredentialsResponse(Struct):
+class DescribeUserScramCredentialsResponse(Message):
     class DescribeUserScramCredentialsResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         user: str
@@ -3708,33 +2374,7 @@ class DescribeUserScramCredentialsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ElectLeadersRequest(Struct):
-    class TopicPartitions(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    election_type: int
-    topic_partitions: list[ElectLeadersRequest.TopicPartitions] | None
-    timeout_ms: int
-    def __init__(
-        self,
-        *,
-        election_type: int = 0,
-        topic_partitions: _Many[ElectLeadersRequest.TopicPartitions] | None = ...,
-        timeout_ms: int = 60000,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ElectLeadersResponse(Struct):
+class ElectLeadersResponse(Message):
     class ReplicaElectionResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic: str
@@ -3774,77 +2414,7 @@ class ElectLeadersResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class EndQuorumEpochRequest(Struct):
-    class TopicData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partitions: list[EndQuorumEpochRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partitions: _Many[EndQuorumEpochRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        leader_id: int
-        leader_epoch: int
-        preferred_successors: tuple[int, ...]
-        preferred_candidates: list[EndQuorumEpochRequest.ReplicaInfo]
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            leader_id: int = 0,
-            leader_epoch: int = 0,
-            preferred_successors: Sequence[int] = ...,
-            preferred_candidates: _Many[EndQuorumEpochRequest.ReplicaInfo] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ReplicaInfo(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        candidate_id: int
-        candidate_directory_id: UUID
-        def __init__(
-            self,
-            *,
-            candidate_id: int = 0,
-            candidate_directory_id: UUID = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class LeaderEndpoint(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    cluster_id: str | None
-    topics: list[EndQuorumEpochRequest.TopicData]
-    leader_endpoints: list[EndQuorumEpochRequest.LeaderEndpoint]
-    def __init__(
-        self,
-        *,
-        cluster_id: str | None = None,
-        topics: _Many[EndQuorumEpochRequest.TopicData] = ...,
-        leader_endpoints: _Many[EndQuorumEpochRequest.LeaderEndpoint] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class EndQuorumEpochResponse(Struct):
+class EndQuorumEpochResponse(Message):
     class TopicData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -3900,7 +2470,7 @@ class EndQuorumEpochResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class EndTransactionRecord(Struct):
+class EndTransactionRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     def __init__(
         self,
@@ -3908,7 +2478,7 @@ class EndTransactionRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class EndTxnMarker(Struct):
+class EndTxnMarker(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     coordinator_epoch: int
     def __init__(
@@ -3918,23 +2488,7 @@ class EndTxnMarker(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class EndTxnRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    committed: bool
-    def __init__(
-        self,
-        *,
-        transactional_id: str = "",
-        producer_id: int = 0,
-        producer_epoch: int = 0,
-        committed: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class EndTxnResponse(Struct):
+class EndTxnResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -3950,21 +2504,7 @@ class EndTxnResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class EnvelopeRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    request_data: bytes
-    request_principal: bytes | None
-    client_host_address: bytes
-    def __init__(
-        self,
-        *,
-        request_data: bytes = b"",
-        request_principal: bytes | None = b"",
-        client_host_address: bytes = b"",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class EnvelopeResponse(Struct):
+class EnvelopeResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     response_data: bytes | None
     error_code: int
@@ -3976,19 +2516,7 @@ class EnvelopeResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ExpireDelegationTokenRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    hmac: bytes
-    expiry_time_period_ms: int
-    def __init__(
-        self,
-        *,
-        hmac: bytes = b"",
-        expiry_time_period_ms: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ExpireDelegationTokenResponse(Struct):
+class ExpireDelegationTokenResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     error_code: int
     expiry_timestamp_ms: int
@@ -4002,7 +2530,7 @@ class ExpireDelegationTokenResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class FeatureLevelRecord(Struct):
+class FeatureLevelRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     name: str
     feature_level: int
@@ -4014,7 +2542,7 @@ class FeatureLevelRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class FenceBrokerRecord(Struct):
+class FenceBrokerRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     id: int
     epoch: int
@@ -4026,103 +2554,7 @@ class FenceBrokerRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class FetchRequest(Struct):
-    class ReplicaState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        replica_id: int
-        replica_epoch: int
-        def __init__(
-            self,
-            *,
-            replica_id: int = -1,
-            replica_epoch: int = -1,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class FetchTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        topic_id: UUID
-        partitions: list[FetchRequest.FetchPartition]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            topic_id: UUID = ...,
-            partitions: _Many[FetchRequest.FetchPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class FetchPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        current_leader_epoch: int
-        fetch_offset: int
-        last_fetched_epoch: int
-        log_start_offset: int
-        partition_max_bytes: int
-        replica_directory_id: UUID
-        high_watermark: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            current_leader_epoch: int = -1,
-            fetch_offset: int = 0,
-            last_fetched_epoch: int = -1,
-            log_start_offset: int = -1,
-            partition_max_bytes: int = 0,
-            replica_directory_id: UUID = ...,
-            high_watermark: int = 9223372036854775807,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ForgottenTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        topic_id: UUID
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            topic_id: UUID = ...,
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    cluster_id: str | None
-    replica_id: int
-    replica_state: FetchRequest.ReplicaState
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    isolation_level: int
-    session_id: int
-    session_epoch: int
-    topics: list[FetchRequest.FetchTopic]
-    forgotten_topics_data: list[FetchRequest.ForgottenTopic]
-    rack_id: str
-    def __init__(
-        self,
-        *,
-        cluster_id: str | None = None,
-        replica_id: int = -1,
-        replica_state: FetchRequest.ReplicaState = ...,
-        max_wait_ms: int = 0,
-        min_bytes: int = 0,
-        max_bytes: int = 2147483647,
-        isolation_level: int = 0,
-        session_id: int = 0,
-        session_epoch: int = -1,
-        topics: _Many[FetchRequest.FetchTopic] = ...,
-        forgotten_topics_data: _Many[FetchRequest.ForgottenTopic] = ...,
-        rack_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class FetchResponse(Struct):
+class FetchResponse(Message):
     class FetchableTopicResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic: str
@@ -4248,65 +2680,7 @@ class FetchResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class FetchSnapshotRequest(Struct):
-    class TopicSnapshot(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: list[FetchSnapshotRequest.PartitionSnapshot]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: _Many[FetchSnapshotRequest.PartitionSnapshot] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionSnapshot(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        current_leader_epoch: int
-        snapshot_id: FetchSnapshotRequest.SnapshotId
-        position: int
-        replica_directory_id: UUID
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            current_leader_epoch: int = 0,
-            snapshot_id: FetchSnapshotRequest.SnapshotId = ...,
-            position: int = 0,
-            replica_directory_id: UUID = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class SnapshotId(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        end_offset: int
-        epoch: int
-        def __init__(
-            self,
-            *,
-            end_offset: int = 0,
-            epoch: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    cluster_id: str | None
-    replica_id: int
-    max_bytes: int
-    topics: list[FetchSnapshotRequest.TopicSnapshot]
-    def __init__(
-        self,
-        *,
-        cluster_id: str | None = None,
-        replica_id: int = -1,
-        max_bytes: int = 2147483647,
-        topics: _Many[FetchSnapshotRequest.TopicSnapshot] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class FetchSnapshotResponse(Struct):
+class FetchSnapshotResponse(Message):
     class TopicSnapshot(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -4394,21 +2768,7 @@ class FetchSnapshotResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class FindCoordinatorRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    key: str
-    key_type: int
-    coordinator_keys: list[str]
-    def __init__(
-        self,
-        *,
-        key: str = "",
-        key_type: int = 0,
-        coordinator_keys: _Many[str] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class FindCoordinatorResponse(Struct):
+class FindCoordinatorResponse(Message):
     class Coordinator(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         key: str
@@ -4450,17 +2810,7 @@ class FindCoordinatorResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class GetTelemetrySubscriptionsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    client_instance_id: UUID
-    def __init__(
-        self,
-        *,
-        client_instance_id: UUID = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class GetTelemetrySubscriptionsResponse(Struct):
+class GetTelemetrySubscriptionsResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -4486,7 +2836,7 @@ class GetTelemetrySubscriptionsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class GroupMetadataKey(Struct):
+class GroupMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group: str
     def __init__(
@@ -4496,7 +2846,7 @@ class GroupMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class GroupMetadataValue(Struct):
+class GroupMetadataValue(Message):
     class MemberMetadata(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         member_id: str
@@ -4540,23 +2890,7 @@ class GroupMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class HeartbeatRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    generation_id: int
-    member_id: str
-    group_instance_id: str | None
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        generation_id: int = 0,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class HeartbeatResponse(Struct):
+class HeartbeatResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -4568,47 +2902,7 @@ class HeartbeatResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class IncrementalAlterConfigsRequest(Struct):
-    class AlterConfigsResource(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        resource_type: int
-        resource_name: str
-        configs: list[IncrementalAlterConfigsRequest.AlterableConfig]
-        def __init__(
-            self,
-            *,
-            resource_type: int = 0,
-            resource_name: str = "",
-            configs: _Many[IncrementalAlterConfigsRequest.AlterableConfig] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AlterableConfig(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        config_operation: int
-        value: str | None
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            config_operation: int = 0,
-            value: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    resources: list[IncrementalAlterConfigsRequest.AlterConfigsResource]
-    validate_only: bool
-    def __init__(
-        self,
-        *,
-        resources: _Many[IncrementalAlterConfigsRequest.AlterConfigsResource] = ...,
-        validate_only: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class IncrementalAlterConfigsResponse(Struct):
+class IncrementalAlterConfigsResponse(Message):
     class AlterConfigsResourceResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -4636,27 +2930,7 @@ class IncrementalAlterConfigsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class InitProducerIdRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactional_id: str | None
-    transaction_timeout_ms: int
-    producer_id: int
-    producer_epoch: int
-    enable2_pc: bool
-    keep_prepared_txn: bool
-    def __init__(
-        self,
-        *,
-        transactional_id: str | None = "",
-        transaction_timeout_ms: int = 0,
-        producer_id: int = -1,
-        producer_epoch: int = -1,
-        enable2_pc: bool = False,
-        keep_prepared_txn: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class InitProducerIdResponse(Struct):
+class InitProducerIdResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -4676,45 +2950,7 @@ class InitProducerIdResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class InitializeShareGroupStateRequest(Struct):
-    class InitializeStateData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[InitializeShareGroupStateRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[InitializeShareGroupStateRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        state_epoch: int
-        start_offset: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            state_epoch: int = 0,
-            start_offset: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[InitializeShareGroupStateRequest.InitializeStateData]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[InitializeShareGroupStateRequest.InitializeStateData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class InitializeShareGroupStateResponse(Struct):
+class InitializeShareGroupStateResponse(Message):
     class InitializeStateResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -4750,43 +2986,7 @@ class InitializeShareGroupStateResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class JoinGroupRequest(Struct):
-    class JoinGroupRequestProtocol(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        metadata: bytes
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            metadata: bytes = b"",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    member_id: str
-    group_instance_id: str | None
-    protocol_type: str
-    protocols: list[JoinGroupRequest.JoinGroupRequestProtocol]
-    reason: str | None
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        session_timeout_ms: int = 0,
-        rebalance_timeout_ms: int = -1,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        protocol_type: str = "",
-        protocols: _Many[JoinGroupRequest.JoinGroupRequestProtocol] = ...,
-        reason: str | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class JoinGroupResponse(Struct):
+class JoinGroupResponse(Message):
     class JoinGroupResponseMember(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         member_id: str
@@ -4826,7 +3026,7 @@ class JoinGroupResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class KRaftVersionRecord(Struct):
+class KRaftVersionRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     version: int
     kraft_version: int
@@ -4838,91 +3038,7 @@ class KRaftVersionRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class LeaderAndIsrRequest(Struct):
-    class LeaderAndIsrPartitionState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partition_index: int
-        controller_epoch: int
-        leader: int
-        leader_epoch: int
-        isr: tuple[int, ...]
-        partition_epoch: int
-        replicas: tuple[int, ...]
-        is_new: bool
-        adding_replicas: tuple[int, ...]
-        removing_replicas: tuple[int, ...]
-        leader_recovery_state: int
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partition_index: int = 0,
-            controller_epoch: int = 0,
-            leader: int = 0,
-            leader_epoch: int = 0,
-            isr: Sequence[int] = ...,
-            partition_epoch: int = 0,
-            replicas: Sequence[int] = ...,
-            is_new: bool = False,
-            adding_replicas: Sequence[int] = ...,
-            removing_replicas: Sequence[int] = ...,
-            leader_recovery_state: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class LeaderAndIsrTopicState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        topic_id: UUID
-        partition_states: list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            topic_id: UUID = ...,
-            partition_states: _Many[LeaderAndIsrRequest.LeaderAndIsrPartitionState] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class LeaderAndIsrLiveLeader(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        broker_id: int
-        host_name: str
-        port: int
-        def __init__(
-            self,
-            *,
-            broker_id: int = 0,
-            host_name: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    controller_id: int
-    is_kraft_controller: bool
-    controller_epoch: int
-    broker_epoch: int
-    type: int
-    ungrouped_partition_states: list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]
-    topic_states: list[LeaderAndIsrRequest.LeaderAndIsrTopicState]
-    live_leaders: list[LeaderAndIsrRequest.LeaderAndIsrLiveLeader]
-    def __init__(
-        self,
-        *,
-        controller_id: int = 0,
-        is_kraft_controller: bool = False,
-        controller_epoch: int = 0,
-        broker_epoch: int = -1,
-        type: int = 0,
-        ungrouped_partition_states: _Many[LeaderAndIsrRequest.LeaderAndIsrPartitionState] = ...,
-        topic_states: _Many[LeaderAndIsrRequest.LeaderAndIsrTopicState] = ...,
-        live_leaders: _Many[LeaderAndIsrRequest.LeaderAndIsrLiveLeader] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class LeaderAndIsrResponse(Struct):
+class LeaderAndIsrResponse(Message):
     class LeaderAndIsrPartitionError(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -4962,7 +3078,7 @@ class LeaderAndIsrResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class LeaderChangeMessage(Struct):
+class LeaderChangeMessage(Message):
     class Voter(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         voter_id: int
@@ -4990,35 +3106,7 @@ class LeaderChangeMessage(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class LeaveGroupRequest(Struct):
-    class MemberIdentity(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        member_id: str
-        group_instance_id: str | None
-        reason: str | None
-        def __init__(
-            self,
-            *,
-            member_id: str = "",
-            group_instance_id: str | None = None,
-            reason: str | None = None,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    member_id: str
-    members: list[LeaveGroupRequest.MemberIdentity]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        member_id: str = "",
-        members: _Many[LeaveGroupRequest.MemberIdentity] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class LeaveGroupResponse(Struct):
+class LeaveGroupResponse(Message):
     class MemberResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         member_id: str
@@ -5046,7 +3134,7 @@ class LeaveGroupResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class LegacyOffsetCommitKey(Struct):
+class LegacyOffsetCommitKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group: str
     topic: str
@@ -5060,7 +3148,7 @@ class LegacyOffsetCommitKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class LegacyOffsetCommitValue(Struct):
+class LegacyOffsetCommitValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     offset: int
     metadata: str
@@ -5074,17 +3162,7 @@ class LegacyOffsetCommitValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ListConfigResourcesRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    resource_types: tuple[int, ...]
-    def __init__(
-        self,
-        *,
-        resource_types: Sequence[int] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ListConfigResourcesResponse(Struct):
+class ListConfigResourcesResponse(Message):
     class ConfigResource(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         resource_name: str
@@ -5110,19 +3188,7 @@ class ListConfigResourcesResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ListGroupsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    states_filter: list[str]
-    types_filter: list[str]
-    def __init__(
-        self,
-        *,
-        states_filter: _Many[str] = ...,
-        types_filter: _Many[str] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ListGroupsResponse(Struct):
+class ListGroupsResponse(Message):
     class ListedGroup(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         group_id: str
@@ -5152,51 +3218,7 @@ class ListGroupsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ListOffsetsRequest(Struct):
-    class ListOffsetsTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: list[ListOffsetsRequest.ListOffsetsPartition]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: _Many[ListOffsetsRequest.ListOffsetsPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ListOffsetsPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        current_leader_epoch: int
-        timestamp: int
-        max_num_offsets: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            current_leader_epoch: int = -1,
-            timestamp: int = 0,
-            max_num_offsets: int = 1,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    replica_id: int
-    isolation_level: int
-    topics: list[ListOffsetsRequest.ListOffsetsTopic]
-    timeout_ms: int
-    def __init__(
-        self,
-        *,
-        replica_id: int = 0,
-        isolation_level: int = 0,
-        topics: _Many[ListOffsetsRequest.ListOffsetsTopic] = ...,
-        timeout_ms: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ListOffsetsResponse(Struct):
+class ListOffsetsResponse(Message):
     class ListOffsetsTopicResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -5240,31 +3262,7 @@ class ListOffsetsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ListPartitionReassignmentsRequest(Struct):
-    class ListPartitionReassignmentsTopics(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partition_indexes: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partition_indexes: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    timeout_ms: int
-    topics: list[ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics] | None
-    def __init__(
-        self,
-        *,
-        timeout_ms: int = 60000,
-        topics: _Many[ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics] | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ListPartitionReassignmentsResponse(Struct):
+class ListPartitionReassignmentsResponse(Message):
     class OngoingTopicReassignment(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -5308,23 +3306,7 @@ class ListPartitionReassignmentsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ListTransactionsRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    state_filters: list[str]
-    producer_id_filters: tuple[int, ...]
-    duration_filter: int
-    transactional_id_pattern: str | None
-    def __init__(
-        self,
-        *,
-        state_filters: _Many[str] = ...,
-        producer_id_filters: Sequence[int] = ...,
-        duration_filter: int = -1,
-        transactional_id_pattern: str | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ListTransactionsResponse(Struct):
+class ListTransactionsResponse(Message):
     class TransactionState(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         transactional_id: str
@@ -5354,35 +3336,7 @@ class ListTransactionsResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class MetadataRequest(Struct):
-    class MetadataRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        name: str | None
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            name: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    topics: list[MetadataRequest.MetadataRequestTopic] | None
-    allow_auto_topic_creation: bool
-    include_cluster_authorized_operations: bool
-    include_topic_authorized_operations: bool
-    def __init__(
-        self,
-        *,
-        topics: _Many[MetadataRequest.MetadataRequestTopic] | None = ...,
-        allow_auto_topic_creation: bool = True,
-        include_cluster_authorized_operations: bool = False,
-        include_topic_authorized_operations: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class MetadataResponse(Struct):
+class MetadataResponse(Message):
     class MetadataResponseBroker(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         node_id: int
@@ -5462,7 +3416,7 @@ class MetadataResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class NoOpRecord(Struct):
+class NoOpRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     def __init__(
         self,
@@ -5470,7 +3424,7 @@ class NoOpRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class OffsetCommitKey(Struct):
+class OffsetCommitKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group: str
     topic: str
@@ -5484,59 +3438,7 @@ class OffsetCommitKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class OffsetCommitRequest(Struct):
-    class OffsetCommitRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        topic_id: UUID
-        partitions: list[OffsetCommitRequest.OffsetCommitRequestPartition]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            topic_id: UUID = ...,
-            partitions: _Many[OffsetCommitRequest.OffsetCommitRequestPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class OffsetCommitRequestPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        committed_offset: int
-        committed_leader_epoch: int
-        commit_timestamp: int
-        committed_metadata: str | None
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            committed_offset: int = 0,
-            committed_leader_epoch: int = -1,
-            commit_timestamp: int = -1,
-            committed_metadata: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    generation_id_or_member_epoch: int
-    member_id: str
-    group_instance_id: str | None
-    retention_time_ms: int
-    topics: list[OffsetCommitRequest.OffsetCommitRequestTopic]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        generation_id_or_member_epoch: int = -1,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        retention_time_ms: int = -1,
-        topics: _Many[OffsetCommitRequest.OffsetCommitRequestTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class OffsetCommitResponse(Struct):
+class OffsetCommitResponse(Message):
     class OffsetCommitResponseTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -5574,7 +3476,7 @@ class OffsetCommitResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class OffsetCommitValue(Struct):
+class OffsetCommitValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     offset: int
     leader_epoch: int
@@ -5594,41 +3496,7 @@ class OffsetCommitValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class OffsetDeleteRequest(Struct):
-    class OffsetDeleteRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: list[OffsetDeleteRequest.OffsetDeleteRequestPartition]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: _Many[OffsetDeleteRequest.OffsetDeleteRequestPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class OffsetDeleteRequestPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[OffsetDeleteRequest.OffsetDeleteRequestTopic]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[OffsetDeleteRequest.OffsetDeleteRequestTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class OffsetDeleteResponse(Struct):
+class OffsetDeleteResponse(Message):
     class OffsetDeleteResponseTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -5666,65 +3534,7 @@ class OffsetDeleteResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class OffsetFetchRequest(Struct):
-    class OffsetFetchRequestTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partition_indexes: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partition_indexes: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class OffsetFetchRequestGroup(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        group_id: str
-        member_id: str | None
-        member_epoch: int
-        topics: list[OffsetFetchRequest.OffsetFetchRequestTopics] | None
-        def __init__(
-            self,
-            *,
-            group_id: str = "",
-            member_id: str | None = None,
-            member_epoch: int = -1,
-            topics: _Many[OffsetFetchRequest.OffsetFetchRequestTopics] | None = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class OffsetFetchRequestTopics(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        topic_id: UUID
-        partition_indexes: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            topic_id: UUID = ...,
-            partition_indexes: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[OffsetFetchRequest.OffsetFetchRequestTopic] | None
-    groups: list[OffsetFetchRequest.OffsetFetchRequestGroup]
-    require_stable: bool
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[OffsetFetchRequest.OffsetFetchRequestTopic] | None = ...,
-        groups: _Many[OffsetFetchRequest.OffsetFetchRequestGroup] = ...,
-        require_stable: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class OffsetFetchResponse(Struct):
+class OffsetFetchResponse(Message):
     class OffsetFetchResponseTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -5816,45 +3626,7 @@ class OffsetFetchResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class OffsetForLeaderEpochRequest(Struct):
-    class OffsetForLeaderTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        partitions: list[OffsetForLeaderEpochRequest.OffsetForLeaderPartition]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            partitions: _Many[OffsetForLeaderEpochRequest.OffsetForLeaderPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class OffsetForLeaderPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        current_leader_epoch: int
-        leader_epoch: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            current_leader_epoch: int = -1,
-            leader_epoch: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    replica_id: int
-    topics: list[OffsetForLeaderEpochRequest.OffsetForLeaderTopic]
-    def __init__(
-        self,
-        *,
-        replica_id: int = -2,
-        topics: _Many[OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class OffsetForLeaderEpochResponse(Struct):
+class OffsetForLeaderEpochResponse(Message):
     class OffsetForLeaderTopicResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic: str
@@ -5894,7 +3666,7 @@ class OffsetForLeaderEpochResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class PartitionChangeRecord(Struct):
+class PartitionChangeRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     partition_id: int
     topic_id: UUID
@@ -5924,7 +3696,7 @@ class PartitionChangeRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class PartitionRecord(Struct):
+class PartitionRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     partition_id: int
     topic_id: UUID
@@ -5958,49 +3730,7 @@ class PartitionRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ProduceRequest(Struct):
-    class TopicProduceData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        topic_id: UUID
-        partition_data: list[ProduceRequest.PartitionProduceData]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            topic_id: UUID = ...,
-            partition_data: _Many[ProduceRequest.PartitionProduceData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionProduceData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        index: int
-        records: bytes | None
-        def __init__(
-            self,
-            *,
-            index: int = 0,
-            records: bytes | None = None,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactional_id: str | None
-    acks: int
-    timeout_ms: int
-    topic_data: list[ProduceRequest.TopicProduceData]
-    def __init__(
-        self,
-        *,
-        transactional_id: str | None = None,
-        acks: int = 0,
-        timeout_ms: int = 0,
-        topic_data: _Many[ProduceRequest.TopicProduceData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ProduceResponse(Struct):
+class ProduceResponse(Message):
     class TopicProduceResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -6092,7 +3822,7 @@ class ProduceResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ProducerIdsRecord(Struct):
+class ProducerIdsRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     broker_id: int
     broker_epoch: int
@@ -6106,7 +3836,7 @@ class ProducerIdsRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ProducerSnapshot(Struct):
+class ProducerSnapshot(Message):
     class ProducerEntry(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         producer_id: int
@@ -6142,25 +3872,7 @@ class ProducerSnapshot(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class PushTelemetryRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    client_instance_id: UUID
-    subscription_id: int
-    terminating: bool
-    compression_type: int
-    metrics: bytes
-    def __init__(
-        self,
-        *,
-        client_instance_id: UUID = ...,
-        subscription_id: int = 0,
-        terminating: bool = False,
-        compression_type: int = 0,
-        metrics: bytes = b"",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class PushTelemetryResponse(Struct):
+class PushTelemetryResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -6172,7 +3884,7 @@ class PushTelemetryResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class QuorumStateData(Struct):
+class QuorumStateData(Message):
     class Voter(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         voter_id: int
@@ -6204,7 +3916,7 @@ class QuorumStateData(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class QuotaRecord(Struct):
+class QuotaRecord(Message):
     class EntityData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         entity_type: str
@@ -6232,43 +3944,7 @@ class QuotaRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ReadShareGroupStateRequest(Struct):
-    class ReadStateData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[ReadShareGroupStateRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[ReadShareGroupStateRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        leader_epoch: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            leader_epoch: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[ReadShareGroupStateRequest.ReadStateData]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[ReadShareGroupStateRequest.ReadStateData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ReadShareGroupStateResponse(Struct):
+class ReadShareGroupStateResponse(Message):
     class ReadStateResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -6326,43 +4002,7 @@ class ReadShareGroupStateResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ReadShareGroupStateSummaryRequest(Struct):
-    class ReadStateSummaryData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[ReadShareGroupStateSummaryRequest.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[ReadShareGroupStateSummaryRequest.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        leader_epoch: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            leader_epoch: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    topics: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData]
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: _Many[ReadShareGroupStateSummaryRequest.ReadStateSummaryData] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ReadShareGroupStateSummaryResponse(Struct):
+class ReadShareGroupStateSummaryResponse(Message):
     class ReadStateSummaryResult(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -6406,7 +4046,7 @@ class ReadShareGroupStateSummaryResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RegisterBrokerRecord(Struct):
+class RegisterBrokerRecord(Message):
     class BrokerEndpoint(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -6466,7 +4106,7 @@ class RegisterBrokerRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RegisterControllerRecord(Struct):
+class RegisterControllerRecord(Message):
     class ControllerEndpoint(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -6514,7 +4154,7 @@ class RegisterControllerRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoteLogSegmentMetadataRecord(Struct):
+class RemoteLogSegmentMetadataRecord(Message):
     class RemoteLogSegmentIdEntry(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id_partition: RemoteLogSegmentMetadataRecord.TopicIdPartitionEntry
@@ -6582,7 +4222,7 @@ class RemoteLogSegmentMetadataRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoteLogSegmentMetadataSnapshotRecord(Struct):
+class RemoteLogSegmentMetadataSnapshotRecord(Message):
     class SegmentLeaderEpochEntry(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         leader_epoch: int
@@ -6624,7 +4264,7 @@ class RemoteLogSegmentMetadataSnapshotRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoteLogSegmentMetadataUpdateRecord(Struct):
+class RemoteLogSegmentMetadataUpdateRecord(Message):
     class RemoteLogSegmentIdEntry(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id_partition: RemoteLogSegmentMetadataUpdateRecord.TopicIdPartitionEntry
@@ -6668,7 +4308,7 @@ class RemoteLogSegmentMetadataUpdateRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemotePartitionDeleteMetadataRecord(Struct):
+class RemotePartitionDeleteMetadataRecord(Message):
     class TopicIdPartitionEntry(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -6698,7 +4338,7 @@ class RemotePartitionDeleteMetadataRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoveAccessControlEntryRecord(Struct):
+class RemoveAccessControlEntryRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     id: UUID
     def __init__(
@@ -6708,7 +4348,7 @@ class RemoveAccessControlEntryRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoveDelegationTokenRecord(Struct):
+class RemoveDelegationTokenRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     token_id: str
     def __init__(
@@ -6718,7 +4358,7 @@ class RemoveDelegationTokenRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoveFeatureLevelRecord(Struct):
+class RemoveFeatureLevelRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     name: str
     def __init__(
@@ -6728,21 +4368,7 @@ class RemoveFeatureLevelRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoveRaftVoterRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    cluster_id: str | None
-    voter_id: int
-    voter_directory_id: UUID
-    def __init__(
-        self,
-        *,
-        cluster_id: str | None = "",
-        voter_id: int = 0,
-        voter_directory_id: UUID = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class RemoveRaftVoterResponse(Struct):
+class RemoveRaftVoterResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     throttle_time_ms: int
     error_code: int
@@ -6756,7 +4382,7 @@ class RemoveRaftVoterResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoveTopicRecord(Struct):
+class RemoveTopicRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     topic_id: UUID
     def __init__(
@@ -6766,7 +4392,7 @@ class RemoveTopicRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RemoveUserScramCredentialRecord(Struct):
+class RemoveUserScramCredentialRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     name: str
     mechanism: int
@@ -6778,19 +4404,7 @@ class RemoveUserScramCredentialRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RenewDelegationTokenRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    hmac: bytes
-    renew_period_ms: int
-    def __init__(
-        self,
-        *,
-        hmac: bytes = b"",
-        renew_period_ms: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class RenewDelegationTokenResponse(Struct):
+class RenewDelegationTokenResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     error_code: int
     expiry_timestamp_ms: int
@@ -6804,7 +4418,7 @@ class RenewDelegationTokenResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class RequestHeader(Struct):
+class RequestHeader(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     request_api_key: int
     request_api_version: int
@@ -6820,7 +4434,7 @@ class RequestHeader(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ResponseHeader(Struct):
+class ResponseHeader(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     correlation_id: int
     def __init__(
@@ -6830,17 +4444,7 @@ class ResponseHeader(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class SaslAuthenticateRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    auth_bytes: bytes
-    def __init__(
-        self,
-        *,
-        auth_bytes: bytes = b"",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class SaslAuthenticateResponse(Struct):
+class SaslAuthenticateResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     error_code: int
     error_message: str | None
@@ -6856,17 +4460,7 @@ class SaslAuthenticateResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class SaslHandshakeRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    mechanism: str
-    def __init__(
-        self,
-        *,
-        mechanism: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class SaslHandshakeResponse(Struct):
+class SaslHandshakeResponse(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     error_code: int
     mechanisms: list[str]
@@ -6878,63 +4472,7 @@ class SaslHandshakeResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareAcknowledgeRequest(Struct):
-    class AcknowledgeTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[ShareAcknowledgeRequest.AcknowledgePartition]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[ShareAcknowledgeRequest.AcknowledgePartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AcknowledgePartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        acknowledgement_batches: list[ShareAcknowledgeRequest.AcknowledgementBatch]
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            acknowledgement_batches: _Many[ShareAcknowledgeRequest.AcknowledgementBatch] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AcknowledgementBatch(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        first_offset: int
-        last_offset: int
-        acknowledge_types: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            first_offset: int = 0,
-            last_offset: int = 0,
-            acknowledge_types: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str | None
-    member_id: str | None
-    share_session_epoch: int
-    is_renew_ack: bool
-    topics: list[ShareAcknowledgeRequest.AcknowledgeTopic]
-    def __init__(
-        self,
-        *,
-        group_id: str | None = None,
-        member_id: str | None = "",
-        share_session_epoch: int = 0,
-        is_renew_ack: bool = False,
-        topics: _Many[ShareAcknowledgeRequest.AcknowledgeTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ShareAcknowledgeResponse(Struct):
+class ShareAcknowledgeResponse(Message):
     class ShareAcknowledgeTopicResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -7010,91 +4548,7 @@ class ShareAcknowledgeResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareFetchRequest(Struct):
-    class FetchTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[ShareFetchRequest.FetchPartition]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[ShareFetchRequest.FetchPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class FetchPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        partition_max_bytes: int
-        acknowledgement_batches: list[ShareFetchRequest.AcknowledgementBatch]
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            partition_max_bytes: int = 0,
-            acknowledgement_batches: _Many[ShareFetchRequest.AcknowledgementBatch] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class AcknowledgementBatch(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        first_offset: int
-        last_offset: int
-        acknowledge_types: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            first_offset: int = 0,
-            last_offset: int = 0,
-            acknowledge_types: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ForgottenTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str | None
-    member_id: str | None
-    share_session_epoch: int
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    max_records: int
-    batch_size: int
-    share_acquire_mode: int
-    is_renew_ack: bool
-    topics: list[ShareFetchRequest.FetchTopic]
-    forgotten_topics_data: list[ShareFetchRequest.ForgottenTopic]
-    def __init__(
-        self,
-        *,
-        group_id: str | None = None,
-        member_id: str | None = "",
-        share_session_epoch: int = 0,
-        max_wait_ms: int = 0,
-        min_bytes: int = 0,
-        max_bytes: int = 2147483647,
-        max_records: int = 0,
-        batch_size: int = 0,
-        share_acquire_mode: int = 0,
-        is_renew_ack: bool = False,
-        topics: _Many[ShareFetchRequest.FetchTopic] = ...,
-        forgotten_topics_data: _Many[ShareFetchRequest.ForgottenTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ShareFetchResponse(Struct):
+class ShareFetchResponse(Message):
     class ShareFetchableTopicResponse(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -7192,7 +4646,7 @@ class ShareFetchResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupCurrentMemberAssignmentKey(Struct):
+class ShareGroupCurrentMemberAssignmentKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -7204,7 +4658,7 @@ class ShareGroupCurrentMemberAssignmentKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupCurrentMemberAssignmentValue(Struct):
+class ShareGroupCurrentMemberAssignmentValue(Message):
     class TopicPartitions(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -7232,19 +4686,7 @@ class ShareGroupCurrentMemberAssignmentValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupDescribeRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_ids: list[str]
-    include_authorized_operations: bool
-    def __init__(
-        self,
-        *,
-        group_ids: _Many[str] = ...,
-        include_authorized_operations: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ShareGroupDescribeResponse(Struct):
+class ShareGroupDescribeResponse(Message):
     class DescribedGroup(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -7328,25 +4770,7 @@ class ShareGroupDescribeResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupHeartbeatRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    member_id: str
-    member_epoch: int
-    rack_id: str | None
-    subscribed_topic_names: list[str] | None
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        member_id: str = "",
-        member_epoch: int = 0,
-        rack_id: str | None = None,
-        subscribed_topic_names: _Many[str] | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ShareGroupHeartbeatResponse(Struct):
+class ShareGroupHeartbeatResponse(Message):
     class Assignment(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_partitions: list[ShareGroupHeartbeatResponse.TopicPartitions]
@@ -7390,7 +4814,7 @@ class ShareGroupHeartbeatResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupMemberMetadataKey(Struct):
+class ShareGroupMemberMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -7402,7 +4826,7 @@ class ShareGroupMemberMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupMemberMetadataValue(Struct):
+class ShareGroupMemberMetadataValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     rack_id: str | None
     client_id: str
@@ -7418,7 +4842,7 @@ class ShareGroupMemberMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupMetadataKey(Struct):
+class ShareGroupMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -7428,7 +4852,7 @@ class ShareGroupMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupMetadataValue(Struct):
+class ShareGroupMetadataValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     epoch: int
     metadata_hash: int
@@ -7440,7 +4864,7 @@ class ShareGroupMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupPartitionMetadataKey(Struct):
+class ShareGroupPartitionMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -7450,7 +4874,7 @@ class ShareGroupPartitionMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupPartitionMetadataValue(Struct):
+class ShareGroupPartitionMetadataValue(Message):
     class TopicMetadata(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -7488,7 +4912,7 @@ class ShareGroupPartitionMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupStatePartitionMetadataKey(Struct):
+class ShareGroupStatePartitionMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -7498,7 +4922,7 @@ class ShareGroupStatePartitionMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupStatePartitionMetadataValue(Struct):
+class ShareGroupStatePartitionMetadataValue(Message):
     class TopicPartitionsInfo(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -7538,7 +4962,7 @@ class ShareGroupStatePartitionMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupTargetAssignmentMemberKey(Struct):
+class ShareGroupTargetAssignmentMemberKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -7550,7 +4974,7 @@ class ShareGroupTargetAssignmentMemberKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupTargetAssignmentMemberValue(Struct):
+class ShareGroupTargetAssignmentMemberValue(Message):
     class TopicPartition(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -7572,7 +4996,7 @@ class ShareGroupTargetAssignmentMemberValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupTargetAssignmentMetadataKey(Struct):
+class ShareGroupTargetAssignmentMetadataKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     def __init__(
@@ -7582,7 +5006,7 @@ class ShareGroupTargetAssignmentMetadataKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareGroupTargetAssignmentMetadataValue(Struct):
+class ShareGroupTargetAssignmentMetadataValue(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     assignment_epoch: int
     assignment_timestamp: int
@@ -7594,7 +5018,7 @@ class ShareGroupTargetAssignmentMetadataValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareSnapshotKey(Struct):
+class ShareSnapshotKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     topic_id: UUID
@@ -7608,7 +5032,7 @@ class ShareSnapshotKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareSnapshotValue(Struct):
+class ShareSnapshotValue(Message):
     class StateBatch(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         first_offset: int
@@ -7648,7 +5072,7 @@ class ShareSnapshotValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareUpdateKey(Struct):
+class ShareUpdateKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     topic_id: UUID
@@ -7662,7 +5086,7 @@ class ShareUpdateKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class ShareUpdateValue(Struct):
+class ShareUpdateValue(Message):
     class StateBatch(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         first_offset: int
@@ -7696,7 +5120,7 @@ class ShareUpdateValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class SnapshotFooterRecord(Struct):
+class SnapshotFooterRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     version: int
     def __init__(
@@ -7706,7 +5130,7 @@ class SnapshotFooterRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class SnapshotHeaderRecord(Struct):
+class SnapshotHeaderRecord(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     version: int
     last_contained_log_timestamp: int
@@ -7718,81 +5142,7 @@ class SnapshotHeaderRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StopReplicaRequest(Struct):
-    class StopReplicaPartitionV0(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partition_index: int
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partition_index: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class StopReplicaTopicV1(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partition_indexes: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partition_indexes: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class StopReplicaTopicState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partition_states: list[StopReplicaRequest.StopReplicaPartitionState]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partition_states: _Many[StopReplicaRequest.StopReplicaPartitionState] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class StopReplicaPartitionState(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        leader_epoch: int
-        delete_partition: bool
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            leader_epoch: int = -1,
-            delete_partition: bool = False,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    controller_id: int
-    is_kraft_controller: bool
-    controller_epoch: int
-    broker_epoch: int
-    delete_partitions: bool
-    ungrouped_partitions: list[StopReplicaRequest.StopReplicaPartitionV0]
-    topics: list[StopReplicaRequest.StopReplicaTopicV1]
-    topic_states: list[StopReplicaRequest.StopReplicaTopicState]
-    def __init__(
-        self,
-        *,
-        controller_id: int = 0,
-        is_kraft_controller: bool = False,
-        controller_epoch: int = 0,
-        broker_epoch: int = -1,
-        delete_partitions: bool = False,
-        ungrouped_partitions: _Many[StopReplicaRequest.StopReplicaPartitionV0] = ...,
-        topics: _Many[StopReplicaRequest.StopReplicaTopicV1] = ...,
-        topic_states: _Many[StopReplicaRequest.StopReplicaTopicState] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StopReplicaResponse(Struct):
+class StopReplicaResponse(Message):
     class StopReplicaPartitionError(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -7818,7 +5168,7 @@ class StopReplicaResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StreamsGroupCurrentMemberAssignmentKey(Struct):
+class StreamsGroupCurrentMemberAssignmentKey(Message):
     __match_args__: ClassVar[tuple[str, ...]]
     group_id: str
     member_id: str
@@ -7830,7 +5180,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StreamsGroupCurrentMemberAssignmentValue(Struct):
+class StreamsGroupCurrentMemberAssignmentValue(Message):
     class TaskIds(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         subtopology_id: str
@@ -7870,21 +5220,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StreamsGroupDescribeRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_ids: list[str]
-    include_authorized_operations: bool
-    include_topology_description: bool
-    def __init__(
-        self,
-        *,
-        group_ids: _Many[str] = ...,
-        include_authorized_operations: bool = False,
-        include_topology_description: bool = False,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupDescribeResponse(Struct):
+class StreamsGroupDescribeResponse(Message):
     class DescribedGroup(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         error_code: int
@@ -8132,7 +5468,3595 @@ class StreamsGroupDescribeResponse(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StreamsGroupHeartbeatRequest(Struct):
+class StreamsGroupHeartbeatResponse(Message):
+    class Status(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        status_code: int
+        status_detail: str
+        def __init__(
+            self,
+            *,
+            status_code: int = 0,
+            status_detail: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TaskIds(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        subtopology_id: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            subtopology_id: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class EndpointToPartitions(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        user_endpoint: StreamsGroupHeartbeatResponse.Endpoint
+        active_partitions: list[StreamsGroupHeartbeatResponse.TopicPartition]
+        standby_partitions: list[StreamsGroupHeartbeatResponse.TopicPartition]
+        def __init__(
+            self,
+            *,
+            user_endpoint: StreamsGroupHeartbeatResponse.Endpoint = ...,
+            active_partitions: _Many[StreamsGroupHeartbeatResponse.TopicPartition] = ...,
+            standby_partitions: _Many[StreamsGroupHeartbeatResponse.TopicPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class Endpoint(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TopicPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    member_id: str
+    member_epoch: int
+    heartbeat_interval_ms: int
+    acceptable_recovery_lag_legacy: int
+    task_offset_interval_ms: int
+    acceptable_recovery_lag: int
+    status: list[StreamsGroupHeartbeatResponse.Status] | None
+    active_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
+    standby_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
+    warmup_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
+    topology_description_required: bool
+    endpoint_information_epoch: int
+    partitions_by_user_endpoint: list[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        member_id: str = "",
+        member_epoch: int = 0,
+        heartbeat_interval_ms: int = 0,
+        acceptable_recovery_lag_legacy: int = 0,
+        task_offset_interval_ms: int = 0,
+        acceptable_recovery_lag: int = -1,
+        status: _Many[StreamsGroupHeartbeatResponse.Status] | None = ...,
+        active_tasks: _Many[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
+        standby_tasks: _Many[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
+        warmup_tasks: _Many[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
+        topology_description_required: bool = False,
+        endpoint_information_epoch: int = 0,
+        partitions_by_user_endpoint: _Many[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupMemberMetadataKey(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    member_id: str
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        member_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupMemberMetadataValue(Message):
+    class Endpoint(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class KeyValue(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        key: str
+        value: str
+        def __init__(
+            self,
+            *,
+            key: str = "",
+            value: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    topology_epoch: int
+    process_id: str
+    user_endpoint: StreamsGroupMemberMetadataValue.Endpoint | None
+    client_tags: list[StreamsGroupMemberMetadataValue.KeyValue]
+    def __init__(
+        self,
+        *,
+        instance_id: str | None = "",
+        rack_id: str | None = "",
+        client_id: str = "",
+        client_host: str = "",
+        rebalance_timeout_ms: int = -1,
+        topology_epoch: int = 0,
+        process_id: str = "",
+        user_endpoint: StreamsGroupMemberMetadataValue.Endpoint | None = None,
+        client_tags: _Many[StreamsGroupMemberMetadataValue.KeyValue] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupMetadataKey(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupMetadataValue(Message):
+    class LastAssignmentConfig(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        key: str
+        value: str
+        def __init__(
+            self,
+            *,
+            key: str = "",
+            value: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    epoch: int
+    metadata_hash: int
+    validated_topology_epoch: int
+    last_assignment_configs: list[StreamsGroupMetadataValue.LastAssignmentConfig] | None
+    stored_description_topology_epoch: int
+    failed_description_topology_epoch: int
+    def __init__(
+        self,
+        *,
+        epoch: int = 0,
+        metadata_hash: int = 0,
+        validated_topology_epoch: int = -1,
+        last_assignment_configs: _Many[StreamsGroupMetadataValue.LastAssignmentConfig] | None = ...,
+        stored_description_topology_epoch: int = -1,
+        failed_description_topology_epoch: int = -1,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTargetAssignmentMemberKey(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    member_id: str
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        member_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTargetAssignmentMemberValue(Message):
+    class TaskIds(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        subtopology_id: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            subtopology_id: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    active_tasks: list[StreamsGroupTargetAssignmentMemberValue.TaskIds]
+    standby_tasks: list[StreamsGroupTargetAssignmentMemberValue.TaskIds]
+    warmup_tasks: list[StreamsGroupTargetAssignmentMemberValue.TaskIds]
+    def __init__(
+        self,
+        *,
+        active_tasks: _Many[StreamsGroupTargetAssignmentMemberValue.TaskIds] = ...,
+        standby_tasks: _Many[StreamsGroupTargetAssignmentMemberValue.TaskIds] = ...,
+        warmup_tasks: _Many[StreamsGroupTargetAssignmentMemberValue.TaskIds] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTargetAssignmentMetadataKey(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTargetAssignmentMetadataValue(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    assignment_epoch: int
+    assignment_timestamp: int
+    def __init__(
+        self,
+        *,
+        assignment_epoch: int = 0,
+        assignment_timestamp: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTopologyDescriptionUpdateResponse(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTopologyKey(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupTopologyValue(Message):
+    class Subtopology(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        subtopology_id: str
+        source_topics: list[str]
+        source_topic_regex: list[str]
+        state_changelog_topics: list[StreamsGroupTopologyValue.TopicInfo]
+        repartition_sink_topics: list[str]
+        repartition_source_topics: list[StreamsGroupTopologyValue.TopicInfo]
+        copartition_groups: list[StreamsGroupTopologyValue.CopartitionGroup]
+        def __init__(
+            self,
+            *,
+            subtopology_id: str = "",
+            source_topics: _Many[str] = ...,
+            source_topic_regex: _Many[str] = ...,
+            state_changelog_topics: _Many[StreamsGroupTopologyValue.TopicInfo] = ...,
+            repartition_sink_topics: _Many[str] = ...,
+            repartition_source_topics: _Many[StreamsGroupTopologyValue.TopicInfo] = ...,
+            copartition_groups: _Many[StreamsGroupTopologyValue.CopartitionGroup] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TopicInfo(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: int
+        replication_factor: int
+        topic_configs: list[StreamsGroupTopologyValue.TopicConfig]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: int = 0,
+            replication_factor: int = 0,
+            topic_configs: _Many[StreamsGroupTopologyValue.TopicConfig] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TopicConfig(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        key: str
+        value: str
+        def __init__(
+            self,
+            *,
+            key: str = "",
+            value: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class CopartitionGroup(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        source_topics: tuple[int, ...]
+        source_topic_regex: tuple[int, ...]
+        repartition_source_topics: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            source_topics: Sequence[int] = ...,
+            source_topic_regex: Sequence[int] = ...,
+            repartition_source_topics: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    epoch: int
+    subtopologies: list[StreamsGroupTopologyValue.Subtopology]
+    def __init__(
+        self,
+        *,
+        epoch: int = 0,
+        subtopologies: _Many[StreamsGroupTopologyValue.Subtopology] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class SubscriptionInfoData(Message):
+    class TaskId(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_group_id: int
+        partition: int
+        def __init__(
+            self,
+            *,
+            topic_group_id: int = 0,
+            partition: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TaskOffsetSum(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_group_id: int
+        partition: int
+        offset_sum: int
+        named_topology: str | None
+        partition_to_offset_sum: list[SubscriptionInfoData.PartitionToOffsetSum]
+        def __init__(
+            self,
+            *,
+            topic_group_id: int = 0,
+            partition: int = 0,
+            offset_sum: int = 0,
+            named_topology: str | None = "",
+            partition_to_offset_sum: _Many[SubscriptionInfoData.PartitionToOffsetSum] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionToOffsetSum(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        offset_sum: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            offset_sum: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ClientTag(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        key: bytes
+        value: bytes
+        def __init__(
+            self,
+            *,
+            key: bytes = b"",
+            value: bytes = b"",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    version: int
+    latest_supported_version: int
+    process_id: UUID
+    prev_tasks: list[SubscriptionInfoData.TaskId]
+    standby_tasks: list[SubscriptionInfoData.TaskId]
+    user_end_point: bytes
+    task_offset_sums: list[SubscriptionInfoData.TaskOffsetSum]
+    unique_field: int
+    error_code: int
+    client_tags: list[SubscriptionInfoData.ClientTag]
+    def __init__(
+        self,
+        *,
+        version: int = 0,
+        latest_supported_version: int = -1,
+        process_id: UUID = ...,
+        prev_tasks: _Many[SubscriptionInfoData.TaskId] = ...,
+        standby_tasks: _Many[SubscriptionInfoData.TaskId] = ...,
+        user_end_point: bytes = b"",
+        task_offset_sums: _Many[SubscriptionInfoData.TaskOffsetSum] = ...,
+        unique_field: int = 0,
+        error_code: int = 0,
+        client_tags: _Many[SubscriptionInfoData.ClientTag] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class SyncGroupResponse(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    protocol_type: str | None
+    protocol_name: str | None
+    assignment: bytes
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+        assignment: bytes = b"",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class TopicRecord(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    name: str
+    topic_id: UUID
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        topic_id: UUID = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class TransactionLogKey(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactional_id: str
+    def __init__(
+        self,
+        *,
+        transactional_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class TransactionLogValue(Message):
+    class PartitionsSchema(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        partition_ids: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            partition_ids: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    producer_id: int
+    previous_producer_id: int
+    next_producer_id: int
+    producer_epoch: int
+    next_producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_partitions: list[TransactionLogValue.PartitionsSchema] | None
+    transaction_last_update_timestamp_ms: int
+    transaction_start_timestamp_ms: int
+    client_transaction_version: int
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        previous_producer_id: int = -1,
+        next_producer_id: int = -1,
+        producer_epoch: int = 0,
+        next_producer_epoch: int = -1,
+        transaction_timeout_ms: int = 0,
+        transaction_status: int = 0,
+        transaction_partitions: _Many[TransactionLogValue.PartitionsSchema] | None = ...,
+        transaction_last_update_timestamp_ms: int = 0,
+        transaction_start_timestamp_ms: int = 0,
+        client_transaction_version: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class TxnOffsetCommitResponse(Message):
+    class TxnOffsetCommitResponseTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        topic_id: UUID
+        partitions: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            topic_id: UUID = ...,
+            partitions: _Many[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TxnOffsetCommitResponsePartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        error_code: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            error_code: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    topics: list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: _Many[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UnfenceBrokerRecord(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    id: int
+    epoch: int
+    def __init__(
+        self,
+        *,
+        id: int = 0,
+        epoch: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UnregisterBrokerRecord(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    broker_epoch: int
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UnregisterBrokerResponse(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UnregisterControllerRecord(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    controller_id: int
+    def __init__(
+        self,
+        *,
+        controller_id: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UnregisterControllerResponse(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UpdateFeaturesResponse(Message):
+    class UpdatableFeatureResult(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        feature: str
+        error_code: int
+        error_message: str | None
+        def __init__(
+            self,
+            *,
+            feature: str = "",
+            error_code: int = 0,
+            error_message: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    results: list[UpdateFeaturesResponse.UpdatableFeatureResult]
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = "",
+        results: _Many[UpdateFeaturesResponse.UpdatableFeatureResult] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UpdateMetadataResponse(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    error_code: int
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UpdateRaftVoterResponse(Message):
+    class CurrentLeader(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        leader_id: int
+        leader_epoch: int
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            leader_id: int = -1,
+            leader_epoch: int = -1,
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    throttle_time_ms: int
+    error_code: int
+    current_leader: UpdateRaftVoterResponse.CurrentLeader
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        current_leader: UpdateRaftVoterResponse.CurrentLeader = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class UserScramCredentialRecord(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    name: str
+    mechanism: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        mechanism: int = 0,
+        salt: bytes = b"",
+        stored_key: bytes = b"",
+        server_key: bytes = b"",
+        iterations: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class VoteResponse(Message):
+    class TopicData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partitions: list[VoteResponse.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partitions: _Many[VoteResponse.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        error_code: int
+        leader_id: int
+        leader_epoch: int
+        vote_granted: bool
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            error_code: int = 0,
+            leader_id: int = 0,
+            leader_epoch: int = 0,
+            vote_granted: bool = False,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class NodeEndpoint(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        node_id: int
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            node_id: int = 0,
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    error_code: int
+    topics: list[VoteResponse.TopicData]
+    node_endpoints: list[VoteResponse.NodeEndpoint]
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        topics: _Many[VoteResponse.TopicData] = ...,
+        node_endpoints: _Many[VoteResponse.NodeEndpoint] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class VotersRecord(Message):
+    class Voter(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        voter_id: int
+        voter_directory_id: UUID
+        endpoints: list[VotersRecord.Endpoint]
+        kraft_version_feature: VotersRecord.KRaftVersionFeature
+        def __init__(
+            self,
+            *,
+            voter_id: int = 0,
+            voter_directory_id: UUID = ...,
+            endpoints: _Many[VotersRecord.Endpoint] = ...,
+            kraft_version_feature: VotersRecord.KRaftVersionFeature = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class Endpoint(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class KRaftVersionFeature(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        min_supported_version: int
+        max_supported_version: int
+        def __init__(
+            self,
+            *,
+            min_supported_version: int = 0,
+            max_supported_version: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    version: int
+    voters: list[VotersRecord.Voter]
+    def __init__(
+        self,
+        *,
+        version: int = 0,
+        voters: _Many[VotersRecord.Voter] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class WriteShareGroupStateResponse(Message):
+    class WriteStateResult(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[WriteShareGroupStateResponse.PartitionResult]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[WriteShareGroupStateResponse.PartitionResult] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionResult(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        error_code: int
+        error_message: str | None
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            error_code: int = 0,
+            error_message: str | None = None,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    results: list[WriteShareGroupStateResponse.WriteStateResult]
+    def __init__(
+        self,
+        *,
+        results: _Many[WriteShareGroupStateResponse.WriteStateResult] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class WriteTxnMarkersResponse(Message):
+    class WritableTxnMarkerResult(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        producer_id: int
+        topics: list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]
+        def __init__(
+            self,
+            *,
+            producer_id: int = 0,
+            topics: _Many[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class WritableTxnMarkerTopicResult(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: list[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: _Many[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class WritableTxnMarkerPartitionResult(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        error_code: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            error_code: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    markers: list[WriteTxnMarkersResponse.WritableTxnMarkerResult]
+    def __init__(
+        self,
+        *,
+        markers: _Many[WriteTxnMarkersResponse.WritableTxnMarkerResult] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ZkMigrationStateRecord(Message):
+    __match_args__: ClassVar[tuple[str, ...]]
+    zk_migration_state: int
+    def __init__(
+        self,
+        *,
+        zk_migration_state: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AddOffsetsToTxnRequest(RequestMessage[AddOffsetsToTxnResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    group_id: str
+    def __init__(
+        self,
+        *,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        group_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AddPartitionsToTxnRequest(RequestMessage[AddPartitionsToTxnResponse]):
+    class AddPartitionsToTxnTransaction(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        transactional_id: str
+        producer_id: int
+        producer_epoch: int
+        verify_only: bool
+        topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
+        def __init__(
+            self,
+            *,
+            transactional_id: str = "",
+            producer_id: int = 0,
+            producer_epoch: int = 0,
+            verify_only: bool = False,
+            topics: _Many[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AddPartitionsToTxnTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactions: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction]
+    v3_and_below_transactional_id: str
+    v3_and_below_producer_id: int
+    v3_and_below_producer_epoch: int
+    v3_and_below_topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
+    def __init__(
+        self,
+        *,
+        transactions: _Many[AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction] = ...,
+        v3_and_below_transactional_id: str = "",
+        v3_and_below_producer_id: int = 0,
+        v3_and_below_producer_epoch: int = 0,
+        v3_and_below_topics: _Many[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AddRaftVoterRequest(RequestMessage[AddRaftVoterResponse]):
+    class Listener(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    cluster_id: str | None
+    timeout_ms: int
+    voter_id: int
+    voter_directory_id: UUID
+    listeners: list[AddRaftVoterRequest.Listener]
+    ack_when_committed: bool
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = "",
+        timeout_ms: int = 0,
+        voter_id: int = 0,
+        voter_directory_id: UUID = ...,
+        listeners: _Many[AddRaftVoterRequest.Listener] = ...,
+        ack_when_committed: bool = True,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AllocateProducerIdsRequest(RequestMessage[AllocateProducerIdsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    broker_epoch: int
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterClientQuotasRequest(RequestMessage[AlterClientQuotasResponse]):
+    class EntryData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        entity: list[AlterClientQuotasRequest.EntityData]
+        ops: list[AlterClientQuotasRequest.OpData]
+        def __init__(
+            self,
+            *,
+            entity: _Many[AlterClientQuotasRequest.EntityData] = ...,
+            ops: _Many[AlterClientQuotasRequest.OpData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class EntityData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        entity_type: str
+        entity_name: str | None
+        def __init__(
+            self,
+            *,
+            entity_type: str = "",
+            entity_name: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class OpData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        key: str
+        value: float
+        remove: bool
+        def __init__(
+            self,
+            *,
+            key: str = "",
+            value: float = 0.0,
+            remove: bool = False,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    entries: list[AlterClientQuotasRequest.EntryData]
+    validate_only: bool
+    def __init__(
+        self,
+        *,
+        entries: _Many[AlterClientQuotasRequest.EntryData] = ...,
+        validate_only: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterConfigsRequest(RequestMessage[AlterConfigsResponse]):
+    class AlterConfigsResource(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        resource_type: int
+        resource_name: str
+        configs: list[AlterConfigsRequest.AlterableConfig]
+        def __init__(
+            self,
+            *,
+            resource_type: int = 0,
+            resource_name: str = "",
+            configs: _Many[AlterConfigsRequest.AlterableConfig] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AlterableConfig(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        value: str | None
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            value: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    resources: list[AlterConfigsRequest.AlterConfigsResource]
+    validate_only: bool
+    def __init__(
+        self,
+        *,
+        resources: _Many[AlterConfigsRequest.AlterConfigsResource] = ...,
+        validate_only: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterPartitionReassignmentsRequest(RequestMessage[AlterPartitionReassignmentsResponse]):
+    class ReassignableTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: list[AlterPartitionReassignmentsRequest.ReassignablePartition]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: _Many[AlterPartitionReassignmentsRequest.ReassignablePartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ReassignablePartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        replicas: tuple[int, ...] | None
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            replicas: Sequence[int] | None = None,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    timeout_ms: int
+    allow_replication_factor_change: bool
+    topics: list[AlterPartitionReassignmentsRequest.ReassignableTopic]
+    def __init__(
+        self,
+        *,
+        timeout_ms: int = 60000,
+        allow_replication_factor_change: bool = True,
+        topics: _Many[AlterPartitionReassignmentsRequest.ReassignableTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterPartitionRequest(RequestMessage[AlterPartitionResponse]):
+    class TopicData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        topic_id: UUID
+        partitions: list[AlterPartitionRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            topic_id: UUID = ...,
+            partitions: _Many[AlterPartitionRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        leader_epoch: int
+        new_isr: tuple[int, ...]
+        new_isr_with_epochs: list[AlterPartitionRequest.BrokerState]
+        leader_recovery_state: int
+        partition_epoch: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            leader_epoch: int = 0,
+            new_isr: Sequence[int] = ...,
+            new_isr_with_epochs: _Many[AlterPartitionRequest.BrokerState] = ...,
+            leader_recovery_state: int = 0,
+            partition_epoch: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class BrokerState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        broker_id: int
+        broker_epoch: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = 0,
+            broker_epoch: int = -1,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    broker_epoch: int
+    topics: list[AlterPartitionRequest.TopicData]
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        topics: _Many[AlterPartitionRequest.TopicData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterReplicaLogDirsRequest(RequestMessage[AlterReplicaLogDirsResponse]):
+    class AlterReplicaLogDir(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        path: str
+        topics: list[AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic]
+        def __init__(
+            self,
+            *,
+            path: str = "",
+            topics: _Many[AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AlterReplicaLogDirTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    dirs: list[AlterReplicaLogDirsRequest.AlterReplicaLogDir]
+    def __init__(
+        self,
+        *,
+        dirs: _Many[AlterReplicaLogDirsRequest.AlterReplicaLogDir] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterShareGroupOffsetsRequest(RequestMessage[AlterShareGroupOffsetsResponse]):
+    class AlterShareGroupOffsetsRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partitions: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestPartition]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partitions: _Many[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AlterShareGroupOffsetsRequestPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        start_offset: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            start_offset: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AlterUserScramCredentialsRequest(RequestMessage[AlterUserScramCredentialsResponse]):
+    class ScramCredentialDeletion(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        mechanism: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            mechanism: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ScramCredentialUpsertion(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        mechanism: int
+        iterations: int
+        salt: bytes
+        salted_password: bytes
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            mechanism: int = 0,
+            iterations: int = 0,
+            salt: bytes = b"",
+            salted_password: bytes = b"",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    deletions: list[AlterUserScramCredentialsRequest.ScramCredentialDeletion]
+    upsertions: list[AlterUserScramCredentialsRequest.ScramCredentialUpsertion]
+    def __init__(
+        self,
+        *,
+        deletions: _Many[AlterUserScramCredentialsRequest.ScramCredentialDeletion] = ...,
+        upsertions: _Many[AlterUserScramCredentialsRequest.ScramCredentialUpsertion] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ApiVersionsRequest(RequestMessage[ApiVersionsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    client_software_name: str
+    client_software_version: str
+    cluster_id: str | None
+    node_id: int
+    def __init__(
+        self,
+        *,
+        client_software_name: str = "",
+        client_software_version: str = "",
+        cluster_id: str | None = None,
+        node_id: int = -1,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class AssignReplicasToDirsRequest(RequestMessage[AssignReplicasToDirsResponse]):
+    class DirectoryData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        id: UUID
+        topics: list[AssignReplicasToDirsRequest.TopicData]
+        def __init__(
+            self,
+            *,
+            id: UUID = ...,
+            topics: _Many[AssignReplicasToDirsRequest.TopicData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class TopicData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[AssignReplicasToDirsRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[AssignReplicasToDirsRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    broker_epoch: int
+    directories: list[AssignReplicasToDirsRequest.DirectoryData]
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        directories: _Many[AssignReplicasToDirsRequest.DirectoryData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class BeginQuorumEpochRequest(RequestMessage[BeginQuorumEpochResponse]):
+    class TopicData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partitions: list[BeginQuorumEpochRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partitions: _Many[BeginQuorumEpochRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        voter_directory_id: UUID
+        leader_id: int
+        leader_epoch: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            voter_directory_id: UUID = ...,
+            leader_id: int = 0,
+            leader_epoch: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class LeaderEndpoint(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    cluster_id: str | None
+    voter_id: int
+    topics: list[BeginQuorumEpochRequest.TopicData]
+    leader_endpoints: list[BeginQuorumEpochRequest.LeaderEndpoint]
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        voter_id: int = -1,
+        topics: _Many[BeginQuorumEpochRequest.TopicData] = ...,
+        leader_endpoints: _Many[BeginQuorumEpochRequest.LeaderEndpoint] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class BrokerHeartbeatRequest(RequestMessage[BrokerHeartbeatResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    broker_epoch: int
+    current_metadata_offset: int
+    want_fence: bool
+    want_shut_down: bool
+    offline_log_dirs: list[UUID]
+    cordoned_log_dirs: list[UUID] | None
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        current_metadata_offset: int = 0,
+        want_fence: bool = False,
+        want_shut_down: bool = False,
+        offline_log_dirs: _Many[UUID] = ...,
+        cordoned_log_dirs: _Many[UUID] | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class BrokerRegistrationRequest(RequestMessage[BrokerRegistrationResponse]):
+    class Listener(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        host: str
+        port: int
+        security_protocol: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            host: str = "",
+            port: int = 0,
+            security_protocol: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class Feature(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        min_supported_version: int
+        max_supported_version: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            min_supported_version: int = 0,
+            max_supported_version: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    cluster_id: str
+    incarnation_id: UUID
+    listeners: list[BrokerRegistrationRequest.Listener]
+    features: list[BrokerRegistrationRequest.Feature]
+    rack: str | None
+    is_migrating_zk_broker: bool
+    log_dirs: list[UUID]
+    previous_broker_epoch: int
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        cluster_id: str = "",
+        incarnation_id: UUID = ...,
+        listeners: _Many[BrokerRegistrationRequest.Listener] = ...,
+        features: _Many[BrokerRegistrationRequest.Feature] = ...,
+        rack: str | None = "",
+        is_migrating_zk_broker: bool = False,
+        log_dirs: _Many[UUID] = ...,
+        previous_broker_epoch: int = -1,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ConsumerGroupDescribeRequest(RequestMessage[ConsumerGroupDescribeResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_ids: list[str]
+    include_authorized_operations: bool
+    def __init__(
+        self,
+        *,
+        group_ids: _Many[str] = ...,
+        include_authorized_operations: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ConsumerGroupHeartbeatRequest(RequestMessage[ConsumerGroupHeartbeatResponse]):
+    class TopicPartitions(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    subscribed_topic_names: list[str] | None
+    subscribed_topic_regex: str | None
+    server_assignor: str | None
+    topic_partitions: list[ConsumerGroupHeartbeatRequest.TopicPartitions] | None
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        member_id: str = "",
+        member_epoch: int = 0,
+        instance_id: str | None = None,
+        rack_id: str | None = None,
+        rebalance_timeout_ms: int = -1,
+        subscribed_topic_names: _Many[str] | None = None,
+        subscribed_topic_regex: str | None = None,
+        server_assignor: str | None = None,
+        topic_partitions: _Many[ConsumerGroupHeartbeatRequest.TopicPartitions] | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ControlledShutdownRequest(RequestMessage[ControlledShutdownResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    broker_id: int
+    broker_epoch: int
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        broker_epoch: int = -1,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ControllerRegistrationRequest(RequestMessage[ControllerRegistrationResponse]):
+    class Listener(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        host: str
+        port: int
+        security_protocol: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            host: str = "",
+            port: int = 0,
+            security_protocol: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class Feature(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        min_supported_version: int
+        max_supported_version: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            min_supported_version: int = 0,
+            max_supported_version: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    controller_id: int
+    incarnation_id: UUID
+    zk_migration_ready: bool
+    listeners: list[ControllerRegistrationRequest.Listener]
+    features: list[ControllerRegistrationRequest.Feature]
+    def __init__(
+        self,
+        *,
+        controller_id: int = 0,
+        incarnation_id: UUID = ...,
+        zk_migration_ready: bool = False,
+        listeners: _Many[ControllerRegistrationRequest.Listener] = ...,
+        features: _Many[ControllerRegistrationRequest.Feature] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class CreateAclsRequest(RequestMessage[CreateAclsResponse]):
+    class AclCreation(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        resource_type: int
+        resource_name: str
+        resource_pattern_type: int
+        principal: str
+        host: str
+        operation: int
+        permission_type: int
+        def __init__(
+            self,
+            *,
+            resource_type: int = 0,
+            resource_name: str = "",
+            resource_pattern_type: int = 3,
+            principal: str = "",
+            host: str = "",
+            operation: int = 0,
+            permission_type: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    creations: list[CreateAclsRequest.AclCreation]
+    def __init__(
+        self,
+        *,
+        creations: _Many[CreateAclsRequest.AclCreation] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class CreateDelegationTokenRequest(RequestMessage[CreateDelegationTokenResponse]):
+    class CreatableRenewers(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        principal_type: str
+        principal_name: str
+        def __init__(
+            self,
+            *,
+            principal_type: str = "",
+            principal_name: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    owner_principal_type: str | None
+    owner_principal_name: str | None
+    renewers: list[CreateDelegationTokenRequest.CreatableRenewers]
+    max_lifetime_ms: int
+    def __init__(
+        self,
+        *,
+        owner_principal_type: str | None = "",
+        owner_principal_name: str | None = "",
+        renewers: _Many[CreateDelegationTokenRequest.CreatableRenewers] = ...,
+        max_lifetime_ms: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class CreatePartitionsRequest(RequestMessage[CreatePartitionsResponse]):
+    class CreatePartitionsTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        count: int
+        assignments: list[CreatePartitionsRequest.CreatePartitionsAssignment] | None
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            count: int = 0,
+            assignments: _Many[CreatePartitionsRequest.CreatePartitionsAssignment] | None = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class CreatePartitionsAssignment(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        broker_ids: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            broker_ids: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[CreatePartitionsRequest.CreatePartitionsTopic]
+    timeout_ms: int
+    validate_only: bool
+    def __init__(
+        self,
+        *,
+        topics: _Many[CreatePartitionsRequest.CreatePartitionsTopic] = ...,
+        timeout_ms: int = 0,
+        validate_only: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class CreateTopicsRequest(RequestMessage[CreateTopicsResponse]):
+    class CreatableTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        num_partitions: int
+        replication_factor: int
+        assignments: list[CreateTopicsRequest.CreatableReplicaAssignment]
+        configs: list[CreateTopicsRequest.CreatableTopicConfig]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            num_partitions: int = 0,
+            replication_factor: int = 0,
+            assignments: _Many[CreateTopicsRequest.CreatableReplicaAssignment] = ...,
+            configs: _Many[CreateTopicsRequest.CreatableTopicConfig] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class CreatableReplicaAssignment(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        broker_ids: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            broker_ids: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class CreatableTopicConfig(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        value: str | None
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            value: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[CreateTopicsRequest.CreatableTopic]
+    timeout_ms: int
+    validate_only: bool
+    def __init__(
+        self,
+        *,
+        topics: _Many[CreateTopicsRequest.CreatableTopic] = ...,
+        timeout_ms: int = 60000,
+        validate_only: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DeleteAclsRequest(RequestMessage[DeleteAclsResponse]):
+    class DeleteAclsFilter(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        resource_type_filter: int
+        resource_name_filter: str | None
+        pattern_type_filter: int
+        principal_filter: str | None
+        host_filter: str | None
+        operation: int
+        permission_type: int
+        def __init__(
+            self,
+            *,
+            resource_type_filter: int = 0,
+            resource_name_filter: str | None = "",
+            pattern_type_filter: int = 3,
+            principal_filter: str | None = "",
+            host_filter: str | None = "",
+            operation: int = 0,
+            permission_type: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    filters: list[DeleteAclsRequest.DeleteAclsFilter]
+    def __init__(
+        self,
+        *,
+        filters: _Many[DeleteAclsRequest.DeleteAclsFilter] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DeleteGroupsRequest(RequestMessage[DeleteGroupsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    groups_names: list[str]
+    def __init__(
+        self,
+        *,
+        groups_names: _Many[str] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DeleteRecordsRequest(RequestMessage[DeleteRecordsResponse]):
+    class DeleteRecordsTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: list[DeleteRecordsRequest.DeleteRecordsPartition]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: _Many[DeleteRecordsRequest.DeleteRecordsPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class DeleteRecordsPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        offset: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            offset: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[DeleteRecordsRequest.DeleteRecordsTopic]
+    timeout_ms: int
+    def __init__(
+        self,
+        *,
+        topics: _Many[DeleteRecordsRequest.DeleteRecordsTopic] = ...,
+        timeout_ms: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DeleteShareGroupOffsetsRequest(RequestMessage[DeleteShareGroupOffsetsResponse]):
+    class DeleteShareGroupOffsetsRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DeleteShareGroupStateRequest(RequestMessage[DeleteShareGroupStateResponse]):
+    class DeleteStateData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[DeleteShareGroupStateRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[DeleteShareGroupStateRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[DeleteShareGroupStateRequest.DeleteStateData]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[DeleteShareGroupStateRequest.DeleteStateData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DeleteTopicsRequest(RequestMessage[DeleteTopicsResponse]):
+    class DeleteTopicState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str | None
+        topic_id: UUID
+        def __init__(
+            self,
+            *,
+            name: str | None = None,
+            topic_id: UUID = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[DeleteTopicsRequest.DeleteTopicState]
+    topic_names: list[str]
+    timeout_ms: int
+    def __init__(
+        self,
+        *,
+        topics: _Many[DeleteTopicsRequest.DeleteTopicState] = ...,
+        topic_names: _Many[str] = ...,
+        timeout_ms: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeAclsRequest(RequestMessage[DescribeAclsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    resource_type_filter: int
+    resource_name_filter: str | None
+    pattern_type_filter: int
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+    def __init__(
+        self,
+        *,
+        resource_type_filter: int = 0,
+        resource_name_filter: str | None = "",
+        pattern_type_filter: int = 3,
+        principal_filter: str | None = "",
+        host_filter: str | None = "",
+        operation: int = 0,
+        permission_type: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeClientQuotasRequest(RequestMessage[DescribeClientQuotasResponse]):
+    class ComponentData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        entity_type: str
+        match_type: int
+        match: str | None
+        def __init__(
+            self,
+            *,
+            entity_type: str = "",
+            match_type: int = 0,
+            match: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    components: list[DescribeClientQuotasRequest.ComponentData]
+    strict: bool
+    def __init__(
+        self,
+        *,
+        components: _Many[DescribeClientQuotasRequest.ComponentData] = ...,
+        strict: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeClusterRequest(RequestMessage[DescribeClusterResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    include_cluster_authorized_operations: bool
+    endpoint_type: int
+    include_fenced_brokers: bool
+    def __init__(
+        self,
+        *,
+        include_cluster_authorized_operations: bool = False,
+        endpoint_type: int = 1,
+        include_fenced_brokers: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeConfigsRequest(RequestMessage[DescribeConfigsResponse]):
+    class DescribeConfigsResource(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        resource_type: int
+        resource_name: str
+        configuration_keys: list[str] | None
+        def __init__(
+            self,
+            *,
+            resource_type: int = 0,
+            resource_name: str = "",
+            configuration_keys: _Many[str] | None = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    resources: list[DescribeConfigsRequest.DescribeConfigsResource]
+    include_synonyms: bool
+    include_documentation: bool
+    def __init__(
+        self,
+        *,
+        resources: _Many[DescribeConfigsRequest.DescribeConfigsResource] = ...,
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeDelegationTokenRequest(RequestMessage[DescribeDelegationTokenResponse]):
+    class DescribeDelegationTokenOwner(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        principal_type: str
+        principal_name: str
+        def __init__(
+            self,
+            *,
+            principal_type: str = "",
+            principal_name: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    owners: list[DescribeDelegationTokenRequest.DescribeDelegationTokenOwner] | None
+    def __init__(
+        self,
+        *,
+        owners: _Many[DescribeDelegationTokenRequest.DescribeDelegationTokenOwner] | None = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeGroupsRequest(RequestMessage[DescribeGroupsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    groups: list[str]
+    include_authorized_operations: bool
+    def __init__(
+        self,
+        *,
+        groups: _Many[str] = ...,
+        include_authorized_operations: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeLogDirsRequest(RequestMessage[DescribeLogDirsResponse]):
+    class DescribableLogDirTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[DescribeLogDirsRequest.DescribableLogDirTopic] | None
+    def __init__(
+        self,
+        *,
+        topics: _Many[DescribeLogDirsRequest.DescribableLogDirTopic] | None = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeProducersRequest(RequestMessage[DescribeProducersResponse]):
+    class TopicRequest(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partition_indexes: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partition_indexes: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[DescribeProducersRequest.TopicRequest]
+    def __init__(
+        self,
+        *,
+        topics: _Many[DescribeProducersRequest.TopicRequest] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeQuorumRequest(RequestMessage[DescribeQuorumResponse]):
+    class TopicData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partitions: list[DescribeQuorumRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partitions: _Many[DescribeQuorumRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[DescribeQuorumRequest.TopicData]
+    def __init__(
+        self,
+        *,
+        topics: _Many[DescribeQuorumRequest.TopicData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeShareGroupOffsetsRequest(RequestMessage[DescribeShareGroupOffsetsResponse]):
+    class DescribeShareGroupOffsetsRequestGroup(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        group_id: str
+        topics: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestTopic] | None
+        def __init__(
+            self,
+            *,
+            group_id: str = "",
+            topics: _Many[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestTopic] | None = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class DescribeShareGroupOffsetsRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    groups: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup]
+    def __init__(
+        self,
+        *,
+        groups: _Many[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeTopicPartitionsRequest(RequestMessage[DescribeTopicPartitionsResponse]):
+    class TopicRequest(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class Cursor(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partition_index: int
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partition_index: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[DescribeTopicPartitionsRequest.TopicRequest]
+    response_partition_limit: int
+    cursor: DescribeTopicPartitionsRequest.Cursor | None
+    def __init__(
+        self,
+        *,
+        topics: _Many[DescribeTopicPartitionsRequest.TopicRequest] = ...,
+        response_partition_limit: int = 2000,
+        cursor: DescribeTopicPartitionsRequest.Cursor | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeTransactionsRequest(RequestMessage[DescribeTransactionsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactional_ids: list[str]
+    def __init__(
+        self,
+        *,
+        transactional_ids: _Many[str] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class DescribeUserScramCredentialsRequest(RequestMessage[DescribeUserScramCredentialsResponse]):
+    class UserName(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    users: list[DescribeUserScramCredentialsRequest.UserName] | None
+    def __init__(
+        self,
+        *,
+        users: _Many[DescribeUserScramCredentialsRequest.UserName] | None = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ElectLeadersRequest(RequestMessage[ElectLeadersResponse]):
+    class TopicPartitions(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    election_type: int
+    topic_partitions: list[ElectLeadersRequest.TopicPartitions] | None
+    timeout_ms: int
+    def __init__(
+        self,
+        *,
+        election_type: int = 0,
+        topic_partitions: _Many[ElectLeadersRequest.TopicPartitions] | None = ...,
+        timeout_ms: int = 60000,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class EndQuorumEpochRequest(RequestMessage[EndQuorumEpochResponse]):
+    class TopicData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partitions: list[EndQuorumEpochRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partitions: _Many[EndQuorumEpochRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        leader_id: int
+        leader_epoch: int
+        preferred_successors: tuple[int, ...]
+        preferred_candidates: list[EndQuorumEpochRequest.ReplicaInfo]
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            leader_id: int = 0,
+            leader_epoch: int = 0,
+            preferred_successors: Sequence[int] = ...,
+            preferred_candidates: _Many[EndQuorumEpochRequest.ReplicaInfo] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ReplicaInfo(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        candidate_id: int
+        candidate_directory_id: UUID
+        def __init__(
+            self,
+            *,
+            candidate_id: int = 0,
+            candidate_directory_id: UUID = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class LeaderEndpoint(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            host: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    cluster_id: str | None
+    topics: list[EndQuorumEpochRequest.TopicData]
+    leader_endpoints: list[EndQuorumEpochRequest.LeaderEndpoint]
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        topics: _Many[EndQuorumEpochRequest.TopicData] = ...,
+        leader_endpoints: _Many[EndQuorumEpochRequest.LeaderEndpoint] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class EndTxnRequest(RequestMessage[EndTxnResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    def __init__(
+        self,
+        *,
+        transactional_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        committed: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class EnvelopeRequest(RequestMessage[EnvelopeResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    request_data: bytes
+    request_principal: bytes | None
+    client_host_address: bytes
+    def __init__(
+        self,
+        *,
+        request_data: bytes = b"",
+        request_principal: bytes | None = b"",
+        client_host_address: bytes = b"",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ExpireDelegationTokenRequest(RequestMessage[ExpireDelegationTokenResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    hmac: bytes
+    expiry_time_period_ms: int
+    def __init__(
+        self,
+        *,
+        hmac: bytes = b"",
+        expiry_time_period_ms: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class FetchRequest(RequestMessage[FetchResponse]):
+    class ReplicaState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        replica_id: int
+        replica_epoch: int
+        def __init__(
+            self,
+            *,
+            replica_id: int = -1,
+            replica_epoch: int = -1,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class FetchTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        topic_id: UUID
+        partitions: list[FetchRequest.FetchPartition]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            topic_id: UUID = ...,
+            partitions: _Many[FetchRequest.FetchPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class FetchPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        current_leader_epoch: int
+        fetch_offset: int
+        last_fetched_epoch: int
+        log_start_offset: int
+        partition_max_bytes: int
+        replica_directory_id: UUID
+        high_watermark: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            current_leader_epoch: int = -1,
+            fetch_offset: int = 0,
+            last_fetched_epoch: int = -1,
+            log_start_offset: int = -1,
+            partition_max_bytes: int = 0,
+            replica_directory_id: UUID = ...,
+            high_watermark: int = 9223372036854775807,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ForgottenTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        topic_id: UUID
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            topic_id: UUID = ...,
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    cluster_id: str | None
+    replica_id: int
+    replica_state: FetchRequest.ReplicaState
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    session_id: int
+    session_epoch: int
+    topics: list[FetchRequest.FetchTopic]
+    forgotten_topics_data: list[FetchRequest.ForgottenTopic]
+    rack_id: str
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        replica_id: int = -1,
+        replica_state: FetchRequest.ReplicaState = ...,
+        max_wait_ms: int = 0,
+        min_bytes: int = 0,
+        max_bytes: int = 2147483647,
+        isolation_level: int = 0,
+        session_id: int = 0,
+        session_epoch: int = -1,
+        topics: _Many[FetchRequest.FetchTopic] = ...,
+        forgotten_topics_data: _Many[FetchRequest.ForgottenTopic] = ...,
+        rack_id: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class FetchSnapshotRequest(RequestMessage[FetchSnapshotResponse]):
+    class TopicSnapshot(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: list[FetchSnapshotRequest.PartitionSnapshot]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: _Many[FetchSnapshotRequest.PartitionSnapshot] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionSnapshot(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        current_leader_epoch: int
+        snapshot_id: FetchSnapshotRequest.SnapshotId
+        position: int
+        replica_directory_id: UUID
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            current_leader_epoch: int = 0,
+            snapshot_id: FetchSnapshotRequest.SnapshotId = ...,
+            position: int = 0,
+            replica_directory_id: UUID = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class SnapshotId(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        end_offset: int
+        epoch: int
+        def __init__(
+            self,
+            *,
+            end_offset: int = 0,
+            epoch: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    cluster_id: str | None
+    replica_id: int
+    max_bytes: int
+    topics: list[FetchSnapshotRequest.TopicSnapshot]
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        replica_id: int = -1,
+        max_bytes: int = 2147483647,
+        topics: _Many[FetchSnapshotRequest.TopicSnapshot] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class FindCoordinatorRequest(RequestMessage[FindCoordinatorResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    key: str
+    key_type: int
+    coordinator_keys: list[str]
+    def __init__(
+        self,
+        *,
+        key: str = "",
+        key_type: int = 0,
+        coordinator_keys: _Many[str] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class GetTelemetrySubscriptionsRequest(RequestMessage[GetTelemetrySubscriptionsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    client_instance_id: UUID
+    def __init__(
+        self,
+        *,
+        client_instance_id: UUID = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class HeartbeatRequest(RequestMessage[HeartbeatResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        generation_id: int = 0,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class IncrementalAlterConfigsRequest(RequestMessage[IncrementalAlterConfigsResponse]):
+    class AlterConfigsResource(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        resource_type: int
+        resource_name: str
+        configs: list[IncrementalAlterConfigsRequest.AlterableConfig]
+        def __init__(
+            self,
+            *,
+            resource_type: int = 0,
+            resource_name: str = "",
+            configs: _Many[IncrementalAlterConfigsRequest.AlterableConfig] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AlterableConfig(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        config_operation: int
+        value: str | None
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            config_operation: int = 0,
+            value: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    resources: list[IncrementalAlterConfigsRequest.AlterConfigsResource]
+    validate_only: bool
+    def __init__(
+        self,
+        *,
+        resources: _Many[IncrementalAlterConfigsRequest.AlterConfigsResource] = ...,
+        validate_only: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class InitProducerIdRequest(RequestMessage[InitProducerIdResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    producer_id: int
+    producer_epoch: int
+    enable2_pc: bool
+    keep_prepared_txn: bool
+    def __init__(
+        self,
+        *,
+        transactional_id: str | None = "",
+        transaction_timeout_ms: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        enable2_pc: bool = False,
+        keep_prepared_txn: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class InitializeShareGroupStateRequest(RequestMessage[InitializeShareGroupStateResponse]):
+    class InitializeStateData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[InitializeShareGroupStateRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[InitializeShareGroupStateRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        state_epoch: int
+        start_offset: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            state_epoch: int = 0,
+            start_offset: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[InitializeShareGroupStateRequest.InitializeStateData]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[InitializeShareGroupStateRequest.InitializeStateData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class JoinGroupRequest(RequestMessage[JoinGroupResponse]):
+    class JoinGroupRequestProtocol(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        metadata: bytes
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            metadata: bytes = b"",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str
+    protocols: list[JoinGroupRequest.JoinGroupRequestProtocol]
+    reason: str | None
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        session_timeout_ms: int = 0,
+        rebalance_timeout_ms: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        protocol_type: str = "",
+        protocols: _Many[JoinGroupRequest.JoinGroupRequestProtocol] = ...,
+        reason: str | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class LeaderAndIsrRequest(RequestMessage[LeaderAndIsrResponse]):
+    class LeaderAndIsrPartitionState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partition_index: int
+        controller_epoch: int
+        leader: int
+        leader_epoch: int
+        isr: tuple[int, ...]
+        partition_epoch: int
+        replicas: tuple[int, ...]
+        is_new: bool
+        adding_replicas: tuple[int, ...]
+        removing_replicas: tuple[int, ...]
+        leader_recovery_state: int
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partition_index: int = 0,
+            controller_epoch: int = 0,
+            leader: int = 0,
+            leader_epoch: int = 0,
+            isr: Sequence[int] = ...,
+            partition_epoch: int = 0,
+            replicas: Sequence[int] = ...,
+            is_new: bool = False,
+            adding_replicas: Sequence[int] = ...,
+            removing_replicas: Sequence[int] = ...,
+            leader_recovery_state: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class LeaderAndIsrTopicState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        topic_id: UUID
+        partition_states: list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            topic_id: UUID = ...,
+            partition_states: _Many[LeaderAndIsrRequest.LeaderAndIsrPartitionState] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class LeaderAndIsrLiveLeader(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        broker_id: int
+        host_name: str
+        port: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = 0,
+            host_name: str = "",
+            port: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    controller_id: int
+    is_kraft_controller: bool
+    controller_epoch: int
+    broker_epoch: int
+    type: int
+    ungrouped_partition_states: list[LeaderAndIsrRequest.LeaderAndIsrPartitionState]
+    topic_states: list[LeaderAndIsrRequest.LeaderAndIsrTopicState]
+    live_leaders: list[LeaderAndIsrRequest.LeaderAndIsrLiveLeader]
+    def __init__(
+        self,
+        *,
+        controller_id: int = 0,
+        is_kraft_controller: bool = False,
+        controller_epoch: int = 0,
+        broker_epoch: int = -1,
+        type: int = 0,
+        ungrouped_partition_states: _Many[LeaderAndIsrRequest.LeaderAndIsrPartitionState] = ...,
+        topic_states: _Many[LeaderAndIsrRequest.LeaderAndIsrTopicState] = ...,
+        live_leaders: _Many[LeaderAndIsrRequest.LeaderAndIsrLiveLeader] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class LeaveGroupRequest(RequestMessage[LeaveGroupResponse]):
+    class MemberIdentity(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        member_id: str
+        group_instance_id: str | None
+        reason: str | None
+        def __init__(
+            self,
+            *,
+            member_id: str = "",
+            group_instance_id: str | None = None,
+            reason: str | None = None,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    member_id: str
+    members: list[LeaveGroupRequest.MemberIdentity]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        member_id: str = "",
+        members: _Many[LeaveGroupRequest.MemberIdentity] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ListConfigResourcesRequest(RequestMessage[ListConfigResourcesResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    resource_types: tuple[int, ...]
+    def __init__(
+        self,
+        *,
+        resource_types: Sequence[int] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ListGroupsRequest(RequestMessage[ListGroupsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    states_filter: list[str]
+    types_filter: list[str]
+    def __init__(
+        self,
+        *,
+        states_filter: _Many[str] = ...,
+        types_filter: _Many[str] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ListOffsetsRequest(RequestMessage[ListOffsetsResponse]):
+    class ListOffsetsTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: list[ListOffsetsRequest.ListOffsetsPartition]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: _Many[ListOffsetsRequest.ListOffsetsPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ListOffsetsPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        current_leader_epoch: int
+        timestamp: int
+        max_num_offsets: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            current_leader_epoch: int = -1,
+            timestamp: int = 0,
+            max_num_offsets: int = 1,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    replica_id: int
+    isolation_level: int
+    topics: list[ListOffsetsRequest.ListOffsetsTopic]
+    timeout_ms: int
+    def __init__(
+        self,
+        *,
+        replica_id: int = 0,
+        isolation_level: int = 0,
+        topics: _Many[ListOffsetsRequest.ListOffsetsTopic] = ...,
+        timeout_ms: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ListPartitionReassignmentsRequest(RequestMessage[ListPartitionReassignmentsResponse]):
+    class ListPartitionReassignmentsTopics(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partition_indexes: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partition_indexes: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    timeout_ms: int
+    topics: list[ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics] | None
+    def __init__(
+        self,
+        *,
+        timeout_ms: int = 60000,
+        topics: _Many[ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics] | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ListTransactionsRequest(RequestMessage[ListTransactionsResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    state_filters: list[str]
+    producer_id_filters: tuple[int, ...]
+    duration_filter: int
+    transactional_id_pattern: str | None
+    def __init__(
+        self,
+        *,
+        state_filters: _Many[str] = ...,
+        producer_id_filters: Sequence[int] = ...,
+        duration_filter: int = -1,
+        transactional_id_pattern: str | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class MetadataRequest(RequestMessage[MetadataResponse]):
+    class MetadataRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        name: str | None
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            name: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    topics: list[MetadataRequest.MetadataRequestTopic] | None
+    allow_auto_topic_creation: bool
+    include_cluster_authorized_operations: bool
+    include_topic_authorized_operations: bool
+    def __init__(
+        self,
+        *,
+        topics: _Many[MetadataRequest.MetadataRequestTopic] | None = ...,
+        allow_auto_topic_creation: bool = True,
+        include_cluster_authorized_operations: bool = False,
+        include_topic_authorized_operations: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class OffsetCommitRequest(RequestMessage[OffsetCommitResponse]):
+    class OffsetCommitRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        topic_id: UUID
+        partitions: list[OffsetCommitRequest.OffsetCommitRequestPartition]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            topic_id: UUID = ...,
+            partitions: _Many[OffsetCommitRequest.OffsetCommitRequestPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class OffsetCommitRequestPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        committed_offset: int
+        committed_leader_epoch: int
+        commit_timestamp: int
+        committed_metadata: str | None
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            committed_offset: int = 0,
+            committed_leader_epoch: int = -1,
+            commit_timestamp: int = -1,
+            committed_metadata: str | None = "",
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    generation_id_or_member_epoch: int
+    member_id: str
+    group_instance_id: str | None
+    retention_time_ms: int
+    topics: list[OffsetCommitRequest.OffsetCommitRequestTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        generation_id_or_member_epoch: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        retention_time_ms: int = -1,
+        topics: _Many[OffsetCommitRequest.OffsetCommitRequestTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class OffsetDeleteRequest(RequestMessage[OffsetDeleteResponse]):
+    class OffsetDeleteRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partitions: list[OffsetDeleteRequest.OffsetDeleteRequestPartition]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partitions: _Many[OffsetDeleteRequest.OffsetDeleteRequestPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class OffsetDeleteRequestPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[OffsetDeleteRequest.OffsetDeleteRequestTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[OffsetDeleteRequest.OffsetDeleteRequestTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class OffsetFetchRequest(RequestMessage[OffsetFetchResponse]):
+    class OffsetFetchRequestTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partition_indexes: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partition_indexes: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class OffsetFetchRequestGroup(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        group_id: str
+        member_id: str | None
+        member_epoch: int
+        topics: list[OffsetFetchRequest.OffsetFetchRequestTopics] | None
+        def __init__(
+            self,
+            *,
+            group_id: str = "",
+            member_id: str | None = None,
+            member_epoch: int = -1,
+            topics: _Many[OffsetFetchRequest.OffsetFetchRequestTopics] | None = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class OffsetFetchRequestTopics(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        topic_id: UUID
+        partition_indexes: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            topic_id: UUID = ...,
+            partition_indexes: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[OffsetFetchRequest.OffsetFetchRequestTopic] | None
+    groups: list[OffsetFetchRequest.OffsetFetchRequestGroup]
+    require_stable: bool
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[OffsetFetchRequest.OffsetFetchRequestTopic] | None = ...,
+        groups: _Many[OffsetFetchRequest.OffsetFetchRequestGroup] = ...,
+        require_stable: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class OffsetForLeaderEpochRequest(RequestMessage[OffsetForLeaderEpochResponse]):
+    class OffsetForLeaderTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic: str
+        partitions: list[OffsetForLeaderEpochRequest.OffsetForLeaderPartition]
+        def __init__(
+            self,
+            *,
+            topic: str = "",
+            partitions: _Many[OffsetForLeaderEpochRequest.OffsetForLeaderPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class OffsetForLeaderPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        current_leader_epoch: int
+        leader_epoch: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            current_leader_epoch: int = -1,
+            leader_epoch: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    replica_id: int
+    topics: list[OffsetForLeaderEpochRequest.OffsetForLeaderTopic]
+    def __init__(
+        self,
+        *,
+        replica_id: int = -2,
+        topics: _Many[OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ProduceRequest(RequestMessage[ProduceResponse | None]):
+    class TopicProduceData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        topic_id: UUID
+        partition_data: list[ProduceRequest.PartitionProduceData]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            topic_id: UUID = ...,
+            partition_data: _Many[ProduceRequest.PartitionProduceData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionProduceData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        index: int
+        records: bytes | None
+        def __init__(
+            self,
+            *,
+            index: int = 0,
+            records: bytes | None = None,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    transactional_id: str | None
+    acks: int
+    timeout_ms: int
+    topic_data: list[ProduceRequest.TopicProduceData]
+    def __init__(
+        self,
+        *,
+        transactional_id: str | None = None,
+        acks: int = 0,
+        timeout_ms: int = 0,
+        topic_data: _Many[ProduceRequest.TopicProduceData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class PushTelemetryRequest(RequestMessage[PushTelemetryResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    client_instance_id: UUID
+    subscription_id: int
+    terminating: bool
+    compression_type: int
+    metrics: bytes
+    def __init__(
+        self,
+        *,
+        client_instance_id: UUID = ...,
+        subscription_id: int = 0,
+        terminating: bool = False,
+        compression_type: int = 0,
+        metrics: bytes = b"",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ReadShareGroupStateRequest(RequestMessage[ReadShareGroupStateResponse]):
+    class ReadStateData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[ReadShareGroupStateRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[ReadShareGroupStateRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        leader_epoch: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            leader_epoch: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[ReadShareGroupStateRequest.ReadStateData]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[ReadShareGroupStateRequest.ReadStateData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ReadShareGroupStateSummaryRequest(RequestMessage[ReadShareGroupStateSummaryResponse]):
+    class ReadStateSummaryData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[ReadShareGroupStateSummaryRequest.PartitionData]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[ReadShareGroupStateSummaryRequest.PartitionData] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class PartitionData(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition: int
+        leader_epoch: int
+        def __init__(
+            self,
+            *,
+            partition: int = 0,
+            leader_epoch: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    topics: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData]
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: _Many[ReadShareGroupStateSummaryRequest.ReadStateSummaryData] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class RemoveRaftVoterRequest(RequestMessage[RemoveRaftVoterResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    cluster_id: str | None
+    voter_id: int
+    voter_directory_id: UUID
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = "",
+        voter_id: int = 0,
+        voter_directory_id: UUID = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class RenewDelegationTokenRequest(RequestMessage[RenewDelegationTokenResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    hmac: bytes
+    renew_period_ms: int
+    def __init__(
+        self,
+        *,
+        hmac: bytes = b"",
+        renew_period_ms: int = 0,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class SaslAuthenticateRequest(RequestMessage[SaslAuthenticateResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    auth_bytes: bytes
+    def __init__(
+        self,
+        *,
+        auth_bytes: bytes = b"",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class SaslHandshakeRequest(RequestMessage[SaslHandshakeResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    mechanism: str
+    def __init__(
+        self,
+        *,
+        mechanism: str = "",
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ShareAcknowledgeRequest(RequestMessage[ShareAcknowledgeResponse]):
+    class AcknowledgeTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[ShareAcknowledgeRequest.AcknowledgePartition]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[ShareAcknowledgeRequest.AcknowledgePartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AcknowledgePartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        acknowledgement_batches: list[ShareAcknowledgeRequest.AcknowledgementBatch]
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            acknowledgement_batches: _Many[ShareAcknowledgeRequest.AcknowledgementBatch] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AcknowledgementBatch(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        first_offset: int
+        last_offset: int
+        acknowledge_types: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            first_offset: int = 0,
+            last_offset: int = 0,
+            acknowledge_types: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    is_renew_ack: bool
+    topics: list[ShareAcknowledgeRequest.AcknowledgeTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str | None = None,
+        member_id: str | None = "",
+        share_session_epoch: int = 0,
+        is_renew_ack: bool = False,
+        topics: _Many[ShareAcknowledgeRequest.AcknowledgeTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ShareFetchRequest(RequestMessage[ShareFetchResponse]):
+    class FetchTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: list[ShareFetchRequest.FetchPartition]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: _Many[ShareFetchRequest.FetchPartition] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class FetchPartition(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        partition_max_bytes: int
+        acknowledgement_batches: list[ShareFetchRequest.AcknowledgementBatch]
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            partition_max_bytes: int = 0,
+            acknowledgement_batches: _Many[ShareFetchRequest.AcknowledgementBatch] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class AcknowledgementBatch(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        first_offset: int
+        last_offset: int
+        acknowledge_types: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            first_offset: int = 0,
+            last_offset: int = 0,
+            acknowledge_types: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class ForgottenTopic(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_id: UUID
+        partitions: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            topic_id: UUID = ...,
+            partitions: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    share_acquire_mode: int
+    is_renew_ack: bool
+    topics: list[ShareFetchRequest.FetchTopic]
+    forgotten_topics_data: list[ShareFetchRequest.ForgottenTopic]
+    def __init__(
+        self,
+        *,
+        group_id: str | None = None,
+        member_id: str | None = "",
+        share_session_epoch: int = 0,
+        max_wait_ms: int = 0,
+        min_bytes: int = 0,
+        max_bytes: int = 2147483647,
+        max_records: int = 0,
+        batch_size: int = 0,
+        share_acquire_mode: int = 0,
+        is_renew_ack: bool = False,
+        topics: _Many[ShareFetchRequest.FetchTopic] = ...,
+        forgotten_topics_data: _Many[ShareFetchRequest.ForgottenTopic] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ShareGroupDescribeRequest(RequestMessage[ShareGroupDescribeResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_ids: list[str]
+    include_authorized_operations: bool
+    def __init__(
+        self,
+        *,
+        group_ids: _Many[str] = ...,
+        include_authorized_operations: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class ShareGroupHeartbeatRequest(RequestMessage[ShareGroupHeartbeatResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_id: str
+    member_id: str
+    member_epoch: int
+    rack_id: str | None
+    subscribed_topic_names: list[str] | None
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        member_id: str = "",
+        member_epoch: int = 0,
+        rack_id: str | None = None,
+        subscribed_topic_names: _Many[str] | None = None,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StopReplicaRequest(RequestMessage[StopReplicaResponse]):
+    class StopReplicaPartitionV0(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partition_index: int
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partition_index: int = 0,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class StopReplicaTopicV1(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        name: str
+        partition_indexes: tuple[int, ...]
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            partition_indexes: Sequence[int] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class StopReplicaTopicState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        topic_name: str
+        partition_states: list[StopReplicaRequest.StopReplicaPartitionState]
+        def __init__(
+            self,
+            *,
+            topic_name: str = "",
+            partition_states: _Many[StopReplicaRequest.StopReplicaPartitionState] = ...,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    class StopReplicaPartitionState(Struct):
+        __match_args__: ClassVar[tuple[str, ...]]
+        partition_index: int
+        leader_epoch: int
+        delete_partition: bool
+        def __init__(
+            self,
+            *,
+            partition_index: int = 0,
+            leader_epoch: int = -1,
+            delete_partition: bool = False,
+            unknown_tags: dict[int, bytes] = ...,
+        ) -> None: ...
+
+    __match_args__: ClassVar[tuple[str, ...]]
+    controller_id: int
+    is_kraft_controller: bool
+    controller_epoch: int
+    broker_epoch: int
+    delete_partitions: bool
+    ungrouped_partitions: list[StopReplicaRequest.StopReplicaPartitionV0]
+    topics: list[StopReplicaRequest.StopReplicaTopicV1]
+    topic_states: list[StopReplicaRequest.StopReplicaTopicState]
+    def __init__(
+        self,
+        *,
+        controller_id: int = 0,
+        is_kraft_controller: bool = False,
+        controller_epoch: int = 0,
+        broker_epoch: int = -1,
+        delete_partitions: bool = False,
+        ungrouped_partitions: _Many[StopReplicaRequest.StopReplicaPartitionV0] = ...,
+        topics: _Many[StopReplicaRequest.StopReplicaTopicV1] = ...,
+        topic_states: _Many[StopReplicaRequest.StopReplicaTopicState] = ...,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupDescribeRequest(RequestMessage[StreamsGroupDescribeResponse]):
+    __match_args__: ClassVar[tuple[str, ...]]
+    group_ids: list[str]
+    include_authorized_operations: bool
+    include_topology_description: bool
+    def __init__(
+        self,
+        *,
+        group_ids: _Many[str] = ...,
+        include_authorized_operations: bool = False,
+        include_topology_description: bool = False,
+        unknown_tags: dict[int, bytes] = ...,
+    ) -> None: ...
+
+class StreamsGroupHeartbeatRequest(RequestMessage[StreamsGroupHeartbeatResponse]):
     class Topology(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         epoch: int
@@ -8288,273 +9212,7 @@ class StreamsGroupHeartbeatRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StreamsGroupHeartbeatResponse(Struct):
-    class Status(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        status_code: int
-        status_detail: str
-        def __init__(
-            self,
-            *,
-            status_code: int = 0,
-            status_detail: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TaskIds(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        subtopology_id: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            subtopology_id: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class EndpointToPartitions(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        user_endpoint: StreamsGroupHeartbeatResponse.Endpoint
-        active_partitions: list[StreamsGroupHeartbeatResponse.TopicPartition]
-        standby_partitions: list[StreamsGroupHeartbeatResponse.TopicPartition]
-        def __init__(
-            self,
-            *,
-            user_endpoint: StreamsGroupHeartbeatResponse.Endpoint = ...,
-            active_partitions: _Many[StreamsGroupHeartbeatResponse.TopicPartition] = ...,
-            standby_partitions: _Many[StreamsGroupHeartbeatResponse.TopicPartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class Endpoint(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TopicPartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    member_id: str
-    member_epoch: int
-    heartbeat_interval_ms: int
-    acceptable_recovery_lag_legacy: int
-    task_offset_interval_ms: int
-    acceptable_recovery_lag: int
-    status: list[StreamsGroupHeartbeatResponse.Status] | None
-    active_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
-    standby_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
-    warmup_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
-    topology_description_required: bool
-    endpoint_information_epoch: int
-    partitions_by_user_endpoint: list[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = None,
-        member_id: str = "",
-        member_epoch: int = 0,
-        heartbeat_interval_ms: int = 0,
-        acceptable_recovery_lag_legacy: int = 0,
-        task_offset_interval_ms: int = 0,
-        acceptable_recovery_lag: int = -1,
-        status: _Many[StreamsGroupHeartbeatResponse.Status] | None = ...,
-        active_tasks: _Many[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
-        standby_tasks: _Many[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
-        warmup_tasks: _Many[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
-        topology_description_required: bool = False,
-        endpoint_information_epoch: int = 0,
-        partitions_by_user_endpoint: _Many[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupMemberMetadataKey(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    member_id: str
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        member_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupMemberMetadataValue(Struct):
-    class Endpoint(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class KeyValue(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        key: str
-        value: str
-        def __init__(
-            self,
-            *,
-            key: str = "",
-            value: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    instance_id: str | None
-    rack_id: str | None
-    client_id: str
-    client_host: str
-    rebalance_timeout_ms: int
-    topology_epoch: int
-    process_id: str
-    user_endpoint: StreamsGroupMemberMetadataValue.Endpoint | None
-    client_tags: list[StreamsGroupMemberMetadataValue.KeyValue]
-    def __init__(
-        self,
-        *,
-        instance_id: str | None = "",
-        rack_id: str | None = "",
-        client_id: str = "",
-        client_host: str = "",
-        rebalance_timeout_ms: int = -1,
-        topology_epoch: int = 0,
-        process_id: str = "",
-        user_endpoint: StreamsGroupMemberMetadataValue.Endpoint | None = None,
-        client_tags: _Many[StreamsGroupMemberMetadataValue.KeyValue] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupMetadataKey(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupMetadataValue(Struct):
-    class LastAssignmentConfig(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        key: str
-        value: str
-        def __init__(
-            self,
-            *,
-            key: str = "",
-            value: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    epoch: int
-    metadata_hash: int
-    validated_topology_epoch: int
-    last_assignment_configs: list[StreamsGroupMetadataValue.LastAssignmentConfig] | None
-    stored_description_topology_epoch: int
-    failed_description_topology_epoch: int
-    def __init__(
-        self,
-        *,
-        epoch: int = 0,
-        metadata_hash: int = 0,
-        validated_topology_epoch: int = -1,
-        last_assignment_configs: _Many[StreamsGroupMetadataValue.LastAssignmentConfig] | None = ...,
-        stored_description_topology_epoch: int = -1,
-        failed_description_topology_epoch: int = -1,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTargetAssignmentMemberKey(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    member_id: str
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        member_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTargetAssignmentMemberValue(Struct):
-    class TaskIds(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        subtopology_id: str
-        partitions: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            subtopology_id: str = "",
-            partitions: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    active_tasks: list[StreamsGroupTargetAssignmentMemberValue.TaskIds]
-    standby_tasks: list[StreamsGroupTargetAssignmentMemberValue.TaskIds]
-    warmup_tasks: list[StreamsGroupTargetAssignmentMemberValue.TaskIds]
-    def __init__(
-        self,
-        *,
-        active_tasks: _Many[StreamsGroupTargetAssignmentMemberValue.TaskIds] = ...,
-        standby_tasks: _Many[StreamsGroupTargetAssignmentMemberValue.TaskIds] = ...,
-        warmup_tasks: _Many[StreamsGroupTargetAssignmentMemberValue.TaskIds] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTargetAssignmentMetadataKey(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTargetAssignmentMetadataValue(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    assignment_epoch: int
-    assignment_timestamp: int
-    def __init__(
-        self,
-        *,
-        assignment_epoch: int = 0,
-        assignment_timestamp: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTopologyDescriptionUpdateRequest(Struct):
+class StreamsGroupTopologyDescriptionUpdateRequest(RequestMessage[StreamsGroupTopologyDescriptionUpdateResponse]):
     class TopologyDescription(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         subtopologies: list[StreamsGroupTopologyDescriptionUpdateRequest.TopologyDescriptionSubtopology]
@@ -8626,189 +9284,7 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class StreamsGroupTopologyDescriptionUpdateResponse(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = None,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTopologyKey(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    group_id: str
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class StreamsGroupTopologyValue(Struct):
-    class Subtopology(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        subtopology_id: str
-        source_topics: list[str]
-        source_topic_regex: list[str]
-        state_changelog_topics: list[StreamsGroupTopologyValue.TopicInfo]
-        repartition_sink_topics: list[str]
-        repartition_source_topics: list[StreamsGroupTopologyValue.TopicInfo]
-        copartition_groups: list[StreamsGroupTopologyValue.CopartitionGroup]
-        def __init__(
-            self,
-            *,
-            subtopology_id: str = "",
-            source_topics: _Many[str] = ...,
-            source_topic_regex: _Many[str] = ...,
-            state_changelog_topics: _Many[StreamsGroupTopologyValue.TopicInfo] = ...,
-            repartition_sink_topics: _Many[str] = ...,
-            repartition_source_topics: _Many[StreamsGroupTopologyValue.TopicInfo] = ...,
-            copartition_groups: _Many[StreamsGroupTopologyValue.CopartitionGroup] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TopicInfo(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: int
-        replication_factor: int
-        topic_configs: list[StreamsGroupTopologyValue.TopicConfig]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: int = 0,
-            replication_factor: int = 0,
-            topic_configs: _Many[StreamsGroupTopologyValue.TopicConfig] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TopicConfig(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        key: str
-        value: str
-        def __init__(
-            self,
-            *,
-            key: str = "",
-            value: str = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class CopartitionGroup(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        source_topics: tuple[int, ...]
-        source_topic_regex: tuple[int, ...]
-        repartition_source_topics: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            source_topics: Sequence[int] = ...,
-            source_topic_regex: Sequence[int] = ...,
-            repartition_source_topics: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    epoch: int
-    subtopologies: list[StreamsGroupTopologyValue.Subtopology]
-    def __init__(
-        self,
-        *,
-        epoch: int = 0,
-        subtopologies: _Many[StreamsGroupTopologyValue.Subtopology] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class SubscriptionInfoData(Struct):
-    class TaskId(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_group_id: int
-        partition: int
-        def __init__(
-            self,
-            *,
-            topic_group_id: int = 0,
-            partition: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TaskOffsetSum(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_group_id: int
-        partition: int
-        offset_sum: int
-        named_topology: str | None
-        partition_to_offset_sum: list[SubscriptionInfoData.PartitionToOffsetSum]
-        def __init__(
-            self,
-            *,
-            topic_group_id: int = 0,
-            partition: int = 0,
-            offset_sum: int = 0,
-            named_topology: str | None = "",
-            partition_to_offset_sum: _Many[SubscriptionInfoData.PartitionToOffsetSum] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionToOffsetSum(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        offset_sum: int
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            offset_sum: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class ClientTag(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        key: bytes
-        value: bytes
-        def __init__(
-            self,
-            *,
-            key: bytes = b"",
-            value: bytes = b"",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    version: int
-    latest_supported_version: int
-    process_id: UUID
-    prev_tasks: list[SubscriptionInfoData.TaskId]
-    standby_tasks: list[SubscriptionInfoData.TaskId]
-    user_end_point: bytes
-    task_offset_sums: list[SubscriptionInfoData.TaskOffsetSum]
-    unique_field: int
-    error_code: int
-    client_tags: list[SubscriptionInfoData.ClientTag]
-    def __init__(
-        self,
-        *,
-        version: int = 0,
-        latest_supported_version: int = -1,
-        process_id: UUID = ...,
-        prev_tasks: _Many[SubscriptionInfoData.TaskId] = ...,
-        standby_tasks: _Many[SubscriptionInfoData.TaskId] = ...,
-        user_end_point: bytes = b"",
-        task_offset_sums: _Many[SubscriptionInfoData.TaskOffsetSum] = ...,
-        unique_field: int = 0,
-        error_code: int = 0,
-        client_tags: _Many[SubscriptionInfoData.ClientTag] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class SyncGroupRequest(Struct):
+class SyncGroupRequest(RequestMessage[SyncGroupResponse]):
     class SyncGroupRequestAssignment(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         member_id: str
@@ -8842,89 +9318,7 @@ class SyncGroupRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class SyncGroupResponse(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    protocol_type: str | None
-    protocol_name: str | None
-    assignment: bytes
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        protocol_type: str | None = None,
-        protocol_name: str | None = None,
-        assignment: bytes = b"",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class TopicRecord(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    name: str
-    topic_id: UUID
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        topic_id: UUID = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class TransactionLogKey(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    transactional_id: str
-    def __init__(
-        self,
-        *,
-        transactional_id: str = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class TransactionLogValue(Struct):
-    class PartitionsSchema(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic: str
-        partition_ids: tuple[int, ...]
-        def __init__(
-            self,
-            *,
-            topic: str = "",
-            partition_ids: Sequence[int] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    producer_id: int
-    previous_producer_id: int
-    next_producer_id: int
-    producer_epoch: int
-    next_producer_epoch: int
-    transaction_timeout_ms: int
-    transaction_status: int
-    transaction_partitions: list[TransactionLogValue.PartitionsSchema] | None
-    transaction_last_update_timestamp_ms: int
-    transaction_start_timestamp_ms: int
-    client_transaction_version: int
-    def __init__(
-        self,
-        *,
-        producer_id: int = 0,
-        previous_producer_id: int = -1,
-        next_producer_id: int = -1,
-        producer_epoch: int = 0,
-        next_producer_epoch: int = -1,
-        transaction_timeout_ms: int = 0,
-        transaction_status: int = 0,
-        transaction_partitions: _Many[TransactionLogValue.PartitionsSchema] | None = ...,
-        transaction_last_update_timestamp_ms: int = 0,
-        transaction_start_timestamp_ms: int = 0,
-        client_transaction_version: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class TxnOffsetCommitRequest(Struct):
+class TxnOffsetCommitRequest(RequestMessage[TxnOffsetCommitResponse]):
     class TxnOffsetCommitRequestTopic(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -8978,69 +9372,7 @@ class TxnOffsetCommitRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class TxnOffsetCommitResponse(Struct):
-    class TxnOffsetCommitResponseTopic(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        topic_id: UUID
-        partitions: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            topic_id: UUID = ...,
-            partitions: _Many[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class TxnOffsetCommitResponsePartition(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        error_code: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            error_code: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    topics: list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic]
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: _Many[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UnfenceBrokerRecord(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    id: int
-    epoch: int
-    def __init__(
-        self,
-        *,
-        id: int = 0,
-        epoch: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UnregisterBrokerRecord(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    broker_id: int
-    broker_epoch: int
-    def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        broker_epoch: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UnregisterBrokerRequest(Struct):
+class UnregisterBrokerRequest(RequestMessage[UnregisterBrokerResponse]):
     __match_args__: ClassVar[tuple[str, ...]]
     broker_id: int
     def __init__(
@@ -9050,21 +9382,7 @@ class UnregisterBrokerRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class UnregisterBrokerResponse(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UnregisterControllerRecord(Struct):
+class UnregisterControllerRequest(RequestMessage[UnregisterControllerResponse]):
     __match_args__: ClassVar[tuple[str, ...]]
     controller_id: int
     def __init__(
@@ -9074,31 +9392,7 @@ class UnregisterControllerRecord(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class UnregisterControllerRequest(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    controller_id: int
-    def __init__(
-        self,
-        *,
-        controller_id: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UnregisterControllerResponse(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = "",
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UpdateFeaturesRequest(Struct):
+class UpdateFeaturesRequest(RequestMessage[UpdateFeaturesResponse]):
     class FeatureUpdateKey(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         feature: str
@@ -9128,37 +9422,7 @@ class UpdateFeaturesRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class UpdateFeaturesResponse(Struct):
-    class UpdatableFeatureResult(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        feature: str
-        error_code: int
-        error_message: str | None
-        def __init__(
-            self,
-            *,
-            feature: str = "",
-            error_code: int = 0,
-            error_message: str | None = "",
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    error_message: str | None
-    results: list[UpdateFeaturesResponse.UpdatableFeatureResult]
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        error_message: str | None = "",
-        results: _Many[UpdateFeaturesResponse.UpdatableFeatureResult] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UpdateMetadataRequest(Struct):
+class UpdateMetadataRequest(RequestMessage[UpdateMetadataResponse]):
     class UpdateMetadataPartitionState(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -9256,17 +9520,7 @@ class UpdateMetadataRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class UpdateMetadataResponse(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    error_code: int
-    def __init__(
-        self,
-        *,
-        error_code: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UpdateRaftVoterRequest(Struct):
+class UpdateRaftVoterRequest(RequestMessage[UpdateRaftVoterResponse]):
     class Listener(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         name: str
@@ -9312,57 +9566,7 @@ class UpdateRaftVoterRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class UpdateRaftVoterResponse(Struct):
-    class CurrentLeader(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        leader_id: int
-        leader_epoch: int
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            leader_id: int = -1,
-            leader_epoch: int = -1,
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    throttle_time_ms: int
-    error_code: int
-    current_leader: UpdateRaftVoterResponse.CurrentLeader
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        current_leader: UpdateRaftVoterResponse.CurrentLeader = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class UserScramCredentialRecord(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    name: str
-    mechanism: int
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        mechanism: int = 0,
-        salt: bytes = b"",
-        stored_key: bytes = b"",
-        server_key: bytes = b"",
-        iterations: int = 0,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class VoteRequest(Struct):
+class VoteRequest(RequestMessage[VoteResponse]):
     class TopicData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_name: str
@@ -9412,119 +9616,7 @@ class VoteRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class VoteResponse(Struct):
-    class TopicData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_name: str
-        partitions: list[VoteResponse.PartitionData]
-        def __init__(
-            self,
-            *,
-            topic_name: str = "",
-            partitions: _Many[VoteResponse.PartitionData] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionData(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        error_code: int
-        leader_id: int
-        leader_epoch: int
-        vote_granted: bool
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            error_code: int = 0,
-            leader_id: int = 0,
-            leader_epoch: int = 0,
-            vote_granted: bool = False,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class NodeEndpoint(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        node_id: int
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            node_id: int = 0,
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    error_code: int
-    topics: list[VoteResponse.TopicData]
-    node_endpoints: list[VoteResponse.NodeEndpoint]
-    def __init__(
-        self,
-        *,
-        error_code: int = 0,
-        topics: _Many[VoteResponse.TopicData] = ...,
-        node_endpoints: _Many[VoteResponse.NodeEndpoint] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class VotersRecord(Struct):
-    class Voter(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        voter_id: int
-        voter_directory_id: UUID
-        endpoints: list[VotersRecord.Endpoint]
-        kraft_version_feature: VotersRecord.KRaftVersionFeature
-        def __init__(
-            self,
-            *,
-            voter_id: int = 0,
-            voter_directory_id: UUID = ...,
-            endpoints: _Many[VotersRecord.Endpoint] = ...,
-            kraft_version_feature: VotersRecord.KRaftVersionFeature = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class Endpoint(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        host: str
-        port: int
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            host: str = "",
-            port: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class KRaftVersionFeature(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        min_supported_version: int
-        max_supported_version: int
-        def __init__(
-            self,
-            *,
-            min_supported_version: int = 0,
-            max_supported_version: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    version: int
-    voters: list[VotersRecord.Voter]
-    def __init__(
-        self,
-        *,
-        version: int = 0,
-        voters: _Many[VotersRecord.Voter] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class WriteShareGroupStateRequest(Struct):
+class WriteShareGroupStateRequest(RequestMessage[WriteShareGroupStateResponse]):
     class WriteStateData(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         topic_id: UUID
@@ -9584,43 +9676,7 @@ class WriteShareGroupStateRequest(Struct):
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...
 
-class WriteShareGroupStateResponse(Struct):
-    class WriteStateResult(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        topic_id: UUID
-        partitions: list[WriteShareGroupStateResponse.PartitionResult]
-        def __init__(
-            self,
-            *,
-            topic_id: UUID = ...,
-            partitions: _Many[WriteShareGroupStateResponse.PartitionResult] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class PartitionResult(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition: int
-        error_code: int
-        error_message: str | None
-        def __init__(
-            self,
-            *,
-            partition: int = 0,
-            error_code: int = 0,
-            error_message: str | None = None,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    results: list[WriteShareGroupStateResponse.WriteStateResult]
-    def __init__(
-        self,
-        *,
-        results: _Many[WriteShareGroupStateResponse.WriteStateResult] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class WriteTxnMarkersRequest(Struct):
+class WriteTxnMarkersRequest(RequestMessage[WriteTxnMarkersResponse]):
     class WritableTxnMarker(Struct):
         __match_args__: ClassVar[tuple[str, ...]]
         producer_id: int
@@ -9659,61 +9715,5 @@ class WriteTxnMarkersRequest(Struct):
         self,
         *,
         markers: _Many[WriteTxnMarkersRequest.WritableTxnMarker] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class WriteTxnMarkersResponse(Struct):
-    class WritableTxnMarkerResult(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        producer_id: int
-        topics: list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]
-        def __init__(
-            self,
-            *,
-            producer_id: int = 0,
-            topics: _Many[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class WritableTxnMarkerTopicResult(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        name: str
-        partitions: list[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult]
-        def __init__(
-            self,
-            *,
-            name: str = "",
-            partitions: _Many[WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult] = ...,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    class WritableTxnMarkerPartitionResult(Struct):
-        __match_args__: ClassVar[tuple[str, ...]]
-        partition_index: int
-        error_code: int
-        def __init__(
-            self,
-            *,
-            partition_index: int = 0,
-            error_code: int = 0,
-            unknown_tags: dict[int, bytes] = ...,
-        ) -> None: ...
-
-    __match_args__: ClassVar[tuple[str, ...]]
-    markers: list[WriteTxnMarkersResponse.WritableTxnMarkerResult]
-    def __init__(
-        self,
-        *,
-        markers: _Many[WriteTxnMarkersResponse.WritableTxnMarkerResult] = ...,
-        unknown_tags: dict[int, bytes] = ...,
-    ) -> None: ...
-
-class ZkMigrationStateRecord(Struct):
-    __match_args__: ClassVar[tuple[str, ...]]
-    zk_migration_state: int
-    def __init__(
-        self,
-        *,
-        zk_migration_state: int = 0,
         unknown_tags: dict[int, bytes] = ...,
     ) -> None: ...

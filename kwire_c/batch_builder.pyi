@@ -1,10 +1,24 @@
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Protocol, TypeAlias
+
+from typing_extensions import Buffer
 
 from kwire_c.record_batch import Record
 
+# timestamp in milliseconds, key, value, headers
+_Headers: TypeAlias = Iterable[tuple[str, Buffer | None]] | Mapping[str, Buffer | None] | None
+_Row: TypeAlias = (
+    tuple[int, Buffer | None, Buffer | None] | tuple[int, Buffer | None, Buffer | None, _Headers]
+)
+
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
 def build_batch(
-    records: Iterable[Record | tuple[Any, ...]],
+    records: Iterable[Record | _Row],
     *,
     magic: int = 2,
     codec: str = "none",
@@ -23,7 +37,7 @@ def build_batch(
     last_offset: int | None = None,
 ) -> bytes: ...
 def build_batches(
-    columns: Any,
+    columns: _ArrowStream | _ArrowArray,
     *,
     batch_bytes: int = 16384,
     batch_records: int | None = None,

@@ -7,12 +7,13 @@ from kwire_c.errors import EncodeError
 from kwire_c.hooks import handed
 from kwire_c.printable import brief, printable
 
-from cpython.buffer cimport PyBUF_READ
+from cpython.buffer cimport PyBUF_READ, PyObject_CheckBuffer
 from cpython.bytes cimport _PyBytes_Resize
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Clear
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from libc.errno cimport ENOMEM
@@ -38,7 +39,7 @@ from kwire_c.core cimport (
 )
 from kwire_c.crc32c cimport crc32c_update
 from kwire_c.integers cimport bounded, brief
-from kwire_c.record_batch cimport Block, Record, pin
+from kwire_c.record_batch cimport Block, Record, header_list, header_pair, is_iterable, pin
 
 
 @cython.final
@@ -94,7 +95,7 @@ cdef class Rows:
                                   path=f"records[{index}].offset")
         else:
             self.copy()
-            self.kept.append(tuple(<object> item))
+            self.kept.append(as_row(index, <object> item))
             self.read_tuple(index, raw_list_item(<PyObject *> self.kept, 0), row)
         self.offset = <int64_t> (<uint64_t> row.offset + 1)
         self.max_stamp = max(self.max_stamp, row.stamp)
@@ -119,11 +120,14 @@ cdef class Rows:
         field = raw_tuple_item(item, 0)
         if not raw_int_check(field):
             self.copy()
+            if not PyIndex_Check(<object> field):
+                raise TypeError(f"record {index}: timestamp must be an int (milliseconds), "
+                                f"not {type(<object> field).__name__}")
         row.stamp = PyLong_AsLongLongAndOverflow(<object> field, &overflow)
         if overflow:
             raise EncodeError("timestamp does not fit 64 bits", path=f"records[{index}].timestamp")
-        row.key_size = self.span(raw_tuple_item(item, 1), &row.key, index)
-        row.value_size = self.span(raw_tuple_item(item, 2), &row.value, index)
+        row.key_size = self.span(raw_tuple_item(item, 1), &row.key, index, -1, "key")
+        row.value_size = self.span(raw_tuple_item(item, 2), &row.value, index, -1, "value")
         if width == 4:
             field = raw_tuple_item(item, 3)
             if field != raw_none and (not raw_list_check(field) or raw_list_size(field)):
@@ -160,19 +164,22 @@ cdef class Rows:
         cdef uint8_t *end
         if not raw_list_check(<PyObject *> headers):
             self.copy()
-            headers = list(headers.items() if isinstance(headers, dict) else headers or ())
+            headers = header_list(headers, f"record {index}: ")
         for pair in headers:
             if not raw_tuple_check(<PyObject *> pair):
                 self.copy()
-            name, value = pair
+            if raw_tuple_check(<PyObject *> pair) and raw_tuple_size(<PyObject *> pair) == 2:
+                name, value = <tuple> pair
+            else:
+                name, value = header_pair(pair, f"record {index}: header {row.headers}")
             if not isinstance(name, str):
-                raise TypeError(f"header key must be a str, not {type(name).__name__}")
+                raise TypeError(f"record {index}: header {row.headers}: key must be str, not {type(name).__name__}")
             text = raw_str_utf8(<PyObject *> name, &text_size)
             if text == NULL:
                 PyErr_Clear()
                 raise EncodeError("header key with a lone surrogate cannot be encoded as UTF-8",
                                   path=f"records[{index}].headers")
-            size = self.span(<PyObject *> value, &content, index)
+            size = self.span(<PyObject *> value, &content, index, row.headers, "value")
             if used + text_size + max(size, 0) > INT32_MAX - 10:
                 raise EncodeError("headers exceed 2 GiB", path=f"records[{index}].headers")
             self.reserve(used + 10 + text_size + max(size, 0))
@@ -198,8 +205,9 @@ cdef class Rows:
             self.room = 2 * size + 256
         return 0
 
-    cdef inline int32_t span(self, PyObject *value, const uint8_t **data, Py_ssize_t index) except -2:
-        """The address and size of a key, value or header; size -1 for None (null)."""
+    cdef inline int32_t span(self, PyObject *value, const uint8_t **data, Py_ssize_t index, Py_ssize_t header,
+                             str name) except -2:
+        """The address and size of a key or value, of a record or (header >= 0) of a header; size -1 for None (null)."""
         cdef Py_ssize_t size
         cdef Block block
         if raw_bytes_check(value):
@@ -210,13 +218,24 @@ cdef class Rows:
             size = -1
         else:
             self.copy()
-            block = pin(<object> value)
+            if not PyObject_CheckBuffer(<object> value):
+                place = f"record {index}" if header < 0 else f"record {index}: header {header}"
+                raise TypeError(f"{place}: {name} must be bytes, not {type(<object> value).__name__}")
+            block = pin(<object> value, name)
             self.kept.append(block)
             data[0] = block.data
             size = block.size
         if size > INT32_MAX:
             raise EncodeError("key, value or header exceeds 2 GiB", path=f"records[{index}]")
         return <int32_t> size
+
+
+cdef tuple as_row(Py_ssize_t index, object row):
+    """A row that is no tuple, as one. Raises TypeError for what is no row."""
+    if isinstance(row, (str, bytes, bytearray, memoryview, dict, set, frozenset)) or not is_iterable(row):
+        raise TypeError(f"record {index} must be a Record or a tuple (timestamp, key, value[, headers]), "
+                        f"not {type(row).__name__}")
+    return tuple(row)
 
 
 # Arrow type -> (layout of the bytes, number of buffers)
@@ -400,8 +419,8 @@ cdef class ArrowRows:
             array.release = NULL
             self.has_array = True
         else:
-            raise TypeError("expected an object with __arrow_c_stream__ or __arrow_c_array__ (a table of pyarrow, "
-                            f"polars, pandas or kwire.columns), got {type(columns).__name__}")
+            raise TypeError("columns must have __arrow_c_stream__ or __arrow_c_array__ (a table of pyarrow, polars, "
+                            f"pandas or kwire.columns), not be of type {type(columns).__name__}")
         if self.schema.format == NULL or strcmp(self.schema.format, "+s") != 0:
             raise _refuse("columns", &self.schema, "a table or a struct")
 
@@ -596,7 +615,7 @@ ctypedef struct Form:
 cdef int _read_form(Form *form, magic, codec, timestamp_type, producer_id, producer_epoch, base_sequence, transactional,
                     control, partition_leader_epoch, delete_horizon, base_timestamp) except -1:
     memset(form, 0, sizeof(Form))
-    number = _CODEC_NUMBERS.get(codec)
+    number = _CODEC_NUMBERS.get(codec) if isinstance(codec, str) else None
     if number is None:
         raise EncodeError(f"unknown compression codec {brief(codec)}", path="codec")
     form.log_append = timestamp_type == "log_append"
@@ -794,8 +813,15 @@ def build_batch(
     timestamp_type="log_append", max_timestamp is the append time, and Records keep their own timestamps.
     Raises EncodeError for values that the format cannot represent. Source: Kafka's MemoryRecordsBuilder.
     """
-    cdef list listed = records if type(records) is list else list(records)
+    cdef list listed
     cdef Form form
+    if type(records) is list:
+        listed = records
+    elif not is_iterable(records):
+        raise TypeError("records must be an iterable of Records or tuples (timestamp, key, value[, headers]), "
+                        f"not {type(records).__name__}")
+    else:
+        listed = list(records)
     _read_form(&form, magic, codec, timestamp_type, producer_id, producer_epoch, base_sequence, transactional, control,
                partition_leader_epoch, delete_horizon, base_timestamp)
     if form.magic == 2:

@@ -1,6 +1,7 @@
 """Records and messages as Arrow columns: the buffers, the readers that fill them, and the tables made from them."""
 
 import sys
+from datetime import datetime, timedelta, timezone
 from struct import calcsize
 from struct import unpack as unpack_number
 
@@ -8,17 +9,19 @@ from kwire_c.arrow import export_array, export_schema, export_stream
 from kwire_c.decode import decode
 from kwire_c.errors import KwireError, LimitError, MissingCodecError
 from kwire_c.record_batch import BadBatch
+from kwire_c.tables import html_table, text_table, to_pandas, to_polars, to_pylist
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from libc.stdint cimport (
-    INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, uint32_t, uint64_t, uint8_t, uintptr_t,
+    INT32_MAX, INT64_MAX, INT64_MIN, SIZE_MAX, int32_t, int64_t, int8_t, uint32_t, uint64_t, uint8_t, uintptr_t,
 )
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from kwire_c.arrow cimport Node, make_node
+from kwire_c.buffers cimport take_buffer, take_view
 from kwire_c.core cimport (
     KW_APPEND_BAD, KW_APPEND_FULL, KW_APPEND_OK, KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_ATTR_CONTROL,
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CRC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BOOL, KW_BYTES, KW_BY_OBJECT,
@@ -34,7 +37,7 @@ from kwire_c.core cimport (
     kw_sink_start, kw_sink_struct, kw_step, kw_width, kw_window, kw_window_apply, seal,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.integers cimport clipped
+from kwire_c.integers cimport brief, clipped
 from kwire_c.message_class cimport Span, fallback, take_uuid
 from kwire_c.plan cimport Message, find
 from kwire_c.record_batch cimport Block, check_heads, checksum_holds, corrupt, partial_batch, pin, read_heads, unpack
@@ -322,7 +325,10 @@ cdef class Column:
         Of records, timestamp is datetime64[ms] (UTC), is_control bool; key and value are objects (bytes or None),
         headers tuples, codec numbers 0 to 4. Of messages, other columns are objects: str, bytes, int, list, dict, None.
         """
-        import numpy
+        try:
+            import numpy
+        except ImportError as missing:
+            raise ImportError("to_numpy needs numpy: pip install numpy") from missing
 
         if self.struct_format is None:
             listed = self.values()
@@ -336,6 +342,13 @@ cdef class Column:
             parts = [numpy.asarray(record_column(self.name, [chunk])) for chunk in self.chunks]
         array = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
         return array.view("datetime64[ms]") if self.chunks is not None and self.name == "timestamp" else array
+
+    def to_pylist(self):
+        """The values as a list, as pyarrow's to_pylist gives them: bytes, str, int, aware datetime, dict, list, None.
+
+        A timestamp that no datetime holds (years below 1 or above 9999) is its number of milliseconds.
+        """
+        return column_cells(self, 0, len(self), INT32_MAX)
 
     def __repr__(self):
         return f"<Column {self.name!r}: {len(self)} rows in {len(self.nodes())} chunks>"
@@ -365,8 +378,14 @@ def message_column(str name not None, list nodes not None):
     return new_column(name, None, nodes, struct_format)
 
 
-cdef object node_value(Node node, int64_t row):
-    """One row of a column of messages as a Python value."""
+cdef object _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+cdef object node_value(Node node, int64_t row, Py_ssize_t most=INT32_MAX):
+    """One row of a column as a Python value, as pyarrow's to_pylist gives it; at most that many bytes or items of it.
+
+    A timestamp that no datetime holds is its number of milliseconds.
+    """
     cdef Node child
     cdef const uint8_t *valid = <const uint8_t *> node.buffers[0]
     cdef const uint8_t *data = <const uint8_t *> node.buffers[1] if node.n_buffers > 1 else NULL
@@ -374,10 +393,20 @@ cdef object node_value(Node node, int64_t row):
     row += node.offset
     if node.null_count and not valid[row >> 3] >> (row & 7) & 1:
         return None
+    if node.dictionary is not None:
+        return node_value(node.dictionary, (<const int8_t *> data)[row], most)
     if node.format == b"+s":
-        return {child.name: node_value(child, row) for child in node.children}
+        return {child.name: node_value(child, row, most) for child in node.children}
     if node.format == b"+l":
-        return [node_value(node.children[0], at) for at in range(ends[row], ends[row + 1])]
+        return [node_value(node.children[0], at, most)
+                for at in range(ends[row], min(<int64_t> ends[row + 1], <int64_t> ends[row] + most))]
+    if node.format == b"vz":
+        return view_value(node, row, most)
+    if node.format == b"tsm:UTC":
+        try:
+            return _EPOCH + timedelta(milliseconds=(<const int64_t *> data)[row])
+        except OverflowError:
+            return (<const int64_t *> data)[row]
     if node.format == b"b":
         return data[row >> 3] >> (row & 7) & 1 == 1
     if node.format == b"w:16":
@@ -386,8 +415,29 @@ cdef object node_value(Node node, int64_t row):
         struct_format = _STRUCT_FORMATS[node.format]
         width = calcsize(struct_format)
         return unpack_number(struct_format, (<const char *> data)[width * row:width * (row + 1)])[0]
-    value = (<const char *> node.buffers[2])[ends[row]:ends[row + 1]]
-    return value.decode() if node.format == b"u" else value
+    value = (<const char *> node.buffers[2])[ends[row]:min(<int64_t> ends[row + 1], <int64_t> ends[row] + most)]
+    return value.decode(errors="ignore") if node.format == b"u" else value
+
+
+cdef bytes view_value(Node node, int64_t row, Py_ssize_t most):
+    """One row of a binary view: its bytes are in the view up to 12 of them, else in a buffer that the view names."""
+    cdef const int32_t *view = <const int32_t *> node.buffers[1] + 4 * row
+    cdef const char *data = <const char *> (view + 1)
+    if view[0] > 12:
+        data = <const char *> node.buffers[2 + view[2]] + view[3]
+    return data[:min(view[0], most)]
+
+
+def column_cells(Column column not None, int64_t first, int64_t last, Py_ssize_t most):
+    """The values of rows first to last of a column; of a value at most that many bytes or items."""
+    cdef Node node
+    cdef int64_t start = 0, row
+    cells = []
+    for node in column.nodes():
+        for row in range(max(first - start, 0), min(last - start, node.length)):
+            cells.append(node_value(node, row, most))
+        start += node.length
+    return cells
 
 
 cdef Py_ssize_t _bytes_of(const kw_binary *binary):
@@ -422,7 +472,7 @@ cdef class RecordColumns:
 
     def __getitem__(self, name):
         if name not in self.names:
-            raise KeyError(name)
+            raise KeyError(f"no column {brief(name)}: expected one of {', '.join(self.names)}")
         return record_column(name, self.chunks)
 
     def __contains__(self, name):
@@ -465,8 +515,24 @@ cdef class RecordColumns:
         nodes = self.nodes()
         return export_stream(nodes[0], nodes)
 
+    def to_pandas(self):
+        """The columns as a pandas.DataFrame. Raises ImportError, which names what to install."""
+        return to_pandas(self)
+
+    def to_polars(self):
+        """The columns as a polars.DataFrame. Raises ImportError, which names what to install."""
+        return to_polars(self)
+
+    def to_pylist(self):
+        """The rows as a list of dicts {name: value}; the values are those of Column.to_pylist."""
+        return to_pylist(self)
+
     def __repr__(self):
-        return f"<RecordColumns {', '.join(self.names)}: {len(self)} rows in {len(self.chunks)} chunks>"
+        return text_table(self, column_cells)
+
+    def _repr_html_(self):
+        """The first and last rows as an HTML table, for notebooks."""
+        return html_table(self, column_cells)
 
 
 cdef object make_columns(tuple names, list chunks, list bad, object tail, object stopped):
@@ -724,7 +790,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     cdef RecordGatherer gatherer = RecordGatherer.__new__(RecordGatherer)
     cdef Py_ssize_t source
     if errors not in ("raise", "keep"):
-        raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
+        raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
     gatherer.chunks = []
     gatherer.bad = []
     gatherer.fields = fields
@@ -733,19 +799,20 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     gatherer.keep = errors == "keep"
     gatherer.strict_tail = strict_tail
     gatherer.control = control
-    gatherer.limit = clipped(max_batch_bytes)
+    gatherer.limit = clipped(max_batch_bytes, "max_batch_bytes")
     gatherer.max_bytes = chunk_bytes
     gatherer.windowed = offsets is not None or timestamps is not None
     low, high = offsets or (None, None)
-    gatherer.window.offset_from = INT64_MIN if low is None else clipped(low)
-    gatherer.window.offset_to = INT64_MAX if high is None else clipped(high)
+    gatherer.window.offset_from = INT64_MIN if low is None else clipped(low, "start_offset")
+    gatherer.window.offset_to = INT64_MAX if high is None else clipped(high, "end_offset")
     low, high = timestamps or (None, None)
-    gatherer.window.time_from = INT64_MIN if low is None else clipped(low)
-    gatherer.window.time_to = INT64_MAX if high is None else clipped(high)
+    gatherer.window.time_from = INT64_MIN if low is None else clipped(low, "start_timestamp")
+    gatherer.window.time_to = INT64_MAX if high is None else clipped(high, "end_timestamp")
     blocks = []
     if total is None:
-        blocks = [pin(data) for data in inputs]
-        for block in blocks:
+        for data in inputs:
+            block = pin(data, "data" if len(inputs) == 1 else f"data[{len(blocks)}]")
+            blocks.append(block)
             gatherer.left_bytes += (<Block> block).size
     else:
         gatherer.left_bytes = max(0, clipped(total))
@@ -973,8 +1040,8 @@ cdef class MessageGatherer:
         cdef int status
         self.remember()
         if type(payload) is not bytes:
-            payload = memoryview(payload)  # taken once: an object may return other bytes the next time
-        PyObject_GetBuffer(payload, &buffer, PyBUF_SIMPLE)
+            payload = take_view(payload, "payload")  # taken once: an object may return other bytes the next time
+        take_buffer(payload, &buffer, "payload")
         try:
             with nogil:
                 kw_cursor_set(&c, <const uint8_t *>buffer.buf, buffer.len)

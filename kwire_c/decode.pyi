@@ -1,8 +1,30 @@
-from typing import Any
+from typing import TypeVar, overload
 
 from typing_extensions import Buffer
 
-def decode(message: str | type, version: int, data: Buffer, *, lenient: bool = False, views: bool = False) -> Any: ...
+from kwire_c.message_class import Message
+
+_Made = TypeVar("_Made", bound=Message)
+
+@overload
+def decode(
+    message: type[_Made], version: int, data: Buffer, *, lenient: bool = False, views: bool = False
+) -> _Made: ...
+@overload
+def decode(
+    message: str | type[Message], version: int, data: Buffer, *, lenient: bool = False, views: bool = False
+) -> Message: ...
+@overload
 def decode_from(
-    message: str | type, version: int, data: Buffer, position: int = 0, *, lenient: bool = False, views: bool = False
-) -> tuple[Any, int]: ...
+    message: type[_Made], version: int, data: Buffer, position: int = 0, *, lenient: bool = False, views: bool = False
+) -> tuple[_Made, int]: ...
+@overload
+def decode_from(
+    message: str | type[Message],
+    version: int,
+    data: Buffer,
+    position: int = 0,
+    *,
+    lenient: bool = False,
+    views: bool = False,
+) -> tuple[Message, int]: ...

@@ -2,13 +2,14 @@
 
 from kwire_c.errors import DecodeError
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_Clear, PyErr_ExceptionMatches
 from cpython.object cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
 
+from kwire_c.buffers cimport take_buffer, take_view
 from kwire_c.core cimport (
     KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BAD_BOOL, KW_BAD_MARK, KW_BAD_UTF8, KW_BYTES, KW_COMPACT,
     KW_COUNT, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_MAX_STRING, KW_MAX_TAG, KW_NULL, KW_NULLABLE, KW_PLACE,
@@ -591,14 +592,14 @@ def decode_from(message, version, data, position=0, *, bint lenient=False, bint 
 cdef object over(Message target, const kw_plan *plan, object data, object position, bint lenient, bint views,
                  Py_ssize_t *end):
     cdef Py_buffer buffer
-    cdef Py_ssize_t at = clipped(position)
-    owner = memoryview(data) if views else data if type(data) is bytes else None
+    cdef Py_ssize_t at = clipped(position, "position")
+    owner = take_view(data, "data") if views else data if type(data) is bytes else None
     if type(data) is bytes:
         check_position(at, PyBytes_GET_SIZE(data))
         return walk(target, plan, <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, lenient,
                     views, owner, end)
     # taken once, as the base of views: an object may return another buffer the next time
-    PyObject_GetBuffer(owner if views else data, &buffer, PyBUF_SIMPLE)
+    take_buffer(owner if views else data, &buffer, "data")
     try:
         check_position(at, buffer.len)
         return walk(target, plan, <const uint8_t *>buffer.buf, buffer.len, at, lenient, views, owner, end)

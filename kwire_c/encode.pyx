@@ -22,7 +22,7 @@ from kwire_c.core cimport (
 )
 from kwire_c.integers cimport brief
 from kwire_c.message_class cimport Span, fallback, slot_equal, tags_list, take_uuid
-from kwire_c.plan cimport Message, find
+from kwire_c.plan cimport Message, of_instance
 
 
 cdef object FIRST = itemgetter(0)
@@ -602,15 +602,11 @@ def encode(message, version):
     A field that the version lacks is dropped if it holds its default or is ignorable.
     Raises EncodeError (path, reason) for values that the version cannot represent, UnsupportedVersionError.
     """
-    cdef Message target = find(message)
-    if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {brief(message)}")
+    cdef Message target = of_instance(message)
     return written(target, target.at(version), <PyObject *>message, None)
 
 
 def encode_after(bytes before not None, message, version):
     """The bytes of a message after those of its header."""
-    cdef Message target = find(message)
-    if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {brief(message)}")
+    cdef Message target = of_instance(message)
     return written(target, target.at(version), <PyObject *>message, before)

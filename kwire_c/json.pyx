@@ -17,7 +17,7 @@ from kwire_c.integers cimport brief
 from kwire_c.message_class cimport (
     Span, fallback, is_default_slot, place_number, put, read_native, tags_list, take_ints, take_uuid,
 )
-from kwire_c.plan cimport Message, find
+from kwire_c.plan cimport Message, find, of_instance
 
 UNKNOWN = "_unknownTags"
 
@@ -164,9 +164,7 @@ def to_json(message, version):
     default is left out; unknown tags are under "_unknownTags" in the struct that holds them.
     Raises EncodeError, UnsupportedVersionError.
     """
-    cdef Message target = find(message)
-    if isinstance(message, (str, type)):
-        raise TypeError(f"expected a message, got {brief(message)}")
+    cdef Message target = of_instance(message)
     cdef const kw_plan *plan = target.at(version)
     try:
         return to_dict(plan, <char *><PyObject *>message)
@@ -327,6 +325,9 @@ def from_json(message, version, value):
     """
     cdef Message target = find(message)
     cdef const kw_plan *plan = target.at(version)
+    if not isinstance(value, dict):
+        what = f"{target.name} v{version}"
+        raise EncodeError(f"expected an object, got {type(value).__name__}", path="value", what=what)
     try:
         return from_dict(plan, value)
     except Refusal as refusal:

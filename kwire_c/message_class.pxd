@@ -29,7 +29,7 @@ cdef bint is_default_slot(const kw_field *field, PyObject *self) except? True
 cdef object make_uuid(const uint8_t *data)
 cdef bint is_uuid(object value) except? True
 cdef int take_uuid(object value, uint8_t *to) except -1
-cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
+cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs, str kind)
 cdef kw_class *class_of(object value) except? NULL
 cdef object take_bytes(const kw_field *field, object value)
 cdef object take_ints(const kw_field *field, object value)

@@ -3,7 +3,10 @@
 A NULL object slot means the field's default; an empty list is stored as () until it is read.
 """
 
+from types import GenericAlias
+
 from kwire_c.errors import EncodeError
+from kwire_c.secrets import SECRET_FIELDS, SECRET_SETTING
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
@@ -550,23 +553,93 @@ cdef bytes copied(object view):
         raise EncodeError("the memoryview in a field was released") from None
 
 
+cdef enum:
+    MOST_SHOWN = 2000  # characters of a repr, about
+    MOST_ITEMS = 100
+    MOST_BYTES = 64    # of one value
+    MOST_TEXT = 200    # characters of one value
+
+
 cdef PyObject *represent(PyObject *self) except NULL:
-    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
-    parts = []
-    for name, value in contents(self):
-        if isinstance(value, memoryview):
-            try:
-                value = bytes(value)
-            except ValueError:  # the user released it
-                parts.append(f"{name}=<released memoryview>")
-                continue
-        elif isinstance(value, float) and value - value != 0:
-            parts.append(f"{name}=float('{value}')")
-            continue
-        parts.append(f"{name}={value!r}")
-    text = f"{<object>cls.label}({', '.join(parts)})"
+    text = struct_text(self, MOST_SHOWN)
     Py_INCREF(text)
     return <PyObject *>text
+
+
+cdef str struct_text(PyObject *self, Py_ssize_t room):
+    """What repr() gives: the fields that do not hold their default, cut after about room characters; no secret."""
+    cdef kw_class *cls = <kw_class *>kw_closure(raw_type(self))
+    cdef str text
+    cdef list parts = []
+    cdef list fields = contents(self)
+    hides_value = is_secret_setting(fields)
+    for name, value in fields:
+        if room <= 0:
+            parts.append("...")
+            break
+        if name in SECRET_FIELDS or (hides_value and name == "value"):
+            text = f"{name}=<hidden>"
+        else:
+            text = f"{name}={value_text(value, room)}"
+        parts.append(text)
+        room -= len(text) + 2
+    return f"{<object>cls.label}({', '.join(parts)})"
+
+
+cdef bint is_secret_setting(list fields) except -1:
+    """Are these the fields of a config whose value is a secret?"""
+    for name, value in fields:
+        if name == "name" or name == "config_name":
+            return isinstance(value, str) and SECRET_SETTING.search(value) is not None
+    return False
+
+
+cdef str value_text(object value, Py_ssize_t room):
+    """The repr of a field's value, cut after about room characters."""
+    cdef list parts
+    cdef str text
+    if isinstance(value, Struct):
+        return struct_text(<PyObject *>value, room)
+    if isinstance(value, memoryview):
+        try:
+            text = repr(bytes(value[:MOST_BYTES]))
+        except ValueError:  # the user released it
+            return "<released memoryview>"
+        return text if value.nbytes <= MOST_BYTES else f"{text}... ({value.nbytes} bytes)"
+    if isinstance(value, bytes) and len(value) > MOST_BYTES:
+        return f"{value[:MOST_BYTES]!r}... ({len(value)} bytes)"
+    if isinstance(value, str) and len(value) > MOST_TEXT:
+        return f"{value[:MOST_TEXT]!r}... ({len(value)} characters)"
+    if isinstance(value, float) and value - value != 0:
+        return f"float('{value}')"
+    if isinstance(value, dict):
+        parts = items_text([item for _, item in zip(range(MOST_ITEMS), list(value.items()))], len(value), room)
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list):
+        parts = items_text(value[:MOST_ITEMS], len(value), room)
+        return f"[{', '.join(parts)}]"
+    if isinstance(value, tuple):
+        parts = items_text(list(value[:MOST_ITEMS]), len(value), room)
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return repr(value)
+
+
+cdef list items_text(list items, Py_ssize_t count, Py_ssize_t room):
+    """The reprs of the first items of a list, a tuple or (as pairs) a dict, as far as there is room."""
+    cdef list parts = []
+    cdef str text
+    for item in items:
+        if room <= 0:
+            break
+        if isinstance(item, tuple):
+            text = f"{item[0]!r}: {value_text(item[1], room)}"
+        else:
+            text = value_text(item, room)
+        parts.append(text)
+        room -= len(text) + 2
+    if len(parts) < count:
+        parts.append(f"... {count - len(parts)} more")
+    return parts
 
 
 cdef PyObject *create(PyTypeObject *type, PyObject *args, PyObject *named) except NULL:
@@ -628,11 +701,21 @@ cdef class Struct:
         return made
 
 
+cdef class Message(Struct):
+    """Base class of the classes of whole messages, as messages.FetchRequest; structs inside them are Structs only."""
+
+
+cdef class RequestMessage(Message):
+    """Base class of the classes of requests. To type checkers RequestMessage[R] is a request whose response is an R."""
+
+    __class_getitem__ = classmethod(GenericAlias)
+
+
 cdef list _kept = []  # objects that the types point to, kept as long as the process
 
 
-cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs):
-    """The heap type of a class with its field layout."""
+cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs, str kind):
+    """The heap type of a class with its field layout. kind: the type of the message, "" for a struct inside one."""
     cdef PyGetSetDef *members = <PyGetSetDef *>PyMem_Calloc(cls.n_fields + 2, sizeof(PyGetSetDef))
     cdef PyType_Slot[12] slots
     cdef PyType_Spec spec
@@ -664,7 +747,7 @@ cdef object make_type(kw_class *cls, str label, tuple names, str doc, list docs)
     slots[n].slot, slots[n].pfunc = 0, NULL
     spec.name, spec.basicsize, spec.itemsize, spec.slots = <const char *>path, cls.size, 0, slots
     spec.flags = Py_TPFLAGS_DEFAULT | (Py_TPFLAGS_HAVE_GC if cls.collected else 0)
-    made = PyType_FromSpecWithBases(&spec, (Struct,))
+    made = PyType_FromSpecWithBases(&spec, (RequestMessage if kind == "request" else Message if kind else Struct,))
     made.__module__, made.__qualname__ = "kwire.messages", label
     made.__match_args__ = names
     cls.type = <void *>made

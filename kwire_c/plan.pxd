@@ -23,3 +23,4 @@ cdef class Message:
 
 
 cdef Message find(object message)
+cdef Message of_instance(object message)

@@ -6,6 +6,7 @@ from kwire_c.hooks import handed
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.type cimport PyType_IsSubtype
 from libc.stdint cimport int64_t, uint32_t, uint8_t
 from libc.string cimport memcpy
 
@@ -58,12 +59,27 @@ cdef Message find(object message):
         return find(str.__str__(message))
     if isinstance(message, Struct):
         cls = <kw_class *>kw_closure(raw_type(<PyObject *>message))
-    elif isinstance(message, type) and issubclass(message, Struct) and message is not Struct:
+    elif isinstance(message, type) and PyType_IsSubtype(message, Struct):
         cls = <kw_class *>kw_closure(<PyTypeObject *>message)
     else:
         cls = NULL
-    if cls == NULL:  # also for a class that a user derived from Struct
-        raise TypeError(f"expected the name or the class of a message, got {brief(message)}")
+    if cls == NULL:  # also for the base classes, and for a class that a user derived from them
+        raise TypeError(f"message must be the name or the class of a message, not {brief(message)}")
+    return of_class(cls)
+
+
+cdef Message of_instance(object message):
+    """The Message of an instance. Raises TypeError for anything else."""
+    cdef kw_class *cls = NULL
+    if isinstance(message, Struct):
+        cls = <kw_class *>kw_closure(raw_type(<PyObject *>message))
+    if cls == NULL:
+        raise TypeError(f"message must be a message, as messages.FetchRequest(), not {brief(message)}")
+    return of_class(cls)
+
+
+cdef Message of_class(const kw_class *cls):
+    """The Message whose class it is."""
     known = <Message>cls.message
     if (<Message>known).top != cls:
         raise TypeError(f"{<object>cls.label} is a struct of {(<Message>known).name}, not a message")
@@ -174,7 +190,8 @@ cdef class Message:
         lines = [f"{item.snake_name}: {described(item)}" for item in fields]
         doc = (f"{label.rpartition('.')[2]}({heading})\n--\n\n{label}, versions {schema.valid_versions}, "
                f"flexible {schema.flexible_versions}.\n\n" + "\n".join(lines))
-        made = make_type(cls, label, names, doc, [described(item) for item in fields])
+        kind = schema.type if label == self.name else ""
+        made = make_type(cls, label, names, doc, [described(item) for item in fields], kind)
         cls.type = keep(made)
         return made
 
@@ -183,7 +200,7 @@ cdef class Message:
         cdef int overflow = 0
         cdef long long number
         if not isinstance(version, int):
-            raise TypeError(f"expected a version of type int, got {type(version).__name__}")
+            raise TypeError(f"version must be an int, not {type(version).__name__}")
         number = PyLong_AsLongLongAndOverflow(version, &overflow)
         if overflow or number < self.first or number > self.last:
             self.schema.check(version)

@@ -31,7 +31,10 @@ cdef class RecordBatch:
     cdef int load(self, kw_record *first=*, uint32_t room=*) except -1
 
 
-cdef Block pin(object data)
+cdef Block pin(object data, str name=*)
+cdef bint is_iterable(object value) except -1
+cdef list header_list(object headers, str place)
+cdef tuple header_pair(object pair, str what)
 cdef Block unpack(Block block, const uint8_t *data, const kw_batch *head, Py_ssize_t limit, Py_ssize_t position)
 cdef bint checksum_holds(const uint8_t *data, const kw_batch *head)
 cdef object partial_batch(const uint8_t *data, Py_ssize_t left, Py_ssize_t position)

@@ -2,13 +2,14 @@
 
 import sys
 import zlib
+from types import GenericAlias
 
 from kwire_c.codecs import codec_name
 from kwire_c.errors import CorruptBatchError, DecodeError, EncodeError, KwireError, LimitError, MissingCodecError
 from kwire_c.hooks import handed
 from kwire_c.varint import write_varint
 
-from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject_GenericGetAttr
@@ -19,6 +20,7 @@ from libc.string cimport memset
 
 cimport cython
 
+from kwire_c.buffers cimport take_buffer
 from kwire_c.core cimport (
     KWIRE_COMPILER, KW_ATTRIBUTES_OFFSET, KW_ATTR_CODEC, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND,
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC, KW_BATCH_FORMAT, KW_BATCH_LEGACY_CODEC, KW_BATCH_OK,
@@ -29,7 +31,7 @@ from kwire_c.core cimport (
     kw_sequence, kw_smallest_batch, kw_timestamp, seal,
 )
 from kwire_c.crc32c cimport crc32c_update
-from kwire_c.integers cimport bounded, clipped
+from kwire_c.integers cimport bounded, brief, clipped
 from kwire_c.utf8 cimport java_text
 
 COMPILER = KWIRE_COMPILER.decode()
@@ -51,8 +53,8 @@ TRANSACTIONAL_FLAG, CONTROL_FLAG = KW_ATTR_TRANSACTIONAL, KW_ATTR_CONTROL
 cdef class Block:
     """A contiguous buffer, kept exported as long as records or columns point into it."""
 
-    def __cinit__(self, data):
-        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+    def __cinit__(self, data, str name="data"):
+        take_buffer(data, &self.view, name)
         self.data = <const uint8_t *> self.view.buf
         self.size = self.view.len
 
@@ -63,9 +65,9 @@ cdef class Block:
         PyBuffer_FillInfo(buffer, self, <void *> self.data, self.size, 1, flags)
 
 
-cdef Block pin(object data):
-    """A Block over a buffer. Raises TypeError for another object, BufferError if it is not contiguous."""
-    return Block.__new__(Block, data)
+cdef Block pin(object data, str name="data"):
+    """A Block over the buffer of an argument. Raises TypeError if it has none, BufferError if it is not contiguous."""
+    return Block.__new__(Block, data, name)
 
 
 cdef object _decompress = None  # kwire.compression.decompress, from its first use on
@@ -278,13 +280,14 @@ cdef class Record:
             packed += _bytes_of(value, "value")
             head.value_size = <int32_t> (len(packed) - head.value_at)
         head.headers_at = <uint32_t> len(packed)
-        for name, content in headers:
-            name = _encoded(name)
+        for pair in header_list(headers, ""):
+            name, content = header_pair(pair, f"header {head.headers}")
+            name = _encoded(name, f"header {head.headers}: key")
             packed += write_varint(len(name)) + name
             if content is None:
                 packed += write_varint(-1)
             else:
-                content = _bytes_of(content, "header value")
+                content = _bytes_of(content, f"header {head.headers}: value")
                 packed += write_varint(len(content)) + content
             head.headers += 1
         if len(packed) > INT32_MAX:
@@ -381,18 +384,40 @@ cdef class Record:
         return hash(_content(self))
 
     def __repr__(self):
-        rest = "".join(
+        headers = self.headers
+        rest = f", headers={_headers_text(headers)}" if headers else ""
+        rest += "".join(
             f", {name}={value!r}" for name, value, default in (
-                ("headers", self.headers, ()), ("timestamp_type", self.timestamp_type, "create"),
-                ("sequence", self.sequence, -1), ("attributes", self.attributes, 0),
+                ("timestamp_type", self.timestamp_type, "create"), ("sequence", self.sequence, -1),
+                ("attributes", self.attributes, 0),
             ) if value != default
         )
-        return (f"Record(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, "
-                f"value={self.value!r}{rest})")
+        return (f"Record(offset={self.offset}, timestamp={self.timestamp}, key={_bytes_text(self.key)}, "
+                f"value={_bytes_text(self.value)}{rest})")
 
     def __reduce__(self):
         return _rebuild_record, (self.offset, self.timestamp, self.key, self.value, self.headers, self.timestamp_type,
                                  self.sequence, self.attributes, self.own_timestamp, self.batch.is_control)
+
+
+cdef enum:
+    MOST_BYTES = 64   # of a key, value or header that a repr shows
+    MOST_HEADERS = 8  # that it shows
+
+
+cdef str _bytes_text(object data):
+    """The repr of a key or value, cut."""
+    if data is None or len(data) <= MOST_BYTES:
+        return repr(data)
+    return f"{data[:MOST_BYTES]!r}... ({len(data)} bytes)"
+
+
+cdef str _headers_text(tuple headers):
+    """The repr of headers, cut."""
+    pairs = [f"({name[:MOST_BYTES]!r}, {_bytes_text(value)})" for name, value in headers[:MOST_HEADERS]]
+    if len(headers) > MOST_HEADERS:
+        pairs.append(f"... {len(headers) - MOST_HEADERS} more")
+    return f"({', '.join(pairs)}{',' if len(pairs) == 1 else ''})"
 
 
 def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequence, attributes, own, is_control):
@@ -409,20 +434,43 @@ cdef bytes _bytes_of(object data, str what):
     cdef bytes content
     if type(data) is bytes:
         content = data
+    elif PyObject_CheckBuffer(data):
+        content = memoryview(data).tobytes()
     else:
-        try:
-            content = memoryview(data).tobytes()
-        except TypeError:
-            raise TypeError(f"{what} must be bytes, not {type(data).__name__}") from None
+        raise TypeError(f"{what} must be bytes, not {type(data).__name__}")
     if len(content) > INT32_MAX:
         raise EncodeError(f"{what} exceeds 2 GiB", path=what)
     return content
 
 
-cdef bytes _encoded(object name):
+cdef bint is_iterable(object value) except -1:
+    return hasattr(value, "__iter__") or hasattr(value, "__getitem__")
+
+
+cdef list header_list(object headers, str place):
+    """The headers of a record: pairs, a dict of them, or None. place: before their name in the error, or ""."""
+    if isinstance(headers, dict):
+        return list(headers.items())
+    if headers is not None and not is_iterable(headers):
+        raise TypeError(f"{place}headers must be pairs (key, value), not {type(headers).__name__}")
+    return list(headers or ())
+
+
+cdef tuple header_pair(object pair, str what):
+    """A header as (key, value). what: which one, for the error. Raises TypeError, EncodeError for another length."""
+    cdef tuple parts
+    if isinstance(pair, (str, bytes, bytearray, memoryview)) or not is_iterable(pair):
+        raise TypeError(f"{what} must be a pair (key, value), not {type(pair).__name__}")
+    parts = tuple(pair)
+    if len(parts) != 2:
+        raise EncodeError(f"expected (key, value), got {len(parts)} values", path=what)
+    return parts
+
+
+cdef bytes _encoded(object name, str what):
     """A header key as UTF-8. Raises TypeError, EncodeError."""
     if not isinstance(name, str):
-        raise TypeError(f"header key must be a str, not {type(name).__name__}")
+        raise TypeError(f"{what} must be str, not {type(name).__name__}")
     try:
         return str.encode(name)
     except UnicodeEncodeError:
@@ -436,7 +484,7 @@ cdef int _timestamp_type(object name) except -2:
         return 1
     if name == "none":
         return -1
-    raise ValueError(f"expected timestamp_type 'none', 'create' or 'log_append', got {name!r}")
+    raise ValueError(f"timestamp_type must be 'none', 'create' or 'log_append', not {brief(name)}")
 
 
 @cython.final
@@ -734,7 +782,7 @@ cdef class BadBatch:
         self.source = source
 
     def __repr__(self):
-        return f"<BadBatch position={self.position} size={len(self.raw)}: {self.error}>"
+        return f"<BadBatch position={self.position} size={len(self.raw)}: {str(self.error)[:500]}>"
 
     def __reduce__(self):
         return BadBatch, (self.position, self.raw, self.error, self.source)
@@ -752,15 +800,16 @@ cdef class BatchIterator:
     cdef Py_ssize_t at, limit, origin
     cdef bint verify_crc, keep, strict_tail, ended
     cdef readonly object tail
+    __class_getitem__ = classmethod(GenericAlias)  # of what it gives
 
     def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
         if errors not in ("raise", "keep"):
-            raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
+            raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
         self.block = pin(data)
         self.verify_crc = verify_crc
         self.keep = errors == "keep"
-        self.limit = clipped(limit)
-        self.origin = clipped(position)
+        self.limit = clipped(limit, "max_batch_bytes")
+        self.origin = clipped(position, "position")
         if not 0 <= self.origin <= INT64_MAX - self.block.size:
             raise DecodeError(f"invalid file position {self.origin}", offset=self.origin)
         self.strict_tail = strict_tail

@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.quick, pytest.mark.checkout]
 
 FOLDER = Path(__file__).parents[1] / "kwire_c"
 LAYERS = (  # from the bottom up: a module imports from layers below its own
-    ("core", "printable"),
+    ("core", "printable", "secrets"),
+    ("buffers", "tables"),
     ("errors", "codecs", "hooks", "crc32c"),
     ("integers", "utf8"),
     ("message_class", "varint", "arrow", "shared_iterator"),

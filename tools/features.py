@@ -166,8 +166,9 @@ def on_three_nodes(release: str) -> list[dict[str, Any]]:
 def levels_in(log: bytes) -> list[list[Any]]:
     """The FeatureLevelRecords of a metadata log: [name, level]."""
     batches = (batch for batch in kwire.read_batches(log) if not batch.is_control)
-    messages = (kwire.decode_metadata_record(record.value)[0] for batch in batches for record in batch)
-    return [[m.name, m.feature_level] for m in messages if type(m).__name__ == "FeatureLevelRecord"]
+    values = (record.value for batch in batches for record in batch)
+    messages = (kwire.decode_metadata_record(value)[0] for value in values if value is not None)
+    return [[m.name, m.feature_level] for m in messages if isinstance(m, kwire.messages.FeatureLevelRecord)]
 
 
 def levels_of(state: broker.Running, node: int = 1) -> list[list[Any]]:

@@ -24,4 +24,5 @@ _NAMES = {
     "kwire.capture.frame_files": ("FrameWriter",),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES)
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
@@ -23,6 +23,8 @@ def captures(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -
     paths: files, pipes ("-" is standard input), folders (searched with their subfolders), globs, or a list of these.
     Raises FileNotFoundError for a path that does not exist, a glob that matches nothing, a folder without a capture.
     """
+    if not isinstance(paths, str | os.PathLike | Iterable):
+        raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}")
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     names: dict[str, None] = {}
     for path in given:

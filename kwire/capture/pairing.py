@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from kwire import messages
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.codec.frames import Request, decode_request, decode_request_header
 from kwire.codec.messages import encode
@@ -225,13 +226,12 @@ class Pairing:
         if request is not None:
             if not request.has_response:
                 exchange.outcome = "one-way"
-            elif request.api_key == api_keys.API_VERSIONS and request.version >= 3:
-                message = request.message
+            elif isinstance(message := request.message, messages.ApiVersionsRequest) and request.version >= 3:
                 software = f"{message.client_software_name} {message.client_software_version}".strip()
                 self.connection.software = software or None
-            elif request.api_key == api_keys.SASL_HANDSHAKE and request.version == 0:
+            elif isinstance(message, messages.SaslHandshakeRequest) and request.version == 0:
                 self._end_tokens()
-                self._tokens = _Tokens(request.message.mechanism[:_MOST_MECHANISM])
+                self._tokens = _Tokens(message.mechanism[:_MOST_MECHANISM])
         elif large and key == api_keys.PRODUCE and _acks(frame.data, header) == 0:
             exchange.outcome = "one-way"
         return exchange

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from kwire import messages
 from kwire.codec.frames import Request, Response, decode_request, decode_response
 from kwire.codec.secrets import SECRET_SETTING
 from kwire.errors import KwireError
@@ -46,33 +47,34 @@ def without_secrets(frame: Message, request: Request | None = None) -> Message:
     that cannot be read is emptied whole.
     """
     name = _name(frame)
+    message: Any = frame.message
     for *structs, field in _FIELDS.get(name, ()):
-        for item in _inside(frame.message, structs):
+        for item in _inside(message, structs):
             setattr(item, field, b"" if getattr(item, field) is not None else None)
     if name in _WORDS:
         *structs, field = _WORDS[name]
-        for item in _inside(frame.message, structs):
+        for item in _inside(message, structs):
             if getattr(item, field):
                 setattr(item, field, "(removed)")
     setting: Any
-    for setting in _inside(frame.message, _SETTINGS[name]) if name in _SETTINGS else []:
+    for setting in _inside(message, _SETTINGS[name]) if name in _SETTINGS else []:
         hidden = getattr(setting, "is_sensitive", False)
         for config in (setting, *getattr(setting, "synonyms", ())):
             if config.value is not None and (hidden or SECRET_SETTING.search(config.name)):
                 config.value = ""
     if name == "FetchResponse":
-        for topic in frame.message.responses:
+        for topic in message.responses:
             if topic.topic == _METADATA_LOG or topic.topic_id.bytes == _METADATA_ID:
                 for partition in topic.partitions:
                     partition.records = b"" if partition.records is not None else None
     if name == "EnvelopeRequest":
-        frame.message.request_data = _inner(frame.message.request_data)
-    elif name == "EnvelopeResponse" and frame.message.response_data is not None:
-        frame.message.response_data = _inner_answer(frame.message.response_data, request)
+        message.request_data = _inner(message.request_data)
+    elif name == "EnvelopeResponse" and message.response_data is not None:
+        message.response_data = _inner_answer(message.response_data, request)
     if has_secrets(name):
         frame.trailing = b""
         frame.header.unknown_tags = {}
-        pending = [frame.message]
+        pending = [message]
         while pending:
             part = pending.pop()
             if isinstance(part, list):
@@ -109,7 +111,7 @@ def _inner(data: bytes) -> bytes:
 
 def _inner_answer(data: bytes, request: Request | None) -> bytes:
     """The response in an Envelope without its secrets, read by the request in the Envelope that it answers."""
-    if request is None:
+    if request is None or not isinstance(request.message, messages.EnvelopeRequest):
         return b""
     try:
         inner_request = decode_request(request.message.request_data, lenient=True)

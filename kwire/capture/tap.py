@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from time import time_ns
 
+from kwire import messages
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.frame_files import FrameWriter
 from kwire.capture.framing import MOST_HELD, Conversation
@@ -73,7 +74,9 @@ class Recording:
                 if len(frame.data) > _MOST_DECODED:
                     raise LimitError("the frame is too large to be decoded by the tap", limit=_MOST_DECODED)
                 if (kind, exchange.api) == ("Request", "SaslAuthenticate"):
-                    self._remember(decode_request(frame.data, lenient=True).message.auth_bytes)
+                    message = decode_request(frame.data, lenient=True).message
+                    assert isinstance(message, messages.SaslAuthenticateRequest)
+                    self._remember(message.auth_bytes)
                 decoded = exchange.decode_request() if kind == "Request" else exchange.decode_response()
                 assert decoded is not None
                 frame = Frame(frame.direction, decoded.to_bytes(), frame.time)

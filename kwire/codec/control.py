@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode
@@ -10,8 +10,11 @@ from kwire.errors import DecodeError
 from kwire.schema.record_type_ids import record_types
 from kwire_c.plan import message_of
 
+if TYPE_CHECKING:
+    from kwire_c.message_class import Message
 
-def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Any]:
+
+def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, Message | None]:
     """(control type, message) of a control record. An unknown type gives its number and None.
 
     A message of a version newer than the schema is read as the newest known version; its further bytes are ignored.
@@ -38,10 +41,9 @@ def decode_control(key: bytes | None, value: bytes | None) -> tuple[str | int, A
     return kind, decode(name, version, value[2:] if number < 2 else value, lenient=True)
 
 
-def control_json(message: Any, value: bytes) -> dict[str, Any]:
+def control_json(message: Message, value: bytes) -> dict[str, Any]:
     """The message of a control record as a JSON value, in the version of its bytes (at most the newest known)."""
-    shown: dict[str, Any] = to_json(message, min(_int16(value), message_of(message).last))
-    return shown
+    return to_json(message, min(_int16(value), message_of(message).last))
 
 
 def _int16(data: bytes) -> int:

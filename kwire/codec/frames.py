@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwire import messages, schema
+from kwire.codec.arguments import byte_view, check_int, schema_of
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_after
-from kwire_c.plan import message_of
 from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from kwire_c.message_class import Message, RequestMessage
 
 __all__ = [
     "FrameReader", "Request", "Response", "decode_request", "decode_request_header", "decode_response",
@@ -32,15 +34,15 @@ _UNSUPPORTED_VERSION = 35
 class Request:
     """A request frame: header (RequestHeader), message, and trailing bytes that a lenient decode left over."""
 
-    header: Any
-    message: Any
+    header: messages.RequestHeader
+    message: Message
     header_version: int
-    trailing: bytes = b""
+    trailing: bytes = field(default=b"", repr=False)
 
     @property
     def api_key(self) -> int:
         """The API key."""
-        return int(self.header.request_api_key)
+        return self.header.request_api_key
 
     @property
     def name(self) -> str:
@@ -50,23 +52,24 @@ class Request:
     @property
     def version(self) -> int:
         """The version of the request and of the response it expects."""
-        return int(self.header.request_api_version)
+        return self.header.request_api_version
 
     @property
     def correlation_id(self) -> int:
         """The correlation id, which the response repeats."""
-        return int(self.header.correlation_id)
+        return self.header.correlation_id
 
     @property
     def client_id(self) -> str | None:
         """The client id, None if null."""
-        client_id: str | None = self.header.client_id
-        return client_id
+        return self.header.client_id
 
     @property
     def has_response(self) -> bool:
         """Whether the broker responds: a Produce request with acks=0 gets no response."""
-        return not (self.api_key == api_keys.PRODUCE and self.message.acks == 0)
+        if self.api_key != api_keys.PRODUCE:
+            return True
+        return not isinstance(self.message, messages.ProduceRequest) or self.message.acks != 0
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
@@ -80,12 +83,12 @@ class Response:
     version: that of the request, or 0 for an ApiVersions response that fell back with UNSUPPORTED_VERSION (35).
     """
 
-    header: Any
-    message: Any
+    header: messages.ResponseHeader
+    message: Message
     api_key: int
     version: int
     header_version: int
-    trailing: bytes = b""
+    trailing: bytes = field(default=b"", repr=False)
 
     @property
     def name(self) -> str:
@@ -95,7 +98,7 @@ class Response:
     @property
     def correlation_id(self) -> int:
         """The correlation id of the request."""
-        return int(self.header.correlation_id)
+        return self.header.correlation_id
 
     def to_bytes(self) -> bytes:
         """The frame, byte for byte as it was read."""
@@ -108,7 +111,9 @@ def _api_names() -> dict[int, str]:
     return {row[3]: name.removesuffix("Request") for name, row in rows if row[2] == "request" and row[3] is not None}
 
 
-def _header_with(error: UnsupportedVersionError, header: Any) -> UnsupportedVersionError:
+def _header_with(
+    error: UnsupportedVersionError, header: messages.RequestHeader | messages.ResponseHeader | None
+) -> UnsupportedVersionError:
     error.header = header
     return error
 
@@ -134,17 +139,19 @@ def decode_request(frame: Buffer, *, lenient: bool = False) -> Request:
     return Request(header, message, header_version, _left_over(frame, end, lenient, f"{name} v{version}"))
 
 
-def decode_request_header(data: Buffer, *, lenient: bool = False) -> Any:
+def decode_request_header(data: Buffer, *, lenient: bool = False) -> messages.RequestHeader:
     """The RequestHeader at the start of data; the bytes after it are not read.
 
     Raises DecodeError, and UnsupportedVersionError for an unknown API or version (its .header is what could be read).
     """
-    return _request_header(data, lenient)[0]
+    return _request_header(data, lenient, "data")[0]
 
 
-def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
+def _request_header(
+    data: Buffer, lenient: bool, argument: str = "frame"
+) -> tuple[messages.RequestHeader, int, str, int]:
     """(header, position after it, name of the request, version of the header)."""
-    head = bytes(memoryview(data).cast("B")[:4])
+    head = data[:4] if type(data) is bytes else bytes(byte_view(data, argument)[:4])
     if len(head) < 4:
         raise DecodeError(f"4 bytes needed, {len(head)} remaining", what="RequestHeader")
     key, version = int.from_bytes(head[:2], "big", signed=True), int.from_bytes(head[2:], "big", signed=True)
@@ -152,15 +159,15 @@ def _request_header(data: Buffer, lenient: bool) -> tuple[Any, int, str, int]:
         name, header_version = _request_schema(key, version)
     except UnsupportedVersionError as error:
         raise _header_with(error, _readable_header(data)) from None
-    header, at = decode_from("RequestHeader", header_version, data, lenient=lenient)
+    header, at = decode_from(messages.RequestHeader, header_version, data, lenient=lenient)
     return header, at, name, header_version
 
 
-def _readable_header(frame: Buffer) -> Any:
+def _readable_header(frame: Buffer) -> messages.RequestHeader:
     """The header of a request of an unknown API or version, as far as it can be read."""
     for version in (1, 0):
         try:
-            return decode_from("RequestHeader", version, frame, lenient=True)[0]
+            return decode_from(messages.RequestHeader, version, frame, lenient=True)[0]
         except KwireError:
             continue
     view = memoryview(frame).cast("B")
@@ -179,7 +186,7 @@ def _left_over(frame: Buffer, end: int, lenient: bool, what: str) -> bytes:
 
 def decode_response(
     frame: Buffer,
-    request: Any = None,
+    request: Request | messages.RequestHeader | None = None,
     *,
     api: int | str | None = None,
     version: int | None = None,
@@ -195,17 +202,18 @@ def decode_response(
     if request is not None:
         header = request.header if isinstance(request, Request) else request
         if not isinstance(header, messages.RequestHeader):
-            raise TypeError(f"expected a Request or its header, got {type(request).__name__}")
+            raise TypeError(f"request must be a Request or its header, not {type(request).__name__}")
         key, asked, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
     elif api is None or version is None:
         raise TypeError("decode_response needs the request, or api= and version=")
     else:
-        key, asked = _key_of(api), version
+        key, asked = _key_of(api), check_int(version, "version")
+    frame = byte_view(frame, "frame") if type(frame) is not bytes else frame
     try:
         name, header_version = _response_schema(key, asked)
     except UnsupportedVersionError as error:
         raise _header_with(error, _readable_response_header(frame)) from None
-    response_header, at = decode_from("ResponseHeader", header_version, frame, lenient=lenient)
+    response_header, at = decode_from(messages.ResponseHeader, header_version, frame, lenient=lenient)
     if correlation_id is not None and response_header.correlation_id != correlation_id:
         raise DecodeError(
             f"correlation id for response ({response_header.correlation_id}) does not match request ({correlation_id})",
@@ -241,21 +249,24 @@ def _key_of(api: int | str) -> int:
         return api
     if not isinstance(api, str):
         raise TypeError(f"api must be a key (int) or a name (str), not {brief(api)}")
-    definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
+    try:
+        definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
+    except UnsupportedVersionError:
+        raise UnsupportedVersionError(f"unknown API {brief(api)}", api=api) from None
     if definition.api_key is None or definition.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{brief(api)} is not an API", api=api)
     return definition.api_key
 
 
-def _readable_response_header(frame: Buffer) -> Any:
+def _readable_response_header(frame: Buffer) -> messages.ResponseHeader | None:
     try:
-        return decode_from("ResponseHeader", 0, frame, lenient=True)[0]
+        return decode_from(messages.ResponseHeader, 0, frame, lenient=True)[0]
     except KwireError:
         return None
 
 
 def encode_request(
-    message: Any,
+    message: RequestMessage[object],
     version: int,
     *,
     correlation_id: int = 0,
@@ -266,37 +277,44 @@ def encode_request(
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    definition = message_of(message).schema
-    if definition.type != "request":
-        raise TypeError(f"expected a request, got {definition.name}")
+    definition = schema_of(message)
+    if definition.type != "request" or definition.api_key is None:
+        raise TypeError(f"message must be a request, not {definition.name}")
     header = messages.RequestHeader(
         request_api_key=definition.api_key, request_api_version=definition.check(version),
-        correlation_id=correlation_id, client_id=client_id, unknown_tags=dict(header_tags or {}),
+        correlation_id=correlation_id, client_id=client_id,
+        unknown_tags={} if header_tags is None else _tags(header_tags),
     )
     return encode_after(encode(header, definition.header_version(version)), message, version)
 
 
 def encode_response(
-    message: Any, version: int, *, correlation_id: int = 0, header_tags: Mapping[int, bytes] | None = None
+    message: Message, version: int, *, correlation_id: int = 0, header_tags: Mapping[int, bytes] | None = None
 ) -> bytes:
     """The frame of a response: its header and body, without the 4-byte size.
 
     header_tags: unknown tags of the header (flexible versions only). Raises EncodeError, UnsupportedVersionError.
     """
-    definition = message_of(message).schema
+    definition = schema_of(message)
     if definition.type != "response":
-        raise TypeError(f"expected a response, got {definition.name}")
-    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=dict(header_tags or {}))
+        raise TypeError(f"message must be a response, not {definition.name}")
+    tags = {} if header_tags is None else _tags(header_tags)
+    header = messages.ResponseHeader(correlation_id=correlation_id, unknown_tags=tags)
     return encode_after(encode(header, definition.header_version(definition.check(version))), message, version)
+
+
+def _tags(header_tags: Mapping[int, bytes]) -> dict[int, bytes]:
+    if not isinstance(header_tags, Mapping):
+        raise TypeError(f"header_tags must be a dict of int to bytes, not {type(header_tags).__name__}")
+    return dict(header_tags)
 
 
 def pack_frame(frame: Buffer) -> bytes:
     """The frame prefixed with its 4-byte size, as it is sent. Raises EncodeError for 2 GiB or more."""
-    view = memoryview(frame)
-    if view.nbytes > _MAX_SIZE:
-        raise EncodeError(f"frame of {view.nbytes} bytes exceeds the maximum of {_MAX_SIZE}")
-    data = view.tobytes()
-    return len(data).to_bytes(4, "big") + data
+    data = frame if type(frame) is bytes else byte_view(frame, "frame")
+    if len(data) > _MAX_SIZE:
+        raise EncodeError(f"frame of {len(data)} bytes exceeds the maximum of {_MAX_SIZE}")
+    return b"".join((len(data).to_bytes(4, "big"), data))
 
 
 class FrameReader:
@@ -307,7 +325,7 @@ class FrameReader:
     """
 
     def __init__(self, max_size: int = MAX_FRAME_BYTES) -> None:
-        self.max_size = max_size
+        self.max_size = check_int(max_size, "max_size")
         self._rest = bytearray()
         self._read = 0
         self._error: KwireError | None = None  # the error that ended the stream
@@ -326,7 +344,7 @@ class FrameReader:
         Raises LimitError for a size over max_size and DecodeError for a negative one. If whole frames precede it, they
         are returned first and the next feed raises. The stream is lost then: every later feed raises the same error.
         """
-        more = memoryview(data).cast("B")
+        more = data if type(data) is bytes else byte_view(data, "data")
         rest = vars(self).pop("_rest", None)  # atomic: only the thread that popped it goes on, and puts it back
         if rest is None:
             raise ValueError("another thread is in feed(), or was interrupted in it: frames may be lost")

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.codec.record_columns import names_in
 from kwire.errors import KwireError, LimitError
 from kwire_c.arrow import export_schema, export_stream
-from kwire_c.columns import Column, MessageGatherer, message_column, table_node
+from kwire_c.columns import Column, MessageGatherer, column_cells, message_column, table_node
+from kwire_c.printable import brief
+from kwire_c.tables import html_table, text_table, to_pandas, to_polars, to_pylist
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from typing_extensions import Buffer
+
+    from kwire_c.arrow import Node
+    from kwire_c.message_class import Message
 
 __all__ = ["BadMessage", "MessageColumns", "columns_of"]
 
@@ -19,7 +30,7 @@ class MessageColumns:
     no rows. One chunk, unless a column would exceed 2 GiB.
     """
 
-    def __init__(self, chunks: list[tuple[int, list[Any]]], bad: list[BadMessage]) -> None:
+    def __init__(self, chunks: list[tuple[int, list[Node]]], bad: list[BadMessage]) -> None:
         self.names = tuple(node.name for node in chunks[0][1])
         self.bad = bad
         self._chunks = chunks
@@ -35,7 +46,7 @@ class MessageColumns:
 
     def __getitem__(self, name: str) -> Column:
         if name not in self.names:
-            raise KeyError(name)
+            raise KeyError(f"no column {brief(name)}: expected one of {', '.join(self.names)}")
         at = self.names.index(name)
         return message_column(name, [nodes[at] for _, nodes in self._chunks])
 
@@ -46,26 +57,41 @@ class MessageColumns:
         tables = [table_node(rows, nodes) for rows, nodes in self._chunks]
         return export_stream(tables[0], tables)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """The columns as a pandas.DataFrame. Raises ImportError, which names what to install."""
+        return to_pandas(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The columns as a polars.DataFrame. Raises ImportError, which names what to install."""
+        return to_polars(self)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as a list of dicts {name: value}; the values are those of Column.to_pylist."""
+        return to_pylist(self)
+
     def __repr__(self) -> str:
-        return f"<MessageColumns {', '.join(self.names)}: {len(self)} rows in {len(self._chunks)} chunks>"
+        return text_table(self, column_cells)
+
+    def _repr_html_(self) -> str:
+        return html_table(self, column_cells)
 
 
 class BadMessage(NamedTuple):
     """A payload that gave no rows. number: its index among the payloads; raw: its bytes; error: why."""
 
     number: int
-    raw: Any
+    raw: Buffer
     error: KwireError
 
 
 def columns_of(
-    message: str | type,
+    message: str | type[Message],
     version: int,
-    payloads: Iterable[Any],
+    payloads: Iterable[Buffer],
     paths: Iterable[str] | None = None,
     *,
     lenient: bool = False,
-    errors: Literal["raise", "keep"] = "raise",
+    errors: str = "raise",
 ) -> MessageColumns:
     """The messages in payloads (buffers, one message each) as Arrow columns.
 
@@ -77,13 +103,13 @@ def columns_of(
     for a path that does not exist in that version.
     """
     if errors not in ("raise", "keep"):
-        raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
-    if isinstance(paths, str):
-        raise TypeError("paths must be a list of str, not one str")
-    flat = None if paths is None else tuple(paths)
+        raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+    flat = None if paths is None else names_in(paths, "paths")
     wanted = None if flat is None else _tree(flat)
     gatherers = [MessageGatherer(message, version, wanted)]
     bad = []
+    if not isinstance(payloads, Iterable):
+        raise TypeError(f"payloads must be an iterable of buffers, not {type(payloads).__name__}")
     for number, payload in enumerate(payloads):
         try:
             try:
@@ -97,6 +123,9 @@ def columns_of(
             if errors != "keep":
                 raise
             bad.append(BadMessage(number, payload, error))
+        except (TypeError, BufferError) as error:
+            error.args = (str(error).replace("payload", f"payload {number}", 1),)
+            raise
     if flat is None:
         return MessageColumns([(gatherer.rows, [gatherer.node()]) for gatherer in gatherers], bad)
     return MessageColumns([chunk for gatherer in gatherers for chunk in gatherer.flat(flat, 0, gatherer.rows)], bad)
@@ -104,12 +133,10 @@ def columns_of(
 
 def _tree(paths: tuple[str, ...]) -> dict[str, Any]:
     """The paths as nested dicts, in which None selects everything below."""
-    if not paths or len(paths) != len({*map(str, paths)}):
+    if not paths or len(paths) != len({*paths}):
         raise ValueError("paths must not be empty or repeated")
     tree: dict[str, Any] = {}
     for path in paths:
-        if not isinstance(path, str):
-            raise TypeError(f"a path must be a str, not {type(path).__name__}")
         *above, last = path.split(".")
         here = tree
         for name in above:

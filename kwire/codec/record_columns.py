@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from kwire.defaults import MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.suggestions import did_you_mean
 from kwire_c.columns import FIELDS, Column, RecordColumns, gather
+from kwire_c.printable import brief
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["Column", "RecordColumns", "columns", "gather_columns"]
 
 
 def columns(
-    data: Any,
+    data: Buffer | list[Buffer] | tuple[Buffer, ...],
     fields: Iterable[str] = RECORD_FIELDS,
     *,
     committed: bool = False,
     control: bool = False,
     views: bool = False,
     verify_crc: bool = True,
-    errors: Literal["raise", "keep"] = "raise",
+    errors: str = "raise",
     max_batch_bytes: int = MAX_BATCH_BYTES,
     strict_tail: bool = False,
 ) -> RecordColumns:
@@ -44,11 +48,22 @@ def columns(
 
 def gather_columns(inputs: Any, fields: Iterable[str], **options: Any) -> RecordColumns:
     """columns() with further options of kwire_c.columns.gather: ranges, transactions, positions of the inputs."""
-    wanted = tuple(fields)
+    wanted = names_in(fields, "fields")
     for name in wanted:
         if name not in FIELDS:
             near = did_you_mean(name, FIELDS)
-            raise ValueError(f"unknown column {name!r}: expected one of {', '.join(FIELDS)}{near}")
+            raise ValueError(f"fields: unknown column {brief(name)}: expected one of {', '.join(FIELDS)}{near}")
     if len(set(wanted)) != len(wanted):
-        raise ValueError(f"duplicate field in {', '.join(wanted)}")
-    return gather(inputs, wanted, **options)  # type: ignore[no-any-return,unused-ignore]
+        raise ValueError(f"fields: duplicate field in {', '.join(wanted)}")
+    return gather(inputs, wanted, **options)
+
+
+def names_in(names: Iterable[str], argument: str) -> tuple[str, ...]:
+    """The names in an argument. Raises TypeError for one str, what is no iterable, and a name that is no str."""
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise TypeError(f"{argument} must be a list of str, not {type(names).__name__}")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise TypeError(f"{argument} must be a list of str, not of {type(name).__name__}")
+    return listed

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire import messages
+from kwire.codec.arguments import byte_view, check_int, schema_of
 from kwire.errors import DecodeError, EncodeError, UnsupportedVersionError
 from kwire.schema import record_type, record_types
 from kwire_c.decode import decode
 from kwire_c.encode import encode
+from kwire_c.message_class import Message
 from kwire_c.plan import message_of
+from kwire_c.printable import brief
 from kwire_c.varint import write_unsigned_varint
 
 if TYPE_CHECKING:
@@ -34,12 +37,12 @@ class CoordinatorRecord(NamedTuple):
 
     type: int
     name: str | None
-    key: Any
-    value: Any
+    key: Message | bytes
+    value: Message | bytes | None
     value_version: int | None
 
 
-def decode_metadata_record(data: Buffer, *, lenient: bool = False) -> tuple[Any, int]:
+def decode_metadata_record(data: Buffer, *, lenient: bool = False) -> tuple[Message, int]:
     """(message, version) of a record of the cluster metadata log: frame version 1, type, version, body.
 
     Type 14, once QuotaRecord's, is read as ClientQuotaRecord. Raises DecodeError, UnsupportedVersionError.
@@ -47,23 +50,23 @@ def decode_metadata_record(data: Buffer, *, lenient: bool = False) -> tuple[Any,
     return _decode_framed("metadata", data, lenient)
 
 
-def encode_metadata_record(message: Any, version: int) -> bytes:
+def encode_metadata_record(message: Message, version: int) -> bytes:
     """The bytes of a record of the cluster metadata log. Raises EncodeError, UnsupportedVersionError."""
     return _encode_framed("metadata", message, version)
 
 
-def decode_remote_log_record(data: Buffer, *, lenient: bool = False) -> tuple[Any, int]:
+def decode_remote_log_record(data: Buffer, *, lenient: bool = False) -> tuple[Message, int]:
     """(message, version) of a record of __remote_log_metadata. Raises DecodeError, UnsupportedVersionError."""
     return _decode_framed("remote_log", data, lenient)
 
 
-def encode_remote_log_record(message: Any, version: int) -> bytes:
+def encode_remote_log_record(message: Message, version: int) -> bytes:
     """The bytes of a record of __remote_log_metadata. Raises EncodeError, UnsupportedVersionError."""
     return _encode_framed("remote_log", message, version)
 
 
-def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Any, int]:
-    view = memoryview(data).cast("B")
+def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Message, int]:
+    view = byte_view(data, "data")
     frame, at = _uvarint(view, 0, lenient)
     number, at = _uvarint(view, at, lenient)
     version, at = _uvarint(view, at, lenient)
@@ -79,10 +82,10 @@ def _decode_framed(kind: str, data: Buffer, lenient: bool) -> tuple[Any, int]:
         raise DecodeError(error.reason, offset=error.offset + at, path=error.path, what=what) from None
 
 
-def _encode_framed(kind: str, message: Any, version: int) -> bytes:
-    definition = message_of(message).schema
+def _encode_framed(kind: str, message: Message, version: int) -> bytes:
+    definition = schema_of(message)
     if definition.api_key is None or definition.type != "metadata" or definition.folder != _FOLDERS[kind]:
-        raise TypeError(f"expected a {kind} record, got {definition.name}")
+        raise TypeError(f"message must be a {kind} record, not {definition.name}")
     body = encode(message, version)
     return b"\x01" + write_unsigned_varint(definition.api_key) + write_unsigned_varint(version) + body
 
@@ -107,7 +110,7 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
 def _kind(kind: str) -> str:
     if kind not in _COORDINATORS:
         known = ", ".join(_COORDINATORS)
-        raise UnsupportedVersionError(f"unknown coordinator {kind!r}: expected one of {known}", api=kind)
+        raise UnsupportedVersionError(f"kind: unknown coordinator {brief(kind)}: expected one of {known}", api=kind)
     return kind
 
 
@@ -120,17 +123,17 @@ def decode_coordinator_record(
     unknown type gives key and value as bytes. Raises DecodeError, UnsupportedVersionError.
     """
     types = record_types(_kind(kind))
-    view = memoryview(key).cast("B")
+    view = byte_view(key, "key")
+    body = None if value is None else byte_view(value, "value")
     if len(view) < 2:
         raise DecodeError(f"2 bytes needed, {len(view)} remaining", what=f"key of a {kind} record")
     number = int.from_bytes(view[:2], "big", signed=True)
     known_type = types.get(number)
     if known_type is None or known_type.key is None:
-        return CoordinatorRecord(number, None, bytes(key), None if value is None else bytes(value), None)
+        return CoordinatorRecord(number, None, bytes(view), None if body is None else bytes(body), None)
     key_message = _after_version(known_type.key, 0, view, lenient)
-    if value is None:
+    if body is None:
         return CoordinatorRecord(number, known_type.name, key_message, None, None)
-    body = memoryview(value).cast("B")
     if len(body) < 2:
         raise DecodeError(f"2 bytes needed, {len(body)} remaining", what=known_type.value)
     version = int.from_bytes(body[:2], "big", signed=True)
@@ -138,7 +141,7 @@ def decode_coordinator_record(
     return CoordinatorRecord(number, known_type.name, key_message, value_message, version)
 
 
-def _after_version(name: str, version: int, data: memoryview, lenient: bool) -> Any:
+def _after_version(name: str, version: int, data: memoryview, lenient: bool) -> Message:
     try:
         return decode(name, version, data[2:], lenient=lenient)
     except DecodeError as error:
@@ -146,7 +149,7 @@ def _after_version(name: str, version: int, data: memoryview, lenient: bool) -> 
 
 
 def encode_coordinator_record(
-    kind: str, key: Any, value: Any, value_version: int | None = None
+    kind: str, key: Message | Buffer, value: Message | Buffer | None, value_version: int | None = None
 ) -> tuple[bytes, bytes | None]:
     """(key bytes, value bytes) of a coordinator record; value None is a tombstone.
 
@@ -154,18 +157,21 @@ def encode_coordinator_record(
     Raises EncodeError, UnsupportedVersionError.
     """
     types = record_types(_kind(kind))
-    if isinstance(key, bytes | bytearray | memoryview):
-        return bytes(key), None if value is None else bytes(value)
+    if not isinstance(key, Message):
+        plain = bytes(byte_view(key, "key"))
+        if isinstance(value, Message):
+            raise TypeError(f"value must be bytes like the key, not {type(value).__name__}")
+        return plain, None if value is None else bytes(byte_view(value, "value"))
     name = message_of(key).name
     known_type = next((row for row in types.values() if row.key == name), None)
     if known_type is None:
-        raise TypeError(f"expected the key of a {kind} record, got {name}")
+        raise TypeError(f"key must be the key of a {kind} record, not {name}")
     front = known_type.type.to_bytes(2, "big") + encode(key, 0)
     if value is None:
         return front, None
-    if message_of(value).name != known_type.value:
-        raise TypeError(f"expected {known_type.value} as the value of {name}, got {message_of(value).name}")
+    if not isinstance(value, Message) or message_of(value).name != known_type.value:
+        raise TypeError(f"value must be a {known_type.value}, not {type(value).__name__}")
     if value_version is None:
         raise EncodeError("value_version is required", what=known_type.value)
-    body = encode(value, value_version)
+    body = encode(value, check_int(value_version, "value_version"))
     return front, value_version.to_bytes(2, "big") + body

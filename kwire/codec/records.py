@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire_c.batch_builder import build_batch, build_batches
 from kwire_c.record_batch import BadBatch, BatchIterator, Record, RecordBatch
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "BadBatch",
@@ -19,15 +22,35 @@ __all__ = [
 ]
 
 
+@overload
 def read_batches(
-    data: Any,
+    data: Buffer,
     *,
     verify_crc: bool = True,
-    errors: Literal["raise", "keep"] = "raise",
+    errors: Literal["raise"] = "raise",
     max_batch_bytes: int = MAX_BATCH_BYTES,
     strict_tail: bool = False,
     position: int = 0,
-) -> BatchIterator:
+) -> BatchIterator[RecordBatch]: ...
+@overload
+def read_batches(
+    data: Buffer,
+    *,
+    verify_crc: bool = True,
+    errors: str,
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    strict_tail: bool = False,
+    position: int = 0,
+) -> BatchIterator[RecordBatch | BadBatch]: ...
+def read_batches(
+    data: Buffer,
+    *,
+    verify_crc: bool = True,
+    errors: str = "raise",
+    max_batch_bytes: int = MAX_BATCH_BYTES,
+    strict_tail: bool = False,
+    position: int = 0,
+) -> BatchIterator[RecordBatch] | BatchIterator[RecordBatch | BadBatch]:
     """The record batches in data (any contiguous buffer), in order, as an iterator of RecordBatch.
 
     verify_crc: check the CRC of each batch before it is returned; errors: "keep" yields a BadBatch where "raise"

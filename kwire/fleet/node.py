@@ -217,6 +217,7 @@ class Node:
 
     def _decoded(self, frame: bytes, connection: Connection) -> Request | None:
         """The request, if the release has its version; else as Kafka: an answer (KIP-511), silence or the end."""
+        header: Any
         try:
             header = decode_request_header(frame)
         except KwireError as error:

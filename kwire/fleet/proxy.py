@@ -246,7 +246,8 @@ class Proxy:
                 self._nodes[broker] = node
             row.host, row.port = await self._open(broker)
         if request.name == "Metadata" and response.version >= 10:
-            self._names.update({topic.topic_id: topic.name for topic in response.message.topics if topic.name})
+            metadata: Any = response.message
+            self._names.update({topic.topic_id: topic.name for topic in metadata.topics if topic.name})
         return response.to_bytes()
 
 

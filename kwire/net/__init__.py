@@ -38,4 +38,5 @@ _NAMES = {
     "kwire.net.sync": ("SyncConnection", "connect_sync"),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES)
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -22,6 +22,8 @@ def address(text: str) -> Address:
 
     Raises BrokerConnectionError for anything else.
     """
+    if not isinstance(text, str):
+        raise TypeError(f'where must be a str, as "host:9092", not {type(text).__name__}')
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
     name = host.removeprefix("[").removesuffix("]")
     number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else 0
@@ -32,5 +34,7 @@ def address(text: str) -> Address:
 
 def addresses(text: str) -> tuple[Address, ...]:
     """The addresses in a list such as bootstrap.servers, "host:9092,other:9092". Raises BrokerConnectionError."""
+    if not isinstance(text, str):
+        raise TypeError(f'bootstrap must be a str, as "host:9092,other:9092", not {type(text).__name__}')
     parsed = tuple(address(part) for part in text.split(",") if part.strip())
     return parsed or (address(text),)

@@ -42,6 +42,10 @@ class NodeApiVersions(NamedTuple):
     finalized: Mapping[str, int] = {}
     epoch: int = -1
 
+    def __repr__(self) -> str:
+        source = "negotiated" if self.assumed is None else f"assumed of release {self.assumed}"
+        return f"<NodeApiVersions {source}: {len(self.ranges)} APIs, {len(self.features)} features, epoch {self.epoch}>"
+
     @property
     def finalized_levels(self) -> FinalizedLevels:
         """The finalized levels with their epoch."""

@@ -10,16 +10,21 @@ import re
 import socket
 import ssl
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
+from kwire import messages
 from kwire.codec.frames import FrameReader, decode_response, encode_request, pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
 from kwire.net.address import Address
 from kwire.net.errors import BrokerConnectionError, FrameSizeError
-from kwire.schema import api_keys
 from kwire_c.plan import message_of
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import Message, RequestMessage
+
+R = TypeVar("R")  # the response of a request
 
 _CHUNK = 1 << 16
 _MOST_KINDS = 1000
@@ -93,7 +98,7 @@ class Channel:
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(address, reader, writer, client_id=client_id, max_frame=max_frame, tolerated=tolerated)
 
-    def send(self, message: Any, version: int) -> asyncio.Future[Any] | None:
+    def send(self, message: RequestMessage[R], version: int) -> asyncio.Future[R] | None:
         """Write a request; return the future of its response, None where there is none (a Produce with acks=0).
 
         Nothing is awaited here: what one caller writes between two awaits stays together.
@@ -104,18 +109,18 @@ class Channel:
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
         self._writer.write(pack_frame(frame))
         definition = message_of(message).schema
-        if definition.api_key == api_keys.PRODUCE and message.acks == 0:
+        if isinstance(message, messages.ProduceRequest) and message.acks == 0:
             return None
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (answer, definition.api_key, version)
         answer.add_done_callback(lambda _: self._forget(number))
         return answer
 
-    async def request(self, message: Any, version: int) -> Any:
+    async def request(self, message: RequestMessage[R], version: int) -> R:
         """Send one request and return its response, None where there is none."""
         answer = self.send(message, version)
         await self.drain()
-        return None if answer is None else await answer
+        return cast(R, None) if answer is None else await answer
 
     async def exchange_token(self, token: bytes) -> bytes:
         """Send a frame without header and read one: SASL below 1.0 (SaslHandshake v0). One at a time."""
@@ -228,7 +233,7 @@ class Channel:
         except (ValueError, MemoryError) as error:
             answer.set_exception(error)
 
-    def _read_answer(self, frame: bytes, key: int, version: int) -> Any:
+    def _read_answer(self, frame: bytes, key: int, version: int) -> Message:
         try:
             return decode_response(frame, api=key, version=version).message
         except DecodeError as error:

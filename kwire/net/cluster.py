@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, Unpack
 
 from kwire import messages, schema
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
@@ -24,6 +24,11 @@ from kwire.net.feature_updates import (
 from kwire.net.features import Feature, feature
 from kwire.net.sasl import credentials
 from kwire.net.tls import tls_context
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import RequestMessage
+
+R = TypeVar("R")  # the response of a request
 
 MOST_BROKERS = 10_000
 _AT_ONCE = 32  # connections that are opened at a time
@@ -162,8 +167,9 @@ class Cluster:
         return (wanted if isinstance(wanted, Feature) else feature(wanted)).usable(self.versions, self.levels)
 
     async def send(
-        self, message: Any, to: int | str = "any", version: int | None = None, *, timeout: float | None = None
-    ) -> Any:
+        self, message: RequestMessage[R], to: int | str = "any", version: int | None = None, *,
+        timeout: float | None = None,
+    ) -> R:  # fmt: skip
         """Send a request to one broker and return its response; as Connection.send.
 
         to: a node id, "controller", or "any" (the brokers in turn).
@@ -274,8 +280,8 @@ class Cluster:
             raise errors[0]
         raise BrokerConnectionError("no bootstrap server can be used: " + "; ".join(map(str, errors))) from None
 
-    async def _ask(self, connection: Connection) -> tuple[str, Any, list[Broker]]:
-        """The name of the API that lists the brokers (or controllers), its response, and the list."""
+    async def _ask(self, connection: Connection) -> tuple[str, int, list[Broker]]:
+        """The name of the API that lists the brokers (or controllers), the controller's id, and the list."""
         if self.controllers:
             answer = await connection.send(messages.DescribeClusterRequest(endpoint_type=_CONTROLLERS))
             if answer.error_code:
@@ -286,9 +292,9 @@ class Cluster:
                     reason = "a broker, not a controller"
                 raise RequestRefusedError(reason, code, text, address=str(connection.address))
             listed = [Broker(row.broker_id, row.host, row.port, row.rack) for row in answer.brokers]
-            return "DescribeCluster", answer, listed
+            return "DescribeCluster", answer.controller_id, listed
         try:
-            answer = await connection.send(messages.MetadataRequest(topics=[]))
+            metadata = await connection.send(messages.MetadataRequest(topics=[]))
         except UnsupportedVersionError:
             if "Vote" not in connection.versions:  # which controllers have, and no broker
                 raise
@@ -296,11 +302,12 @@ class Cluster:
                 "a controller, not a broker", schema.ErrorCode.UNSUPPORTED_VERSION,
                 "The node does not support METADATA", address=str(connection.address),
             ) from None  # fmt: skip
-        return "Metadata", answer, [Broker(row.node_id, row.host, row.port, row.rack) for row in answer.brokers]
+        nodes = [Broker(row.node_id, row.host, row.port, row.rack) for row in metadata.brokers]
+        return "Metadata", metadata.controller_id, nodes
 
     async def _learn(self, connection: Connection) -> None:
         try:
-            api, answer, brokers = await self._ask(connection)
+            api, controller, brokers = await self._ask(connection)
         except DecodeError as error:
             api = "DescribeCluster" if self.controllers else "Metadata"
             reason = f"invalid {api} response: {error}"
@@ -311,7 +318,7 @@ class Cluster:
             reason = f"{connection.address}: {api} response with too many brokers"
             raise LimitError(reason, limit=MOST_BROKERS, needed=len(brokers))
         self.brokers = sorted(brokers, key=lambda broker: (*broker[:3], broker.rack or ""))
-        self.controller = answer.controller_id if answer.controller_id >= 0 else None
+        self.controller = controller if controller >= 0 else None
         self._stale = False
         listed = {broker.id: broker.address for broker in self.brokers}
         kept = {node: old for node, old in self._connections.items() if listed.get(node) == old.address}

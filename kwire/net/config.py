@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kwire.codec.arguments import check_type
 from kwire.errors import LimitError
 from kwire.net.connection import Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
@@ -28,6 +30,7 @@ def read_config(path: str | Path) -> Options:
     of more than 16 MiB.
     """
     try:
+        check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
         data = properties_bytes(path)
         try:
             text = data.decode()

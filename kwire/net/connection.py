@@ -7,9 +7,10 @@ import os
 import ssl
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, TypedDict, Unpack
+from types import NoneType, TracebackType
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
+from kwire.codec.arguments import check_int, check_type
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.net import negotiation
 from kwire.net.address import Address, address
@@ -20,6 +21,11 @@ from kwire.net.negotiation import Chooser
 from kwire.net.sasl import Credentials, TokenCallback, credentials
 from kwire.net.tls import tls_context
 from kwire.schema import api_keys
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import RequestMessage
+
+R = TypeVar("R")  # the response of a request
 
 _LEAST_SESSION = 0.2  # seconds between two authentications, however short the broker's session lifetime is
 
@@ -39,6 +45,15 @@ class Options(TypedDict, total=False):
     strict: bool
 
 
+def _check(client_id: object, timeout: object, probe_timeout: object, deny: object, max_frame: int) -> None:
+    """Raise TypeError for a keyword of the wrong type, which names it."""
+    check_type(client_id, (str, NoneType), "client_id", "a str or None")
+    check_type(timeout, (int, float), "timeout", "a number of seconds")
+    check_type(probe_timeout, (int, float), "probe_timeout", "a number of seconds")
+    check_type(deny, (Mapping, NoneType), "deny", "a mapping of APIs to versions")
+    check_int(max_frame, "max_frame")
+
+
 class Connection:
     """A connection to one broker, for asyncio. Made by connect(); opened by `async with` or by the first send.
 
@@ -55,6 +70,7 @@ class Connection:
         max_frame: int = MAX_FRAME_BYTES, strict: bool = False,
         cluster_levels: Callable[[], FinalizedLevels] | None = None,
     ) -> None:  # fmt: skip
+        _check(client_id, timeout, probe_timeout, deny, max_frame)
         self.address = where if isinstance(where, Address) else address(where)
         self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
         self._tls = tls_context(tls)
@@ -135,7 +151,7 @@ class Connection:
         """The newest common version of an API. Raises UnsupportedVersionError if there is none."""
         return self._chosen().newest(api)
 
-    def version_for(self, message: Any) -> int:
+    def version_for(self, message: RequestMessage[object]) -> int:
         """The version that send would use for this request. Raises UnsupportedVersionError."""
         return self._chosen().version_for(message)
 
@@ -151,7 +167,9 @@ class Connection:
                 raise
             raise self._timed_out(self.timeout) from None
 
-    async def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
+    async def send(
+        self, message: RequestMessage[R], version: int | None = None, *, timeout: float | None = None
+    ) -> R:
         """Send a request and return the response message, None for a Produce with acks=0 once it is written.
 
         version: by default the newest common version that has every field that the request sets, and that the finalized
@@ -161,9 +179,10 @@ class Connection:
         After error 35 (UNSUPPORTED_VERSION) in a response the levels are asked for again, for the requests to come. The
         same request is not sent again: a broker that answers EndTxn so may have begun to end the transaction.
         """
+        negotiation.check_request(message)
         seconds = self.timeout if timeout is None else timeout
         limit = asyncio.timeout(seconds)
-        channel = None
+        channel: Channel | None = None
         try:
             async with limit:
                 channel = await self._ready()

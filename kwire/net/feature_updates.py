@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwire import messages, schema
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
@@ -42,7 +42,7 @@ class FeatureUpdate:
             raise TypeError(f"level must be an int or a name, not {brief(self.level)}")
         if isinstance(self.level, int) and not 0 <= self.level <= _HIGHEST_LEVEL:
             raise ValueError(f"level out of range: expected 0 to {_HIGHEST_LEVEL:,}, found {self.level}")
-        if self.downgrade not in _UPGRADE_TYPES:
+        if not isinstance(self.downgrade, str) or self.downgrade not in _UPGRADE_TYPES:
             raise ValueError(f"downgrade must be NONE, SAFE or UNSAFE, not {brief(self.downgrade)}")
         if self.allow_downgrade is not None:
             if self.allow_downgrade and self.downgrade == "NONE":
@@ -176,7 +176,7 @@ async def _controller(cluster: Cluster) -> Connection:
 def _request(
     connection: Connection, updates: Mapping[str, FeatureUpdate], levels: Mapping[str, int], dry_run: bool,
     timeout: float,
-) -> Any:  # fmt: skip
+) -> messages.UpdateFeaturesRequest:  # fmt: skip
     """The request in the form that the broker's versions need: 0 has AllowDowngrade, later ones UpgradeType.
 
     Raises UnsupportedVersionError for what version 0 cannot say, if the broker has no later one.
@@ -201,7 +201,9 @@ def _request(
     )
 
 
-def _results(updates: Mapping[str, FeatureUpdate], answer: Any, version: int) -> dict[str, FeatureUpdateError | None]:
+def _results(
+    updates: Mapping[str, FeatureUpdate], answer: messages.UpdateFeaturesResponse, version: int
+) -> dict[str, FeatureUpdateError | None]:
     """The outcome of each feature, as KafkaAdminClient.updateFeatures reads a response."""
     if answer.error_code:
         code = schema.ErrorCode(answer.error_code)

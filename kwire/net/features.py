@@ -87,8 +87,9 @@ def _key(api: str | int) -> int:
 
 def feature(name: str) -> Feature:
     """The built-in feature of that name. Raises KeyError, whose text lists the known names."""
-    if name not in FEATURES:
-        raise KeyError(f"unknown feature {name!r}: expected one of {', '.join(FEATURES)}{did_you_mean(name, FEATURES)}")
+    if not isinstance(name, str) or name not in FEATURES:
+        near = did_you_mean(name, FEATURES)
+        raise KeyError(f"unknown feature {brief(name)}: expected one of {', '.join(FEATURES)}{near}")
     return FEATURES[name]
 
 

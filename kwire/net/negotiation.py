@@ -16,7 +16,9 @@ from kwire.net.features import levelled_apis
 from kwire.net.required_versions import LEVEL_RULES, LevelRule, Need, needs
 from kwire.schema import Versions, api_keys
 from kwire.version import __version__
+from kwire_c.message_class import RequestMessage
 from kwire_c.plan import message_of
+from kwire_c.printable import brief
 
 SOFTWARE = "kwire"
 
@@ -69,7 +71,7 @@ async def ask(channel: Channel, probe_timeout: float, version: int | None = None
 _HINT = ": a broker before 0.10 (name its release with assume_release), a TLS port, or not a Kafka broker"
 
 
-def is_refused(answer: Any) -> bool:
+def is_refused(answer: object) -> bool:
     """Whether a response has error 35, by which a broker also refuses what a feature level does not allow.
 
     The errors of partitions, groups or users are looked at only for the APIs that levels decide about.
@@ -112,14 +114,14 @@ def _has_code(wanted: int, struct: Any, codes: tuple[_Codes, ...]) -> bool:
     return False
 
 
-def api_versions_request() -> Any:
+def api_versions_request() -> messages.ApiVersionsRequest:
     """The ApiVersions request that kwire sends."""
     return messages.ApiVersionsRequest(
         client_software_name=SOFTWARE, client_software_version=__version__.replace("+", ".")
     )
 
 
-def node_api_versions(answer: Any) -> NodeApiVersions:
+def node_api_versions(answer: messages.ApiVersionsResponse) -> NodeApiVersions:
     """What an ApiVersions response without an error says. Its finalized levels count where their epoch is >= 0."""
     epoch = answer.finalized_features_epoch
     return NodeApiVersions(
@@ -128,6 +130,12 @@ def node_api_versions(answer: Any) -> NodeApiVersions:
         finalized={row.name: row.max_version_level for row in answer.finalized_features} if epoch >= 0 else {},
         epoch=max(epoch, -1),
     )
+
+
+def check_request(message: object) -> None:
+    """Raise TypeError for what is not a request."""
+    if not isinstance(message, RequestMessage):
+        raise TypeError(f"message must be a request, as messages.FetchRequest(), not {brief(message)}")
 
 
 class Chooser:
@@ -170,18 +178,15 @@ class Chooser:
         known = Versions(row.min_version, row.max_version if self.unstable else _stable(row))
         return known.overlap(self.api_versions.spoken(key))
 
-    def version_for(self, message: Any, version: int | None = None) -> int:
+    def version_for(self, message: RequestMessage[object], version: int | None = None) -> int:
         """The newest common version that can carry a request; or the version asked for, after the same checks.
 
         Ignorable fields are dropped if no version that the broker supports has them. Versions that need a feature level
         which is not finalized are not used (KIP-890). Raises UnsupportedVersionError, without asking the broker, if it
         lacks a version, a field, a meaning or a level that the request needs.
         """
-        if isinstance(message, (str, type)):
-            raise TypeError(f"expected a request, not {message!r}")
+        check_request(message)
         definition = message_of(message).schema
-        if definition.type != "request" or definition.api_key is None:
-            raise TypeError(f"{definition.name} is not a request")
         key = definition.api_key
         common, denied = self.usable(key), self.deny.get(key, ())
         rule = self._unmet(key, message)

@@ -11,13 +11,18 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from weakref import WeakSet
 
 from kwire.net.address import Address
 from kwire.net.api_versions import NodeApiVersions
 from kwire.net.connection import Connection, Options
 from kwire.net.errors import BrokerConnectionError
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import RequestMessage
+
+T = TypeVar("T")
 
 
 class SyncConnection:
@@ -97,7 +102,7 @@ class SyncConnection:
         """As Connection.newest."""
         return self._connection.newest(api)
 
-    def version_for(self, message: Any) -> int:
+    def version_for(self, message: RequestMessage[object]) -> int:
         """As Connection.version_for."""
         return self._connection.version_for(message)
 
@@ -105,7 +110,7 @@ class SyncConnection:
         """Connect, negotiate and authenticate; as Connection.open."""
         self._run(self._connection.open())
 
-    def send(self, message: Any, version: int | None = None, *, timeout: float | None = None) -> Any:
+    def send(self, message: RequestMessage[T], version: int | None = None, *, timeout: float | None = None) -> T:
         """Send a request and return the response message; as Connection.send."""
         self._connection.refuse_closed()  # before a thread is started
         return self._run(self._connection.send(message, version, timeout=timeout))
@@ -160,9 +165,9 @@ class SyncConnection:
             self._loop.post(partial(self._loop.begin, work, ended))
             return self._loop
 
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work in the loop and return its result."""
-        ended: SimpleQueue[asyncio.Task[Any]] = SimpleQueue()
+        ended: SimpleQueue[asyncio.Task[T]] = SimpleQueue()
         try:
             self._refuse_deadlock()
         except RuntimeError:
@@ -180,10 +185,7 @@ class SyncConnection:
         return task.result()
 
 
-_T = TypeVar("_T")
-
-
-def _get(queue: SimpleQueue[_T]) -> _T:
+def _get(queue: SimpleQueue[T]) -> T:
     """The next item of a queue. Waits in short turns: a signal just before a wait is handled only after it."""
     while True:
         with suppress(Empty):

@@ -23,6 +23,8 @@ def tls_context(tls: bool | ssl.SSLContext) -> ssl.SSLContext | None:
     """The context for tls=False (none), True (the system's trusted certificates, host names checked) or a context."""
     if isinstance(tls, ssl.SSLContext):
         return tls
+    if tls is not None and not isinstance(tls, bool):
+        raise TypeError(f"tls must be True, False or an ssl.SSLContext, not {type(tls).__name__}")
     return ssl.create_default_context() if tls else None
 
 

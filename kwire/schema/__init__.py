@@ -58,4 +58,5 @@ _NAMES = {
     ),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES)
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -92,6 +92,9 @@ class Field(NamedTuple):
     old_names: tuple[tuple[str, Versions], ...] = ()
     fields: tuple[Field, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<schema.Field {self.json_name}: {self.type}, versions {self.versions}>"
+
     @property
     def is_array(self) -> bool:
         """Whether its type starts with []."""
@@ -151,6 +154,11 @@ class Message(NamedTuple):
     shared_structs: tuple[str, ...] = ()
     folder: str = ""
 
+    def __repr__(self) -> str:
+        number = "" if self.api_key is None else f" {self.api_key}"
+        return (f"<schema.Message {self.name}: {self.type}{number}, versions {self.valid_versions}, "
+                f"flexible {self.flexible_versions}, {len(self.fields)} fields>")
+
     def header_version(self, version: int) -> int:
         """The version of the header that precedes this request or response (ApiMessageType).
 
@@ -194,7 +202,9 @@ class Message(NamedTuple):
         return {name: tuple(union.values()) for name, union in structs.items()}
 
     def check(self, version: int) -> int:
-        """The version itself. Raises UnsupportedVersionError if the message lacks it."""
+        """The version itself. Raises TypeError if it is no int, UnsupportedVersionError if the message lacks it."""
+        if not isinstance(version, int):
+            raise TypeError(f"version must be an int, not {type(version).__name__}")
         if version not in self.valid_versions:
             raise UnsupportedVersionError(
                 f"{self.name} supports versions {self.valid_versions}, not {brief(version)}",
@@ -241,7 +251,9 @@ def message_names(type: str | None = None) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str:
-    """The newest name of the message with this name or older name. Raises UnsupportedVersionError."""
+    """The newest name of the message with this name or older name. Raises UnsupportedVersionError, TypeError."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of a message (str), not {brief(name)}")
     if name in files.index():
         return name
     newest = files.renames()["messages"].get(name)

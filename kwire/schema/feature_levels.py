@@ -106,7 +106,7 @@ def metadata_version(wanted: int | str) -> MetadataVersion:
             return row
     last = _all_levels()[-1]
     near = did_you_mean(wanted, [row.name for row in _all_levels()]) if isinstance(wanted, str) else ""
-    expected = f": expected a level up to {last.level} or a name such as {last.name}" if not near else near
+    expected = near or f": expected a level up to {last.level} or a name such as {last.name}"
     raise UnsupportedVersionError(f"unknown metadata.version {brief(wanted)}{expected}", needed=wanted)
 
 

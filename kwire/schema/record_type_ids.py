@@ -9,6 +9,7 @@ from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.definitions import message
 from kwire.schema.release_apis import releases
+from kwire_c.printable import brief
 
 # kind -> the folder of its messages
 _FOLDERS = {
@@ -39,19 +40,24 @@ class RecordType(NamedTuple):
     value: str
 
 
-@lru_cache(None)
 def record_types(kind: str) -> dict[int, RecordType]:
     """Type id -> RecordType, for a kind: "metadata" "group" "transaction" "share" "remote_log" or "control".
 
     An id that two types had (metadata 14: QuotaRecord, ClientQuotaRecord) gives the newer one.
     Raises UnsupportedVersionError for another kind.
     """
+    if not isinstance(kind, str) or (kind not in _FOLDERS and kind != "control"):
+        raise UnsupportedVersionError(
+            f"kind: unknown kind of record {brief(kind)}: expected {', '.join(_FOLDERS)} or control")
+    return _record_types(kind)
+
+
+@lru_cache(None)
+def _record_types(kind: str) -> dict[int, RecordType]:
     if kind == "control":
         return {number: RecordType(number, name, "ControlRecordTypeSchema", value)
                 for number, (name, value) in _CONTROL.items()}
-    folder = _FOLDERS.get(kind)
-    if folder is None:
-        raise UnsupportedVersionError(f"unknown kind of record {kind!r}: expected {', '.join(_FOLDERS)} or control")
+    folder = _FOLDERS[kind]
     types: dict[int, RecordType] = {}
     rows = {name: row for name, row in files.index().items() if row[0].startswith(folder + "/")}
     for name, (_, _, type, number, _) in rows.items():
@@ -73,4 +79,6 @@ def _first(name: str) -> int:
 
 def record_type(kind: str, type: int) -> RecordType | None:
     """The record type with this id, None for an unknown id."""
+    if not isinstance(type, int):
+        raise TypeError(f"type must be an int, not {brief(type)}")
     return record_types(kind).get(type)

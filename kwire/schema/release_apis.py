@@ -95,8 +95,10 @@ def patch_release(release: str) -> str:
 def release_name(text: str) -> str:
     """The release of a name or patch release: "3.9", "3.9.1" and "3.9.2" are "3.9"; "0.10.2.2" is "0.10.2".
 
-    Raises UnsupportedVersionError for an unknown release.
+    Raises UnsupportedVersionError for an unknown release, TypeError for what is no text.
     """
+    if not isinstance(text, str):
+        raise TypeError(f'release must be a str, as "3.9", not {brief(text)}')
     match = _RELEASE.fullmatch(text)
     if match is None or match[1] not in _table()["releases"]:
         known = releases(old=True)
@@ -134,18 +136,27 @@ def api(name: str | int, release: str | None = None) -> Api:
     raise UnsupportedVersionError(lacking + near, api=name)
 
 
-@lru_cache(None)
 def api_by_release(key: int) -> tuple[tuple[str, Api | None], ...]:
     """(release, the API with this key in that release, or None), of all releases from "0.9.0" on, ascending."""
+    if not isinstance(key, int):
+        raise TypeError(f"key must be an int, not {type(key).__name__}")
+    return _api_by_release(key)
+
+
+@lru_cache(None)
+def _api_by_release(key: int) -> tuple[tuple[str, Api | None], ...]:
     return tuple(
         (release, next((row for row in apis(release) if row.key == key), None)) for release in releases(old=True)
     )
 
 
 def is_at_least(release: str, other: str) -> bool:
-    """Whether a release is that one or a later one; both named as releases(old=True) does: "3.9", "0.10.2"."""
+    """Whether a release is that one or a later one. Raises UnsupportedVersionError for an unknown one."""
     names = releases(old=True)
-    return names.index(release) >= names.index(other)
+    try:
+        return names.index(release) >= names.index(other)
+    except ValueError:
+        return names.index(release_name(release)) >= names.index(release_name(other))
 
 
 def release_after(release: str) -> str | None:

@@ -41,4 +41,5 @@ _NAMES = {
     "kwire.spark.source": ("KwireDataSource", "describe", "register"),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES)
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

@@ -82,4 +82,5 @@ _NAMES = {
     "kwire.storage.verify": ("Finding",),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES)
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

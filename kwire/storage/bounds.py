@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from kwire.codec.arguments import check_ints
 from kwire.storage.batch_header import BatchHeader, parse_header
 from kwire.storage.scanner import Window
 
@@ -98,6 +99,16 @@ class Bounds(NamedTuple):
             and (self.start_timestamp is None or record.timestamp >= self.start_timestamp)
             and (self.end_timestamp is None or record.timestamp < self.end_timestamp)
         )
+
+
+def bounds_of(
+    start_offset: int | None, end_offset: int | None, start_timestamp: int | None = None,
+    end_timestamp: int | None = None,
+) -> Bounds:  # fmt: skip
+    """The range of these arguments. Raises TypeError for one that is no integer."""
+    check_ints(start_offset=start_offset, end_offset=end_offset, start_timestamp=start_timestamp,
+               end_timestamp=end_timestamp)
+    return Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
 
 
 NO_BOUNDS = Bounds()

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from kwire.defaults import RECORD_FIELDS
-from kwire.shared_iterator import shared, unshared
-from kwire.storage.bounds import Bounds
+from kwire.shared_iterator import SharedIterator, shared, unshared
+from kwire.storage.bounds import bounds_of
 from kwire.storage.discovery import SegmentFile, discover, offset_in_name
+from kwire.storage.filesystem import plain, shown
 from kwire.storage.planned_log import LogEnd
 from kwire.storage.segment import LogSegment, PartitionSegments
 from kwire.storage.segment_reader import gather_all
 from kwire.storage.selection import Selection
 from kwire.storage.verify import Finding, verify_partition
-from kwire_c.printable import printable
+from kwire_c.printable import brief, printable
+
+if TYPE_CHECKING:
+    from kwire.codec.record_columns import RecordColumns
+    from kwire.codec.records import BadBatch, Record, RecordBatch
+    from kwire.storage.keywords import (
+        ColumnBatchOptions,
+        ColumnBatchRange,
+        ColumnOptions,
+        ColumnRange,
+        ReadOptions,
+        ReadRange,
+    )
+
+@shared
+def _batches(segments: list[LogSegment], options: dict[str, Any]) -> Iterator[Any]:
+    """The batches of segments in order; options: the keywords of LogSegment.batches."""
+    for segment in segments:
+        yield from segment.batches(**options)
 
 
 class Partition:
@@ -38,17 +57,32 @@ class Partition:
     def __iter__(self) -> Iterator[LogSegment]:
         return iter(self.segments)
 
-    @shared
-    def batches(self, **options: Any) -> Iterator[Any]:
-        """The RecordBatches of all segments; keywords as LogSegment.batches."""
-        for segment in self.segments:
-            yield from unshared(segment.batches(**options))
+    @overload
+    def batches(
+        self, *, verify_crc: bool = ..., errors: Literal["raise"] = ..., max_batch_bytes: int = ...,
+        strict_tail: bool = ...,
+    ) -> SharedIterator[RecordBatch]: ...  # fmt: skip
+    @overload
+    def batches(
+        self, *, verify_crc: bool = ..., errors: str, max_batch_bytes: int = ..., strict_tail: bool = ...
+    ) -> SharedIterator[RecordBatch | BadBatch]: ...
+    def batches(self, **options: Any) -> SharedIterator[RecordBatch] | SharedIterator[RecordBatch | BadBatch]:
+        """The RecordBatches of all segments; keywords as LogSegment.batches (but not start and end)."""
+        return _batches(self.segments, options)
 
+    @overload
+    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> Iterator[Record]: ...
+    @overload
+    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]: ...
     @shared
-    def read(self, *, start_offset: int | None = None, end_offset: int | None = None, **options: Any) -> Iterator[Any]:
+    def read(
+        self, *, start_offset: int | None = None, end_offset: int | None = None, errors: str = "raise",
+        **options: Unpack[ReadOptions],
+    ) -> Iterator[Any]:
         """The Records of the range; keywords as LogSegment.read."""
         for segment in self._selected(start_offset, end_offset):
-            yield from unshared(segment.read(start_offset=start_offset, end_offset=end_offset, **options))
+            yield from unshared(segment.read(
+                start_offset=start_offset, end_offset=end_offset, errors=errors, **options))
 
     def columns(
         self,
@@ -56,8 +90,8 @@ class Partition:
         *,
         start_offset: int | None = None,
         end_offset: int | None = None,
-        **options: Any,
-    ) -> Any:
+        **options: Unpack[ColumnOptions],
+    ) -> RecordColumns:
         """RecordColumns of the range, all segments together; keywords as LogSegment.columns."""
         selected = self._selected(start_offset, end_offset)
         return gather_all(selected, fields, start_offset=start_offset, end_offset=end_offset, **options)
@@ -69,8 +103,8 @@ class Partition:
         *,
         start_offset: int | None = None,
         end_offset: int | None = None,
-        **options: Any,
-    ) -> Iterator[Any]:
+        **options: Unpack[ColumnBatchOptions],
+    ) -> Iterator[RecordColumns]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for segment in self._selected(start_offset, end_offset):
             pieces = segment.column_batches(fields, start_offset=start_offset, end_offset=end_offset, **options)
@@ -93,7 +127,7 @@ class Partition:
 
     def _selected(self, start_offset: int | None, end_offset: int | None) -> list[LogSegment]:
         """The segments that may hold offsets of the range, by their file names."""
-        return Bounds(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
+        return bounds_of(start_offset, end_offset).select(self.segments, lambda segment: offset_in_name(segment.path))
 
 
 class LogDirectory:
@@ -114,7 +148,7 @@ class LogDirectory:
         options: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
-        grouped: dict[tuple[Any, ...], list[SegmentFile]] = {}
+        grouped: dict[tuple[str | None, int | None, str], list[SegmentFile]] = {}
         for file in discover(path, topics=topics, partitions=partitions, selection=selection, options=options):
             folder = file.path.rpartition("/")[0]
             grouped.setdefault((file.topic, file.partition, folder), []).append(file)
@@ -123,38 +157,57 @@ class LogDirectory:
     def __iter__(self) -> Iterator[Partition]:
         return iter(self.partitions)
 
+    def __repr__(self) -> str:
+        segments = sum(len(partition.segments) for partition in self.partitions)
+        paths = [self.path] if isinstance(self.path, str | os.PathLike) else list(self.path)
+        where = ", ".join(shown(plain(path)) for path in paths[:3]) + (", …" if len(paths) > 3 else "")
+        return f"<LogDirectory {printable(where)}: {len(self.partitions)} partitions, {segments} segments>"
+
     def __len__(self) -> int:
         return len(self.partitions)
 
     def __getitem__(self, key: tuple[str, int]) -> Partition:
         for partition in self.partitions:
-            if (partition.topic, partition.partition) == tuple(key):
+            if (partition.topic, partition.partition) == key:
                 return partition
-        raise KeyError(key)
+        raise KeyError(f"no partition {brief(key)}: expected (topic, number) of one that is there")
 
     @property
     def segments(self) -> list[LogSegment]:
         """All segments, in order."""
         return [segment for partition in self.partitions for segment in partition]
 
-    @shared
-    def batches(self, **options: Any) -> Iterator[Any]:
-        """The RecordBatches of all partitions, one after the other; keywords as LogSegment.batches."""
-        for partition in self.partitions:
-            yield from unshared(partition.batches(**options))
+    @overload
+    def batches(
+        self, *, verify_crc: bool = ..., errors: Literal["raise"] = ..., max_batch_bytes: int = ...,
+        strict_tail: bool = ...,
+    ) -> SharedIterator[RecordBatch]: ...  # fmt: skip
+    @overload
+    def batches(
+        self, *, verify_crc: bool = ..., errors: str, max_batch_bytes: int = ..., strict_tail: bool = ...
+    ) -> SharedIterator[RecordBatch | BadBatch]: ...
+    def batches(self, **options: Any) -> SharedIterator[RecordBatch] | SharedIterator[RecordBatch | BadBatch]:
+        """The RecordBatches of all partitions, one after the other; keywords as Partition.batches."""
+        return _batches(self.segments, options)
 
+    @overload
+    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> Iterator[Record]: ...
+    @overload
+    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]: ...
     @shared
-    def read(self, **options: Any) -> Iterator[Any]:
+    def read(self, *, errors: str = "raise", **options: Unpack[ReadRange]) -> Iterator[Any]:
         """The Records of the range in every partition; keywords as LogSegment.read."""
         for partition in self.partitions:
-            yield from unshared(partition.read(**options))
+            yield from unshared(partition.read(errors=errors, **options))
 
-    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
+    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the range in every partition, all together; keywords as LogSegment.columns."""
         return gather_all(self.segments, fields, **options)
 
     @shared
-    def column_batches(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Iterator[Any]:
+    def column_batches(
+        self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnBatchRange]
+    ) -> Iterator[RecordColumns]:
         """RecordColumns piece by piece in bounded memory; keywords as LogSegment.column_batches."""
         for partition in self.partitions:
             yield from unshared(partition.column_batches(fields, **options))

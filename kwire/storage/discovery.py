@@ -89,12 +89,24 @@ def discover(
     DecodeError (.file) for a named file that is another one of a log directory by its name, LookupError for a selection
     that matches nothing, ValueError for {a,b} that stand for too many paths.
     """
-    given = [paths] if isinstance(paths, str | bytes | os.PathLike) else list(paths)
+    given = _listed("paths", paths)
+    for name, wanted in (("topics", topics), ("partitions", partitions)):
+        if wanted is not None and (isinstance(wanted, str) or not isinstance(wanted, Collection)):
+            raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
     choice = ExactSelection(topics, partitions) if selection is None else selection
     files = {file.path: file for file in _segments(Listing(options), [plain(item) for item in given], choice)}
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
+
+
+def _listed(name: str, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Any]:
+    """The paths of an argument that is one or a list of them. Raises TypeError."""
+    if isinstance(paths, str | bytes | os.PathLike):
+        return [paths]
+    if not isinstance(paths, Iterable):
+        raise TypeError(f"{name} must be a path or a list of paths, not {type(paths).__name__}")
+    return list(paths)
 
 
 class Listing:

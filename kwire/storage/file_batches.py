@@ -44,7 +44,9 @@ class FileBatches:
             data = self._file.view(self.position, window_end)
             before = self.position
             try:
-                for batch in BatchIterator(data, False, "raise", MAX_BATCH_BYTES, False, before):
+                batches: BatchIterator[RecordBatch] = BatchIterator(
+                    data, False, "raise", MAX_BATCH_BYTES, False, before)
+                for batch in batches:
                     self.position += batch.size
                     yield batch
             except CorruptBatchError as error:

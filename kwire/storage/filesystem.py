@@ -339,6 +339,8 @@ def is_url(path: str) -> bool:
 
 def plain(path: str | os.PathLike[str]) -> str:
     """Path as text: a local path for file:/x, file:///x and local:// URLs, /dev/stdin for -."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TypeError(f"path must be a str or os.PathLike, not {type(path).__name__}")
     text = os.fsdecode(path)
     if text == "-":
         return "/dev/stdin"

@@ -9,6 +9,7 @@ from operator import eq
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.codec.arguments import check_type
 from kwire.storage.batch_header import examine
 from kwire.storage.scanner import is_valid
 
@@ -185,7 +186,8 @@ class TransactionIndex:
 
 
 def _wrong_size(data: bytes, width: int) -> str | None:
-    """What is wrong with the size of an index, or None. width: bytes of an entry."""
+    """What is wrong with the size of an index, or None. width: bytes of an entry. Raises TypeError for no bytes."""
+    check_type(data, (bytes, bytearray), "data", "bytes")
     if len(data) > MOST_BYTES:
         return f"larger than {MOST_BYTES} bytes: not a Kafka index"
     return f"found {len(data)} bytes, which is not a multiple of {width}" if len(data) % width else None

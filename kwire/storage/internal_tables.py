@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from kwire.codec.arguments import check_int
 from kwire.codec.json import json_text
 from kwire.defaults import BATCH_ROWS
 from kwire.shared_iterator import shared, unshared
@@ -17,12 +18,16 @@ from kwire.storage.internal_topics import (
     read_internal_topic,
     transaction_row,
 )
-from kwire_c.printable import storable
+from kwire_c.printable import brief, storable
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from kwire.storage.directory import LogDirectory, Partition
+    from kwire.storage.keywords import InternalOptions
     from kwire.storage.segment import LogSegment
 
+_MOST_ROWS = (1 << 31) - 1
 _TABLES = {"records": None, "offsets": "group", "transactions": "transaction"}  # table -> the one kind it is of
 
 
@@ -32,8 +37,8 @@ def internal_batches(
     table: Literal["records", "offsets", "transactions"] = "records",
     *,
     rows: int = BATCH_ROWS,
-    **options: Any,
-) -> Iterator[Any]:
+    **options: Unpack[InternalOptions],
+) -> Iterator[pyarrow.RecordBatch]:
     """The internal topics of a log as pyarrow.RecordBatches of about `rows` rows each.
 
     table: "records": topic, partition, offset, timestamp, type, version, key, value (JSON of their fields), error;
@@ -41,6 +46,8 @@ def internal_batches(
     __transaction_state. options: as read_internal_topic. Raises as it does; ValueError for another table; ImportError
     that names the extra if pyarrow is missing.
     """
+    if not 0 < check_int(rows, "rows") <= _MOST_ROWS:
+        raise ValueError(f"rows must be from 1 to {_MOST_ROWS}, not {brief(rows)}")
     schema = table_schema(table)
 
     def found() -> Iterator[tuple[Any, ...]]:
@@ -91,8 +98,8 @@ def table_schema(table: str) -> Any:
             ("partitions", pa.list_(pa.struct([("topic", text), ("partition", pa.int32())]))),
         ],
     }  # fmt: skip
-    if table not in schemas:
-        raise ValueError(f"table must be one of {', '.join(schemas)}, not {table!r}")
+    if not isinstance(table, str) or table not in schemas:
+        raise ValueError(f"table must be one of {', '.join(schemas)}, not {brief(table)}")
     return pa.schema(schemas[table])
 
 

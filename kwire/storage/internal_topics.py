@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from kwire import messages
+from kwire.codec.arguments import check_type
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode
 from kwire.codec.record_serdes import decode_coordinator_record, decode_metadata_record, decode_remote_log_record
+from kwire.codec.records import Record
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.schema.definitions import snake
 from kwire.schema.record_type_ids import record_type
 from kwire.shared_iterator import shared, unshared
 from kwire.storage.filesystem import located
 from kwire_c.plan import message_of
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.storage.directory import LogDirectory, Partition
+    from kwire.storage.keywords import Span
     from kwire.storage.segment import LogSegment
+    from kwire_c.message_class import Message
 
 # topic -> the kind of its records, as record_types() names it
 INTERNAL_TOPICS = {
@@ -56,8 +62,8 @@ class InternalRecord(NamedTuple):
     type: str | None
     type_id: int | None
     version: int | None
-    key: Any
-    value: Any
+    key: Message | bytes | None
+    value: Message | bytes | None
     error: KwireError | None = None
 
     @property
@@ -69,7 +75,7 @@ class InternalRecord(NamedTuple):
         """The key as kafka-dump-log's decoders print it, {"type": "1", "data": {...}}; None where there is none."""
         if self.error is not None or self.key is None:
             return None
-        return {"type": str(self.type_id), "data": to_json(self.key, 0)}
+        return {"type": str(self.type_id), "data": to_json(_message(self.key), 0)}
 
     def value_json(self) -> dict[str, Any] | None:
         """The value as kafka-dump-log's decoders print it; None for a tombstone, and where there is an error.
@@ -88,13 +94,20 @@ class InternalRecord(NamedTuple):
         if self.error is not None or self.value is None:
             return None
         assert self.version is not None
-        data: dict[str, Any] = to_json(self.value, self.version)
-        if self.type == "GROUP_METADATA" and self.value.protocol_type == _CONSUMER:
-            for member, shown in zip(self.value.members, data["members"], strict=True):
+        value = _message(self.value)
+        data = to_json(value, self.version)
+        if isinstance(value, messages.GroupMetadataValue) and value.protocol_type == _CONSUMER:
+            for member, shown in zip(value.members, data["members"], strict=True):
                 for field, name in (("subscription", "ConsumerProtocolSubscription"),
                                     ("assignment", "ConsumerProtocolAssignment")):
                     shown[field] = _inner(name, getattr(member, field), shown[field])
         return data
+
+
+def _message(part: Message | bytes | None) -> Message:
+    """The key or value of a record that was decoded."""
+    assert part is not None and not isinstance(part, bytes)
+    return part
 
 
 class CommittedOffset(NamedTuple):
@@ -131,6 +144,7 @@ def internal_kind(log: LogSegment | Partition) -> str | None:
 
     By the topic; of a file outside of a topic's folder by its first records.
     """
+    _check_log(log)
     if log.topic is not None:
         return INTERNAL_TOPICS.get(log.topic)
     return next(filter(None, map(_kind_by_content, getattr(log, "segments", [log]))), None)
@@ -155,19 +169,23 @@ def _kind_by_content(segment: LogSegment) -> str | None:
     return kinds.pop() if seen and len(kinds) == 1 else None
 
 
-def decode_internal_record(kind: str, record: Any) -> InternalRecord:
+def decode_internal_record(kind: str, record: Record) -> InternalRecord:
     """A Record of an internal topic decoded, its error in .error. kind: as internal_kind() gives it.
 
     An unknown type or version is an UnsupportedVersionError, which a log of a newer Kafka has; else a DecodeError.
     Raises UnsupportedVersionError for an unknown kind.
     """
+    check_type(record, Record, "record", "a Record")
     return decode_parts(kind, record.offset, record.timestamp, record.key, record.value)
 
 
-def decode_parts(kind: str, offset: int, timestamp: int, key: Any, value: Any) -> InternalRecord:
+def decode_parts(
+    kind: str, offset: int, timestamp: int, key: bytes | None, value: bytes | None
+) -> InternalRecord:
     """decode_internal_record() of the parts of a record."""
     if kind not in _KINDS:
-        raise UnsupportedVersionError(f"unknown kind of record {kind!r}: expected one of {', '.join(_KINDS)}", api=kind)
+        raise UnsupportedVersionError(
+            f"unknown kind of record {brief(kind)}: expected one of {', '.join(_KINDS)}", api=kind)
     number = None
     try:
         if kind in _UNKEYED:
@@ -197,8 +215,8 @@ def read_internal_topic(
     log: LogSegment | Partition | LogDirectory,
     *,
     kind: str | None = None,
-    errors: Literal["raise", "keep"] = "raise",
-    **span: Any,
+    errors: str = "raise",
+    **span: Unpack[Span],
 ) -> Iterator[InternalRecord]:
     """The records of a log of an internal topic, decoded, in order; control records are left out.
 
@@ -230,9 +248,11 @@ def undecodable(record: InternalRecord, path: str) -> KwireError:
 
 def committed_offset(record: InternalRecord) -> CommittedOffset | None:
     """The committed offset in a record of __consumer_offsets, None for a record of another type or with an error."""
+    check_type(record, InternalRecord, "record", "an InternalRecord")
     if record.type not in _COMMITS or record.error is not None:
         return None
-    key, value = record.key, record.value
+    key: Any = record.key
+    value: Any = record.value
     if value is None:
         return CommittedOffset(key.group, key.topic, key.partition, None, None, None, None)
     epoch = -1 if record.type_id == 0 else value.leader_epoch
@@ -242,11 +262,15 @@ def committed_offset(record: InternalRecord) -> CommittedOffset | None:
 
 def transaction_row(record: InternalRecord) -> TransactionRow | None:
     """The transaction in a record of __transaction_state, None for a record of another type or with an error."""
+    check_type(record, InternalRecord, "record", "an InternalRecord")
     if record.type != "TRANSACTION_LOG" or record.error is not None:
         return None
-    name, value = record.key.transactional_id, record.value
+    key, value = record.key, record.value
+    assert isinstance(key, messages.TransactionLogKey)
+    name = key.transactional_id
     if value is None:
         return TransactionRow(name, None, None, None, None, None)
+    assert isinstance(value, messages.TransactionLogValue)
     partitions = value.transaction_partitions
     return TransactionRow(
         name, value.producer_id, value.producer_epoch, transaction_state(value.transaction_status),
@@ -281,8 +305,14 @@ def _inner(name: str, data: bytes, shown: Any) -> Any:
         return shown
 
 
+def _check_log(log: object) -> None:
+    if not hasattr(log, "read") or not hasattr(log, "column_batches"):
+        raise TypeError(f"log must be a LogSegment, a Partition or a LogDirectory, not {type(log).__name__}")
+
+
 def internal_segments(log: LogSegment | Partition | LogDirectory, kind: str | None = None) -> list[LogSegment]:
     """The segments of a log that are of internal topics; with a kind, all. Raises ValueError if there are none."""
+    _check_log(log)
     segments: list[LogSegment] = getattr(log, "segments", [log])
     chosen = segments if kind is not None else [one for one in segments if internal_kind(one) is not None]
     if segments and not chosen:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from kwire.codec.arguments import check_ints
 from kwire.codec.records import BadBatch
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
 from kwire.shared_iterator import shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
-from kwire.storage.bounds import NO_BOUNDS, Bounds
+from kwire.storage.bounds import NO_BOUNDS, Bounds, bounds_of
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.file_kinds import check_segment
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
@@ -31,7 +32,10 @@ from kwire.storage.transactions import (
 )
 
 if TYPE_CHECKING:
+    from kwire.codec.record_columns import RecordColumns
+    from kwire.codec.records import BadBatch, Record, RecordBatch
     from kwire.storage.filesystem import File
+    from kwire.storage.keywords import ColumnRange, ReadRange
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
 
@@ -89,6 +93,7 @@ class LogSegment:
         size: int = -1,
         beside: SideFiles | None = None,
     ) -> None:
+        check_ints(partition=partition, size=size)
         self.path = plain(path)
         self.options = options
         self.beside = beside
@@ -253,6 +258,7 @@ class LogSegment:
         is damage). Which batches are of the log, and what is a bad region: see kwire.storage.scanner. Raises
         DecodeError for a byte below 0.
         """
+        check_ints(guess=guess)
         size = self.size
         return size if guess >= size else self.scan(start=guess, end=guess, guessed=True).begin()
 
@@ -276,6 +282,7 @@ class LogSegment:
 
     def split(self, partition_bytes: int) -> list[ByteRange]:
         """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
+        check_ints(partition_bytes=partition_bytes)
         return split(self.file, partition_bytes, self.index)
 
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
@@ -283,19 +290,22 @@ class LogSegment:
 
         Raises CorruptBatchError (.file .position .offset .reason) at bytes that are not a batch.
         """
+        check_ints(start=start, end=end)
         return scanner.headers(self.file, start, end)
 
     def seek(self, offset: int) -> int:
         """Position of the batch that holds the first record at or after offset; .size if there is none."""
+        check_ints(offset=offset)
         return self._first(self._scanner_near(offset), lambda header: header.last_offset >= offset)
 
     def seek_time(self, timestamp: int) -> int:
         """Position of the first batch whose max timestamp is >= timestamp (ms); .size if there is none."""
+        check_ints(timestamp=timestamp)
         start = self._near_time(timestamp)
         windows = scanner.Scanner(self.file, start, verify=True, first_bytes=scanner.FIRST_BYTES)
         return self._first(windows, lambda header: header.max_timestamp >= timestamp)
 
-    def _first(self, windows: scanner.Scanner, wanted: Any) -> int:
+    def _first(self, windows: scanner.Scanner, wanted: Callable[[BatchHeader], bool]) -> int:
         for window in windows:
             if window.bad is None:
                 for header in scanner.window_headers(window):
@@ -371,6 +381,28 @@ class LogSegment:
         """The first transaction marker of each producer in this segment, read as far as needed."""
         return FirstMarkers(self.file)
 
+    @overload
+    def batches(
+        self,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        verify_crc: bool = True,
+        errors: Literal["raise"] = "raise",
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        strict_tail: bool = False,
+    ) -> SegmentBatches[RecordBatch]: ...
+    @overload
+    def batches(
+        self,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        verify_crc: bool = True,
+        errors: str,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        strict_tail: bool = False,
+    ) -> SegmentBatches[RecordBatch | BadBatch]: ...
     def batches(
         self,
         start: int = 0,
@@ -380,7 +412,7 @@ class LogSegment:
         errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
-    ) -> SegmentBatches:
+    ) -> SegmentBatches[RecordBatch] | SegmentBatches[RecordBatch | BadBatch]:
         """The RecordBatches in bytes [start, end), as kwire.read_batches; .position is the byte in the file.
 
         errors="keep" yields BadBatch for what is damaged and goes on at the next valid batch. The iterator's .tail is
@@ -391,6 +423,10 @@ class LogSegment:
             strict_tail=strict_tail,
         )
 
+    @overload
+    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> Iterator[Record]: ...
+    @overload
+    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]: ...
     @shared
     def read(
         self,
@@ -411,7 +447,7 @@ class LogSegment:
         LimitError (.file) at a damaged batch; errors="keep" yields a BadBatch for it, and goes on at the next valid
         one.
         """
-        bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
+        bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
         start = self.start_of(bounds)
         hidden = self.transactions(start) if committed else Transactions()
         batches = self.batches(start, verify_crc=verify_crc, errors=errors, max_batch_bytes=max_batch_bytes)
@@ -434,7 +470,7 @@ class LogSegment:
             raise located(error, self.path) from error.__cause__
         self.note_tail(batches.tail)
 
-    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Any) -> Any:
+    def columns(self, fields: Sequence[str] = RECORD_FIELDS, **options: Unpack[ColumnRange]) -> RecordColumns:
         """RecordColumns of the whole range at once, as kwire.columns; keywords as column_batches (but not rows)."""
         return gather_all([self], fields, **options)
 
@@ -472,8 +508,11 @@ class LogSegment:
         raised name the file, the batch offset and the byte, and have .file. states: a dict that is filled for each
         piece with the position of each transactional batch in it -> "committed", "aborted" or "open".
         """
+        check_ints(start=start, end=end, rows=rows)
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be a function, not {type(progress).__name__}")
         return ColumnBatches(
-            self, fields, Bounds(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
+            self, fields, bounds_of(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
             guessed=guessed, rows=rows, committed=committed, transactions=transactions, errors=errors,
             strict_tail=strict_tail, progress=progress, states=states, control=control, views=views,
             verify_crc=verify_crc, max_batch_bytes=max_batch_bytes,

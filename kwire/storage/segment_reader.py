@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from kwire.codec.record_columns import gather_columns
-from kwire.codec.records import BadBatch, read_batches
+from kwire.codec.arguments import check_ints
+from kwire.codec.record_columns import RecordColumns, gather_columns
+from kwire.codec.records import BadBatch, RecordBatch, read_batches
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.shared_iterator import SharedIterator
-from kwire.storage.bounds import Bounds
+from kwire.storage.bounds import Bounds, bounds_of
 from kwire.storage.committed import CommittedWindows
 from kwire.storage.filesystem import located
 from kwire.storage.scanner import (
@@ -24,6 +25,7 @@ from kwire.storage.scanner import (
     window_headers,
 )
 from kwire.storage.transactions import Transactions
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.storage.planned_log import LogEnd
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
 
 
-class SegmentBatches:
+B = TypeVar("B", bound=RecordBatch | BadBatch)
+
+
+class SegmentBatches(Generic[B]):
     """The batches of a segment in order, window by window. After its end, tail is (position, bytes left) or None."""
 
     tail: tuple[int, int] | None
@@ -49,7 +54,8 @@ class SegmentBatches:
         strict_tail: bool = False,
     ) -> None:
         if errors not in ("raise", "keep"):
-            raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
+            raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+        check_ints(start=start, end=end)
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
@@ -58,16 +64,16 @@ class SegmentBatches:
             checked=verify_crc)
         self._batches = SharedIterator(self._read())
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> B:
         try:
-            return next(self._batches)
+            return cast(B, next(self._batches))
         except KwireError as error:
             raise located(error, self._segment.path) from error.__cause__
 
-    def _read(self) -> Iterator[Any]:
+    def _read(self) -> Iterator[RecordBatch | BadBatch]:
         file = self._segment.file
         for window in self._scanner:
             if window.bad is None:
@@ -105,7 +111,7 @@ def bad_region(window: Window) -> CorruptBatchError:
     return CorruptBatchError(reason, position=window.position, offset=window.offset)
 
 
-class ColumnBatches(SharedIterator[Any]):
+class ColumnBatches(SharedIterator[RecordColumns]):
     """RecordColumns of a range of a segment in order, piece by piece; keywords as _Range has them.
 
     Threads may share it. A piece has about `rows` rows and at most 16 MiB of the file; it ends early after more than
@@ -153,7 +159,7 @@ class _Range:
         self._progress, self._states = progress, states
         self.tail: tuple[int, int] | None = None
 
-    def read(self) -> Iterator[Any]:
+    def read(self) -> Iterator[RecordColumns]:
         """The pieces."""
         segment = self._segment
         hidden: Transactions | CommittedWindows | None = None
@@ -168,7 +174,7 @@ class _Range:
                 self._progress(position - done)
                 done = position
 
-    def _positioned(self, hidden: Transactions | CommittedWindows | None) -> Iterator[tuple[Any, int]]:
+    def _positioned(self, hidden: Transactions | CommittedWindows | None) -> Iterator[tuple[RecordColumns, int]]:
         """(RecordColumns, position after them) for each window in turn."""
         segment, fields, bounds = self._segment, self._fields, self._bounds
         keep = self._errors == "keep"
@@ -258,9 +264,9 @@ def gather_all(
     errors: str = "raise",
     strict_tail: bool = False,
     **options: Any,
-) -> Any:
+) -> RecordColumns:
     """RecordColumns of a range of many segments together; column "source" is the number of the segment."""
-    bounds = Bounds(start_offset, end_offset, start_timestamp, end_timestamp)
+    bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
     hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
     read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
     keep, verify = errors == "keep", options.get("verify_crc", True)
@@ -307,7 +313,7 @@ def _gathered(
     origin: int = 0,
     control: bool = False,
     **options: Any,
-) -> Any:
+) -> RecordColumns:
     """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment, what to leave out.
 
     committed: it is left out; states: filled with the position of each batch of a transaction -> its state, where the
@@ -340,7 +346,9 @@ def _gathered(
     return columns
 
 
-def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0) -> Any:
+def _bad_columns(
+    segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0
+) -> RecordColumns:
     """RecordColumns without rows, the bad region in .bad; raises its error unless keep."""
     error = located(bad_region(window), segment.path)
     if not keep:
@@ -352,7 +360,7 @@ def _bad_columns(segment: LogSegment, window: Window, fields: Sequence[str], kee
 
 def _tail_columns(
     segment: LogSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
-) -> Any:
+) -> RecordColumns:
     """RecordColumns without rows, the partial last batch in .bad; raises its error unless keep."""
     bad = _torn(segment, tail, number)
     if not keep:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import wraps
 from types import TracebackType
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from kwire.codec.arguments import byte_view, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
 from kwire.output import sync_folder, write_new
@@ -23,6 +24,9 @@ from kwire.storage.index_writer import IndexWriter
 from kwire.storage.indexes import AbortedTransaction, aborted_entry
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.segment_recovery import MOST_RELATIVE, Recovered, base_offset_of, recovered
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SEGMENT_BYTES = 1 << 30  # segment.bytes, a broker's default
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
@@ -97,6 +101,10 @@ class SegmentWriter:
         producers: Iterable[ProducerState] | None = None,
         sync: bool = True,
     ) -> None:
+        check_type(folder, (str, os.PathLike), "folder", "a str or os.PathLike")
+        check_type(topic, str, "topic", "a str")
+        check_ints(partition=partition, base_offset=base_offset, segment_bytes=segment_bytes,
+                   index_interval_bytes=index_interval_bytes)
         _check_name(topic, partition)
         if base_offset is not None and base_offset < 0:
             raise ValueError(f"base_offset must not be negative, got {base_offset}")
@@ -155,14 +163,14 @@ class SegmentWriter:
         return self._producers.open_transactions()
 
     @_one_at_a_time
-    def append(self, data: Any) -> None:
+    def append(self, data: Buffer) -> None:
         """Write one or more whole batches (any buffer), with ascending offsets after those written before.
 
         Nothing is written if one of them is damaged or out of order: CorruptBatchError. OSError: what was written of
         the last batch is taken back, else the writer is closed. LimitError for more than a million producers.
         """
         self._check_open()
-        last, view = self.next_offset - 1, memoryview(data).cast("B")
+        last, view = self.next_offset - 1, byte_view(data, "data")
         batches = []
         for batch in read_batches(view, strict_tail=True):
             base = base_offset_of(batch)

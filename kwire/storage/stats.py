@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kwire.codec.records import BadBatch
 from kwire.errors import KwireError
 from kwire.storage.filesystem import located, shown
-from kwire.storage.segment_reader import SegmentBatches
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -284,7 +283,7 @@ def segment_stats(
     progress: called with the bytes of each batch; bad: with each BadBatch.
     """
     stats = SegmentStats(shown(segment.path), segment.topic, segment.partition, size=segment.size)
-    batches = SegmentBatches(segment, errors=errors)
+    batches = segment.batches(errors=errors)
     for batch in batches:
         damaged = batch if isinstance(batch, BadBatch) else None
         if damaged is None:

@@ -11,7 +11,6 @@ from kwire.errors import KwireError
 from kwire.storage.discovery import beside
 from kwire.storage.filesystem import shown
 from kwire.storage.scanner import OUT_OF_ORDER
-from kwire.storage.segment_reader import SegmentBatches
 from kwire.storage.transactions import MOST_PRODUCERS
 from kwire_c.printable import printable
 
@@ -70,7 +69,7 @@ def verify_segment(segment: LogSegment, progress: Callable[[int], None] | None =
         checks.append(_TimeIndex(segment, segment.time_index, findings))
     if segment.transaction_index is not None:
         checks.append(_TransactionIndex(segment, segment.transaction_index, findings))
-    iterator = SegmentBatches(segment, errors="keep")
+    iterator = segment.batches(errors="keep")
     for batch in iterator:
         if progress is not None:
             progress(len(batch.raw) if isinstance(batch, BadBatch) else batch.size)

@@ -117,7 +117,7 @@ def test_json_refuses_what_is_no_tag(tag: Any) -> None:
 
 def test_released_memoryviews_in_fields() -> None:
     view = memoryview(b"abc")
-    message = kwire.messages.SaslAuthenticateRequest(auth_bytes=view)
+    message = kwire.messages.ConsumerProtocolAssignment(user_data=view)
     view.release()
     assert "released" in repr(message)
     for call in (lambda: kwire.to_json(message, 2), lambda: pickle.dumps(message), lambda: copy.deepcopy(message)):

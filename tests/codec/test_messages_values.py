@@ -75,8 +75,8 @@ def test_values_that_are_converted() -> None:
     assert messages.QuotaRecord(value=3).value == 3.0 and math.isnan(messages.QuotaRecord(value=math.nan).value)
     assert messages.QuotaRecord(value=-math.inf) == messages.QuotaRecord(value=-math.inf)
     assert repr(messages.QuotaRecord(value=math.nan)) == "QuotaRecord(value=float('nan'))"
-    viewed = kwire.decode("SaslAuthenticateRequest", 0, b"\0\0\0\3abc", views=True)
-    assert repr(viewed) == "SaslAuthenticateRequest(auth_bytes=b'abc')"
+    viewed = kwire.decode("ConsumerProtocolAssignment", 0, b"\0\0\0\0\0\0\0\3abc", views=True)
+    assert repr(viewed) == "ConsumerProtocolAssignment(user_data=b'abc')"
 
 
 @pytest.mark.parametrize("text,reason", [

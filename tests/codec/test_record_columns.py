@@ -103,7 +103,6 @@ def test_a_table_of_columns_reads_like_one(data):
     )
     column = columns["offset"]
     assert (column.name, len(column), repr(column)) == ("offset", 6, "<Column 'offset': 6 rows in 1 chunks>")
-    assert repr(columns) == "<RecordColumns value, offset: 6 rows in 1 chunks>"
     assert columns.nbytes >= 6 * 8 + 2 * len(b"value of some lengthx")
     assert pyarrow.schema(columns).names == ["value", "offset"]
     assert pyarrow.field(column).type == pyarrow.int64()

@@ -222,11 +222,9 @@ def test_an_asked_version_is_checked() -> None:
     for version in (0, 10, 99, -1):
         with pytest.raises(UnsupportedVersionError, match=f"version {version} needs"):
             choose.version_for(messages.MetadataRequest(topics=[]), version)
-    with pytest.raises(TypeError, match="is not a request"):
-        choose.version_for(messages.MetadataResponse())
-    for wrong in ("MetadataRequest", messages.MetadataRequest):
-        with pytest.raises(TypeError, match="expected a request"):
-            choose.version_for(wrong)
+    for wrong in ("MetadataRequest", messages.MetadataRequest, messages.MetadataResponse(), 5):
+        with pytest.raises(TypeError, match="message must be a request"):
+            choose.version_for(wrong)  # type: ignore[arg-type]
 
 
 def filled(struct: Any, fields: tuple[schema.Field, ...], only: schema.Field | None) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 
 from kwire import schema
-from kwire.schema import Field, Message
+from kwire.schema import Field, Message, api_keys
 from tools import places
 
 STUB = places.ROOT / "kwire" / "messages.pyi"
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeAlias, TypeVar
 from uuid import UUID
 
-from kwire_c.message_class import Struct
+from kwire_c.message_class import Message, RequestMessage, Struct
 
 _T = TypeVar("_T")
 _Many: TypeAlias = list[_T] | tuple[_T, ...]
@@ -74,20 +74,30 @@ def struct_lines(name: str, fields: tuple[Field, ...], message: str, indent: str
     return [*lines, f"{indent}    unknown_tags: dict[int, bytes] = ...,", f"{indent}) -> None: ..."]
 
 
+def base(message: Message) -> str:
+    """The base class of a message's own class; that of a request names the response."""
+    if message.type != "request":
+        return "Message"
+    response = message.name.removesuffix("Request") + "Response"
+    schema.message(response)
+    one_way = " | None" if message.api_key == api_keys.PRODUCE else ""  # with acks=0
+    return f"RequestMessage[{response}{one_way}]"
+
+
 def message_lines(message: Message) -> list[str]:
     """The classes of a message."""
     name = message.name
-    lines = [f"class {name}(Struct):"]
+    lines = [f"class {name}({base(message)}):"]
     for struct, fields in message.structs().items():
         lines += [f"    class {struct}(Struct):", *struct_lines(struct, fields, name, "        "), ""]
     return [*lines, *struct_lines(name, message.fields, name, "    "), ""]
 
 
 def text() -> str:
-    """The whole stub."""
+    """The whole stub. Requests come last: mypy wants the class of a response before the request that names it."""
     lines: list[str] = []
-    for name in schema.message_names():
-        lines += message_lines(schema.message(name))
+    for message in sorted(map(schema.message, schema.message_names()), key=lambda one: one.type == "request"):
+        lines += message_lines(message)
     return HEAD + "\n".join(lines)
 
 

@@ -433,7 +433,8 @@ def _subscribed(group: Group | ConsumerGroup) -> set[str]:
         data = member.metadata(group.protocol or "")
         try:
             version = int.from_bytes(data[:2], "big")
-            topics.update(decode("ConsumerProtocolSubscription", min(version, 3), data[2:], lenient=True).topics)
+            topics.update(decode(
+                messages.ConsumerProtocolSubscription, min(version, 3), data[2:], lenient=True).topics)
         except KwireError:
             continue
     return topics

@@ -25,4 +25,5 @@ _NAMES = {
     "kwire.storage.metadata.tables": ("Topic",),
 }
 
-__getattr__, __dir__, __all__ = attach(__name__, _NAMES)
+if not TYPE_CHECKING:
+    __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

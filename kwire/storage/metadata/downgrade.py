@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from kwire import messages
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import MetadataVersion, metadata_version
 from kwire.schema.feature_levels import METADATA_VERSION
@@ -98,14 +99,14 @@ def _rewritten(
     writer = Writer(target, eligible, ELIGIBLE_REPLICAS not in lowered)
     tables, losses = Tables(), list[Loss]()
     replay = Replay(tables)
-    kept: dict[str, Any] = {}
+    kept: dict[str, messages.FeatureLevelRecord] = {}
     for made in written(image.tables, writer):
         if isinstance(made, Loss):
             losses.append(made)
             continue
         record, _, lost = made
         losses += lost
-        if type(record).__name__ == "FeatureLevelRecord":
+        if isinstance(record, messages.FeatureLevelRecord):
             record = copy.copy(record)
             if record.name == METADATA_VERSION:
                 record.feature_level = target.level

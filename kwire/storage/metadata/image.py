@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from kwire import messages
+from kwire.codec.arguments import check_ints, check_type
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.downgrade import Downgrade, downgraded
 from kwire.storage.metadata.errors import MetadataLogError
@@ -18,6 +20,9 @@ from kwire.storage.metadata.metadata_log import read_log
 from kwire.storage.metadata.quorum import Quorum
 from kwire.storage.metadata.snapshots import write_snapshot
 from kwire.storage.metadata.tables import Entity, Tables, Topic
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import Message
 
 
 @dataclass(eq=False)
@@ -61,8 +66,14 @@ class ClusterImage:
         that no known release has, and for those of 2.8. Memory is a multiple of the image and of one open transaction.
         Source: KIP-630, KIP-866; Kafka's MetadataLoader.
         """
+        check_ints(offset=offset)
         state = read_log(path, offset, release, options)
         return cls(state.offset, state.epoch, state.timestamp, state.quorum, state.tables, tuple(state.files))
+
+    def __repr__(self) -> str:  # the records are many, and may hold secrets
+        return (f"ClusterImage(offset={self.offset}, epoch={self.epoch}, metadata_version={self.metadata_version}, "
+                f"brokers={len(self.tables.brokers)}, controllers={len(self.tables.controllers)}, "
+                f"topics={len(self.tables.topics)}, voters={len(self.voters)})")
 
     def with_tables(self, tables: Tables) -> ClusterImage:
         """An image at the same offset with other tables."""
@@ -94,17 +105,17 @@ class ClusterImage:
         return self.quorum.kraft_version
 
     @property
-    def voters(self) -> tuple[Any, ...]:
+    def voters(self) -> tuple[messages.VotersRecord.Voter, ...]:
         """The voters (VotersRecord.Voter) of a dynamic quorum."""
         return self.quorum.voters
 
     @property
-    def brokers(self) -> Mapping[int, Any]:
+    def brokers(self) -> Mapping[int, messages.RegisterBrokerRecord]:
         """Broker id -> RegisterBrokerRecord: fencing, controlled shutdown, log directories as they are now."""
         return self.tables.brokers
 
     @property
-    def controllers(self) -> Mapping[int, Any]:
+    def controllers(self) -> Mapping[int, messages.RegisterControllerRecord]:
         """Controller id -> RegisterControllerRecord (from 3.7 on)."""
         return self.tables.controllers
 
@@ -122,7 +133,7 @@ class ClusterImage:
     def configs(self) -> dict[tuple[int, str], dict[str, str]]:
         """(resource type, name) -> dynamic configs. Types as in Kafka's ConfigResource: 2 topic, 4 broker, ..."""
         return {
-            resource: {name: record.value for name, record in settings.items()}
+            resource: {name: record.value for name, record in settings.items() if record.value is not None}
             for resource, settings in self.tables.configs.items()
         }
 
@@ -135,17 +146,17 @@ class ClusterImage:
         }
 
     @property
-    def acls(self) -> Mapping[UUID, Any]:
+    def acls(self) -> Mapping[UUID, messages.AccessControlEntryRecord]:
         """Id -> AccessControlEntryRecord."""
         return self.tables.acls
 
     @property
-    def scram(self) -> Mapping[tuple[str, int], Any]:
+    def scram(self) -> Mapping[tuple[str, int], messages.UserScramCredentialRecord]:
         """(user, mechanism) -> UserScramCredentialRecord; mechanism 1 is SCRAM-SHA-256, 2 SCRAM-SHA-512."""
         return self.tables.scram
 
     @property
-    def delegation_tokens(self) -> Mapping[str, Any]:
+    def delegation_tokens(self) -> Mapping[str, messages.DelegationTokenRecord]:
         """Token id -> DelegationTokenRecord."""
         return self.tables.tokens
 
@@ -157,7 +168,7 @@ class ClusterImage:
 
     # what can be made of it
 
-    def records(self) -> Iterator[tuple[Any, int]]:
+    def records(self) -> Iterator[tuple[Message, int]]:
         """(message, version) of each record, in the order and the versions in which Kafka's MetadataImage.write has it.
 
         Raises UnsupportedVersionError for an unknown metadata.version, MetadataLogError for a record or a field that
@@ -175,6 +186,7 @@ class ClusterImage:
 
     def diff(self, other: ClusterImage) -> list[Change]:
         """What is added, removed or changed from this image to the other, in the order of the records."""
+        check_type(other, ClusterImage, "other", "a ClusterImage")
         return list(changes(self, other))
 
     def to_json(self) -> dict[str, Any]:
@@ -189,6 +201,7 @@ class ClusterImage:
         another one only with force. Raises FileExistsError, OSError, what records() raises, and MetadataLogError for a
         folder if the offset is not known.
         """
+        check_type(path, (str, bytes, os.PathLike), "path", "a str or os.PathLike")
         return write_snapshot(self, path, force)
 
     def downgrade(self, metadata_version: int | str, unsafe: bool = False) -> Downgrade:

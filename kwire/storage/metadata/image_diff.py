@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire import messages
 from kwire.storage.metadata.quorum import VERSION, VOTERS
 from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import Tables
 
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage
+    from kwire_c.message_class import Message
 
 # Kafka keeps these in maps and sets: a snapshot has them in another order than the log
 _UNORDERED = frozenset(["cordoned_log_dirs", "end_points", "entity", "features", "log_dirs", "voters"])
@@ -25,9 +27,9 @@ class Change(NamedTuple):
     """
 
     record: str
-    key: Any
-    before: Any
-    after: Any
+    key: object
+    before: Message | None
+    after: Message | None
 
     def __repr__(self) -> str:  # the records may hold secrets
         return f"Change({self.record!r}, {self.key!r}, before={shown(self.before)}, after={shown(self.after)})"
@@ -38,11 +40,12 @@ class Change(NamedTuple):
         return "added" if self.before is None else "removed" if self.after is None else "changed"
 
     @property
-    def fields(self) -> dict[str, tuple[Any, Any]]:
+    def fields(self) -> dict[str, tuple[object, object]]:
         """Name -> (value before, value after) of the fields that changed; {} where the thing was added or removed."""
         if self.before is None or self.after is None:
             return {}
-        names = (*type(self.before).__match_args__, "unknown_tags")
+        kind: Any = type(self.before)
+        names = (*kind.__match_args__, "unknown_tags")
         pairs = {name: (getattr(self.before, name), getattr(self.after, name)) for name in names}
         return {name: (one, other) for name, (one, other) in pairs.items() if not _is_same(name, one, other)}
 
@@ -68,7 +71,7 @@ def _by_key(tables: Tables) -> dict[tuple[str, Any], Any]:
     """(name of the record, key) -> record; a feature at level 0 is none."""
     return {
         (type(record).__name__, key): record for key, record in tables
-        if type(record).__name__ != "FeatureLevelRecord" or record.feature_level
+        if not isinstance(record, messages.FeatureLevelRecord) or record.feature_level
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from kwire import messages
 from kwire.errors import UnsupportedVersionError
@@ -21,6 +21,9 @@ from kwire.schema import (
 from kwire.schema.feature_levels import METADATA_VERSION, unmet
 from kwire.storage.metadata.record_json import shown
 from kwire.storage.metadata.tables import MIGRATING, Tables
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import Message
 
 ELIGIBLE_REPLICAS = "eligible.leader.replicas.version"
 _ELIGIBLE_FIELDS = ("eligible_leader_replicas", "last_known_elr")
@@ -89,16 +92,19 @@ class Loss(NamedTuple):
     have such records at all; value: the field's value, or all the records of that type, of which record is the first.
     """
 
-    record: Any
+    record: Message
     field: str | None
-    value: Any
+    value: object
 
-    def each(self) -> Iterator[Any]:
+    def each(self) -> Iterator[Message]:
         """The records that lose the field, or are lost as a whole."""
-        yield from self.value if self.field is None else [self.record]
+        yield from self._records() if self.field is None else [self.record]
+
+    def _records(self) -> tuple[Message, ...]:
+        return cast("tuple[Message, ...]", self.value)
 
     def __repr__(self) -> str:  # the records may hold secrets
-        value = f"({', '.join(map(shown, self.value))})" if self.field is None else repr(self.value)
+        value = f"({', '.join(map(shown, self._records()))})" if self.field is None else repr(self.value)
         return f"Loss(record={shown(self.record)}, field={self.field!r}, value={value})"
 
 
@@ -114,7 +120,7 @@ class Writer:
         self._writes_features = level.level >= _first_with_features()
         self._forms: dict[str, tuple[int, tuple[tuple[str, Any], ...]] | None] = {}
 
-    def __call__(self, record: Any) -> tuple[Any, int, list[Loss]] | Loss | None:
+    def __call__(self, record: Any) -> tuple[Message, int, list[Loss]] | Loss | None:
         """(record, version, fields lost) to write; a Loss if the level has no such record; None: nothing, no loss.
 
         A record that loses fields is a copy. The ZooKeeper migration state "none" is no loss, and neither is the
@@ -203,7 +209,7 @@ def eligible_replicas(tables: Tables) -> bool:
     return record is not None and record.feature_level > 0
 
 
-def written(tables: Tables, writer: Writer) -> Iterator[tuple[Any, int, list[Loss]] | Loss]:
+def written(tables: Tables, writer: Writer) -> Iterator[tuple[Message, int, list[Loss]] | Loss]:
     """What the writer makes of each record of the tables, in order."""
     for _, record in tables:
         made = writer(record)

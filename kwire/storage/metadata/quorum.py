@@ -38,7 +38,7 @@ class Quorum:
         return 0 if record is None else record.kraft_version
 
     @property
-    def voters(self) -> tuple[Any, ...]:
+    def voters(self) -> tuple[messages.VotersRecord.Voter, ...]:
         """The voters."""
         record = self.records.get(VOTERS)
         return () if record is None else tuple(record.voters)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from kwire import messages
 from kwire.schema.feature_levels import METADATA_VERSION
+
+if TYPE_CHECKING:
+    from kwire_c.message_class import Message
 
 MIGRATING = UUID(int=0)  # of Kafka's DirectoryId: a replica whose directory is not known
 Entity = tuple[tuple[str, str | None], ...]  # of a quota: (type, name or None for the default) in order
@@ -16,18 +20,18 @@ Entity = tuple[tuple[str, str | None], ...]  # of a quota: (type, name or None f
 class Topic(NamedTuple):
     """A topic. record: its TopicRecord; partitions: partition -> PartitionRecord, whose epochs are the current ones."""
 
-    record: Any
-    partitions: dict[int, Any]
+    record: messages.TopicRecord
+    partitions: dict[int, messages.PartitionRecord]
 
     @property
     def name(self) -> str:
         """The topic's name."""
-        return self.record.name  # type: ignore[no-any-return]
+        return self.record.name
 
     @property
     def id(self) -> UUID:
         """The topic's id."""
-        return self.record.topic_id  # type: ignore[no-any-return]
+        return self.record.topic_id
 
 
 @dataclass(eq=False)
@@ -41,20 +45,20 @@ class Tables:
     zk_migration: ZkMigrationStateRecord (3.4 to 3.9).
     """
 
-    features: dict[str, Any] = field(default_factory=dict)
-    zk_migration: Any = None
-    brokers: dict[int, Any] = field(default_factory=dict)
-    controllers: dict[int, Any] = field(default_factory=dict)
+    features: dict[str, messages.FeatureLevelRecord] = field(default_factory=dict)
+    zk_migration: messages.ZkMigrationStateRecord | None = None
+    brokers: dict[int, messages.RegisterBrokerRecord] = field(default_factory=dict)
+    controllers: dict[int, messages.RegisterControllerRecord] = field(default_factory=dict)
     topics: dict[UUID, Topic] = field(default_factory=dict)
     topic_ids: dict[str, UUID] = field(default_factory=dict)
-    configs: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
-    quotas: dict[Entity, dict[str, Any]] = field(default_factory=dict)
-    producer_ids: Any = None
-    acls: dict[UUID, Any] = field(default_factory=dict)
-    scram: dict[tuple[str, int], Any] = field(default_factory=dict)
-    tokens: dict[str, Any] = field(default_factory=dict)
+    configs: dict[tuple[int, str], dict[str, messages.ConfigRecord]] = field(default_factory=dict)
+    quotas: dict[Entity, dict[str, messages.ClientQuotaRecord]] = field(default_factory=dict)
+    producer_ids: messages.ProducerIdsRecord | None = None
+    acls: dict[UUID, messages.AccessControlEntryRecord] = field(default_factory=dict)
+    scram: dict[tuple[str, int], messages.UserScramCredentialRecord] = field(default_factory=dict)
+    tokens: dict[str, messages.DelegationTokenRecord] = field(default_factory=dict)
 
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+    def __iter__(self) -> Iterator[tuple[object, Message]]:
         """(key, record) of everything, in the order of Kafka's MetadataImage.write: metadata.version comes first."""
         yield from sorted(self.features.items(), key=lambda item: item[0] != METADATA_VERSION)
         if self.zk_migration is not None:

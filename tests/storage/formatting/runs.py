@@ -18,6 +18,7 @@ from uuid import UUID
 
 import kwire
 from kwire.cli import main
+from kwire_c.plan import message_of
 from tools import archives
 from tools.places import DATA
 
@@ -113,12 +114,12 @@ def content(name: str, data: bytes) -> Any:
                     message.last_contained_log_timestamp = 0
                 if record.control_type == "KRAFT_VOTERS" and len(message.voters) == 1:
                     message.voters[0].voter_directory_id = UUID(int=0)
-                records.append((record.key, repr(message), record.headers))
+                records.append((record.key, str(kwire.to_json(message, message_of(message).last)), record.headers))
             else:
                 message, version = kwire.decode_metadata_record(record.value)
                 if hasattr(message, "salt") and message.salt not in SALTS:
                     size = None  # a random salt may be a digit shorter
                     message.salt, message.stored_key, message.server_key = b"", b"", b""
-                records.append((record.key, repr(message), version, record.headers))
+                records.append((record.key, str(kwire.to_json(message, version)), version, record.headers))
         rows.append((head, records))
     return size, rows

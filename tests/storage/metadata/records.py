@@ -33,7 +33,7 @@ def canonical(record: bytes) -> tuple[str, int, str]:
     for field in ("log_dirs", "cordoned_log_dirs"):
         if getattr(message, field, None):
             setattr(message, field, tuple(sorted(getattr(message, field))))
-    return type(message).__name__, version, repr(message)
+    return type(message).__name__, version, str(kwire.to_json(message, version))
 
 
 def canonicals(records: Sequence[bytes]) -> list[tuple[str, int, str]]:

@@ -1,0 +1,55 @@
+"""Checks of what callers pass: each error names the argument, what was expected and what was found."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING, SupportsIndex
+
+from kwire_c.plan import message_of
+from kwire_c.printable import brief
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from kwire import schema
+    from kwire_c.message_class import Message
+
+
+def byte_view(data: Buffer, name: str) -> memoryview:
+    """The bytes of an argument. Raises TypeError for what is no buffer, BufferError if it is not contiguous."""
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}") from None
+    if not view.c_contiguous:
+        raise BufferError(f"{name} must be a contiguous buffer")
+    return view.cast("B")
+
+
+def schema_of(message: Message) -> schema.Message:
+    """The definition of a message. Raises TypeError for what is no message."""
+    try:
+        definition: schema.Message = message_of(message).schema
+    except TypeError:
+        raise TypeError(f"message must be a message, as messages.FetchRequest(), not {brief(message)}") from None
+    return definition
+
+
+def check_int(value: SupportsIndex, name: str) -> int:
+    """The integer in an argument, also of a library (numpy.int64). Raises TypeError for what is none."""
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    return index(value)
+
+
+def check_ints(**arguments: object) -> None:
+    """Raise TypeError for an argument that is neither an integer nor None."""
+    for name, value in arguments.items():
+        if value is not None and not hasattr(value, "__index__"):
+            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+
+
+def check_type(value: object, kinds: type | tuple[type, ...], name: str, expected: str) -> None:
+    """Raise TypeError for an argument that is of none of these types; expected: what it must be, for the error."""
+    if not isinstance(value, kinds):
+        raise TypeError(f"{name} must be {expected}, not {type(value).__name__}")
