@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import lzma
 import os
@@ -40,16 +41,16 @@ class Chromium:
         program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
         assert program, "pages are checked in Chromium, which is not here: apt-get install chromium"
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
-        theirs, self._commands = os.pipe()
-        self._answers, written = os.pipe()
+        (theirs, self._commands), (self._answers, written) = os.pipe(), os.pipe()
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                    "--remote-debugging-pipe", f"--user-data-dir={self._profile.name}", "about:blank"]  # fmt: skip
+        high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (theirs, written)]
         self._process = subprocess.Popen(  # it reads commands from 3 and writes answers to 4
-            ["sh", "-c", f'exec "$@" 3<&{theirs} 4>&{written}', "sh", *command], pass_fds=(theirs, written),
+            ["bash", "-c", 'exec "${@:3}" 3<&$1 4>&$2', "bash", *map(str, high), *command], pass_fds=high,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(theirs)
-        os.close(written)
+        for end in (theirs, written, *high):
+            os.close(end)
         self._numbers, self._unread, self._session = count(1), b"", ""
         self._events: set[str] = set()  # that came since the last navigation
         target = self._call("Target.createTarget", url="about:blank")["targetId"]

@@ -22,17 +22,16 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tools import places
 from tools.kafka import broker
@@ -181,8 +180,9 @@ class Runner:
                 if before != ":":
                     self._bash(before, folder)
                 printed = lines(self._python(str(page), folder, "\n".join(block.lines).replace(ADDRESS, real)))
-                shown = block.output.lines if block.output else []
-                place = (block.output.first + 1, block.output.last) if block.output else (block.last + 1, block.last + 1)
+                shown, place = [], (block.last + 1, block.last + 1)
+                if block.output:
+                    shown, place = block.output.lines, (block.output.first + 1, block.output.last)
                 if not matches(shown, printed):
                     problem = "" if block.output or not printed else "prints, and no text block after it shows what"
                     yield Difference(page, place, "\n".join(block.lines), shown, printed, problem)
@@ -215,7 +215,8 @@ class Runner:
 
     def _python(self, page: str, folder: Path, code: str) -> str:
         worker = self._worker
-        assert worker.stdin and worker.stdout
+        assert worker.stdin
+        assert worker.stdout
         worker.stdin.write(json.dumps([page, str(folder), code]) + "\n")
         worker.stdin.flush()
         answer = worker.stdout.readline()
