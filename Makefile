@@ -4,7 +4,7 @@ BIN = $(VENV)/bin
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench check coverage demo fuzz lint mutations schema soak spark40 test wheels
+.PHONY: help build bench check coverage demo docs fuzz lint mutations schema soak spark40 test wheels
 
 help:  ## what this file can do (the default)
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,10 @@ soak: build spark40 mutations  ## the long runs, for a release: many hours
 
 demo: build  ## segments of a real broker read by Spark; writes Parquet and a picture to demo-output
 	$(BIN)/python examples/segments_to_dataframe.py
+
+docs: build  ## the documentation as HTML, in docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
 
 coverage: build  ## lines of the .pyx and branches of the C that the tests run, at least 95 % of each: ten minutes
 	$(BIN)/python -m tests.coverage.measure
