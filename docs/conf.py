@@ -26,7 +26,6 @@ html_theme = "furo"
 html_title = f"kwire {release}"
 html_static_path = ["_static"]
 html_css_files = ["kwire.css"]
-html_js_files = ["kwire.js"]
 html_show_sphinx = False
 html_last_updated_fmt = None
 pygments_style = "a11y-high-contrast-light"

@@ -4,8 +4,8 @@
     python -m tests.docs.examples --write [PAGE...]     the same, and write what they printed into the pages
     python -m tests.docs.examples --not-run             list those that are not run, with the reason
 
-A page is run from top to bottom in a folder of its own, in which `tests` and `examples` are those of the checkout and
-`logs` is what the tutorial unpacks; localhost:9092 is a broker of the newest release.
+A page is run from top to bottom in a folder of its own, in which `tests` and `examples` are those of the checkout, and
+`logs` and `captures` are what the tutorial unpacks. localhost:9092 is a broker of the newest release.
 
     ```console          lines after "$ " are commands of bash (">" goes on with one), the others what they print
     ```python           code; what it prints is in the ```text block right after it, or it prints nothing. An error
@@ -24,6 +24,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -206,6 +207,7 @@ class Runner:
             (folder / name).symlink_to(ROOT / name)
         if not any(UNPACKS in line for block in blocks if block.is_run for line in block.lines):
             (folder / "logs").symlink_to(places.golden())
+            (folder / "captures").symlink_to(self._captures)
         return folder
 
     def _bash(self, script: str, folder: Path) -> str:
@@ -235,6 +237,13 @@ class Runner:
                 "PYSPARK_SUBMIT_ARGS": " ".join([*(f"--conf {one}" for one in spark), "pyspark-shell"])}  # fmt: skip
 
     @cached_property
+    def _captures(self) -> Path:
+        folder = self._folder / "captures"
+        with tarfile.open(places.DATA / "pcap.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+        return folder
+
+    @cached_property
     def _worker(self) -> subprocess.Popen[str]:
         return self._things.enter_context(_ended(subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("python_blocks.py"))], cwd=self._folder, text=True,
@@ -260,9 +269,9 @@ def write(page: Path, found: list[Difference]) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
     for one in sorted(found, key=lambda one: one.lines, reverse=True):
         first, last = one.lines
-        if one.problem.startswith("prints, and"):
+        if one.problem.startswith("prints, and") and not one.printed[0].startswith("Traceback"):
             lines[first:last] = ["", "```text", *one.printed, "```"]
-        elif not one.problem:
+        elif not one.problem and not any(line.startswith("Traceback") for line in one.printed):
             lines[first:last] = one.printed
     page.write_text("\n".join([*lines, ""]), encoding="utf-8")
 

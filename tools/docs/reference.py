@@ -31,7 +31,7 @@ def modules_of(package: str) -> dict[str, tuple[str, ...]]:
 
 def markdown(package: str) -> str:
     """The reference of a package as MyST Markdown: a section for each module, a directive for each name."""
-    lines = []
+    lines: list[str] = []
     for module, names in modules_of(package).items():
         about = (import_module(module).__doc__ or "").split("\n\n")[0].replace("\n", " ")
         start = ".. py:currentmodule::" if lines else ".. py:module::"
@@ -43,7 +43,7 @@ def markdown(package: str) -> str:
 
 
 def title(about: str) -> str:
-    """A heading for the names of a module: the first sentence of its docstring, without the names that it begins with."""
+    """A heading for the names of a module: the first sentence of its docstring, without the names in front."""
     sentence = re.split(r"[.;](?: |$)", about)[0]
     first, _, rest = sentence.partition(": ")
     text = rest if rest and re.fullmatch(r"(\w+(, | and )?)+", first) else first
@@ -98,9 +98,9 @@ def _members(kind: type) -> Iterator[tuple[str, list[str]]]:
     annotations: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("kwire"):
-            annotations |= base.__dict__.get("__annotations__", {})
+            annotations |= inspect.get_annotations(base)
     fields = dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")
-    seen = {}
+    seen: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("kwire"):
             seen |= {name: value for name, value in vars(base).items() if _shown(name)}
@@ -111,13 +111,14 @@ def _members(kind: type) -> Iterator[tuple[str, list[str]]]:
         if name in annotations and fields:
             continue  # it is in the signature
         if isinstance(value, property | cached_property) or type(value).__name__ == "once":
-            function = value.fget if isinstance(value, property) else vars(value).get("func") or vars(value)["make"]
+            function: Any = value.fget if isinstance(value, property) else None
+            function = function or vars(value).get("func") or vars(value)["make"]
             result = _text(inspect.signature(function).return_annotation)
             yield name, _described("property", [name], _documentation(value), [], f":type: {result}")
         elif isinstance(value, classmethod | staticmethod):
-            option = ":classmethod:" if isinstance(value, classmethod) else ":staticmethod:"
-            yield name, _described("method", [f"{name}{_signature(value.__func__, bound=isinstance(value, classmethod))}"],
-                                   _documentation(value.__func__), _parameters(value.__func__), option)  # fmt: skip
+            bound, made = isinstance(value, classmethod), value.__func__
+            yield name, _described("method", [f"{name}{_signature(made, bound=bound)}"], _documentation(made),
+                                   _parameters(made), ":classmethod:" if bound else ":staticmethod:")  # fmt: skip
         elif inspect.isfunction(value):
             option = ":async:" if inspect.iscoroutinefunction(value) else ""
             yield name, _described("method", [f"{name}{_signature(value, bound=True)}"], _documentation(value),
@@ -233,8 +234,6 @@ def _text(annotation: Any) -> str:
 
 
 def _constructor(kind: type) -> str:
-    if kind.__init__ is object.__init__ and kind.__new__ is object.__new__:  # type: ignore[misc]
-        return ""
     if not (dataclasses.is_dataclass(kind) or hasattr(kind, "_fields") or inspect.isfunction(kind.__init__)):  # type: ignore[misc]
         return ""
     try:

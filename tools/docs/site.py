@@ -1,7 +1,7 @@
-"""The Sphinx extension of the site: pages made from code, pages of the root, llms.txt, and the protocol site beside it.
+"""The Sphinx extension of the site: what pages take from the code, llms.txt, and the protocol pages beside the site.
 
-In a page, a line `<!-- made: WHAT -->` becomes Markdown that is made from the code: `reference PACKAGE`, `commands`, `speed`,
-or, in the home page, `other pages`: those that no other list there names.
+In a page, a line `<!-- made: WHAT -->` becomes Markdown: `reference PACKAGE`, `commands`, `speed PEER`, `include FILE`
+(of the root), or, in the home page, `other pages`: those that no other list there names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _MADE = re.compile(r"^<!-- made: (\w+)(?: (.*?))? -->$", re.M)
-_SUMMARY = "The Kafka wire format in Python at C speed: record batches and messages to objects, Arrow columns and Spark."
+_SUMMARY = "The Kafka wire format in Python at C speed: batches and messages to objects, Arrow columns and Spark."
 # pages of the root, each of which a page of docs/ includes
 ROOT_PAGES = {"CONTRIBUTING": "contributing", "SECURITY": "security", "CHANGELOG": "changelog", "README": "index"}
 

@@ -43,6 +43,10 @@ def markdown(text: str, peer: str) -> str:
             f'<rect x="{left:.1f}" y="{top + 4}" width="{max(right - left, 1):.1f}" height="16"/>',
             f'<text x="{right + 5:.1f}" y="{top + 16}">{ratio:g}</text>',
         ]
-    parts += [f'<line x1="{place(1):.1f}" x2="{place(1):.1f}" y1="0" y2="{height - 18}"/>',
-              f'<text x="{place(1):.1f}" y="{height - 4}" text-anchor="middle">as fast as {escape(peer)}</text>', "</svg>"]  # fmt: skip
+    same = f"{place(1):.1f}"
+    parts += [
+        f'<line x1="{same}" x2="{same}" y1="0" y2="{height - 18}"/>',
+        f'<text x="{same}" y="{height - 4}" text-anchor="middle">as fast as {escape(peer)}</text>',
+        "</svg>",
+    ]
     return "\n".join(["```{raw} html", *parts, "```"])
