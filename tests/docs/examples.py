@@ -4,7 +4,7 @@
     python -m tests.docs.examples --write [PAGE...]     the same, and write what they printed into the pages
     python -m tests.docs.examples --not-run             list those that are not run, with the reason
 
-A page is run from top to bottom in a folder of its own, in which `tests` and `examples` are those of the checkout, and
+A page is run from top to bottom in an empty folder, in which `tests` and `examples` are those of the checkout, and
 `logs` and `captures` are what the tutorial unpacks. localhost:9092 is a broker of the newest release.
 
     ```console          lines after "$ " are commands of bash (">" goes on with one), the others what they print
@@ -22,10 +22,13 @@ import argparse
 import json
 import os
 import re
+import resource
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -42,7 +45,7 @@ ADDRESS = "localhost:9092"  # of the broker in the examples
 UNPACKS = "tests/data/golden.tar.xz"  # in a page that makes its own folder of logs
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-_FENCE = re.compile(r"^( *)(`{3,})([\w-]*)[ \t]*$")
+_FENCE = re.compile(r"^( *)(`{3,})(\S*).*$")
 _NOTE = re.compile(r"^ *<!-- (not run|exit|file|before): (.*?) -->$")
 _WHOLE_PAGE = re.compile(r"^<!-- not run on this page: (.*?) -->$", re.M)
 _MARK = "--- end of command ---"
@@ -98,7 +101,11 @@ def blocks_of(page: Path) -> list[Block]:
         if note:
             notes[note[1]] = note[2]
         elif fence:
-            end = next(n for n in range(at + 1, len(lines)) if lines[n].strip() == fence[2])
+            end = next((n for n in range(at + 1, len(lines)) if lines[n].strip() == fence[2]), 0)
+            assert end, f"{page.name}, line {at + 1}: a code block without an end"
+            if fence[3].startswith("{"):
+                notes, at = {}, end + 1
+                continue
             inside = [line.removeprefix(fence[1]) for line in lines[at + 1 : end]]
             found.append(Block(fence[3], at, end, fence[1], inside, notes))
             if everywhere:
@@ -164,7 +171,7 @@ class Runner:
         running = [block for block in blocks if block.is_run]
         if not running:
             return
-        folder = self._place(page, blocks)
+        folder = self._place(blocks)
         real = self._broker if any(ADDRESS in line for block in running for line in block.lines) else ADDRESS
 
         def lines(text: str) -> list[str]:
@@ -189,7 +196,7 @@ class Runner:
                     yield Difference(page, place, "\n".join(block.lines), shown, printed, problem)
                 continue
             commands = commands_of(block)
-            script = "\n".join(f'{command}\necho; echo "{_MARK} $?"' for command, _, _ in commands)
+            script = "\n".join(f'{command}\ncode=$?; echo; echo "{_MARK} $code"' for command, _, _ in commands)
             parts = re.split(rf"\n?{_MARK} (\d+)\n", self._bash(f"{before}\n{script.replace(ADDRESS, real)}", folder))
             expected = int(block.notes.get("exit", "0"))
             for (command, shown, first), printed_text, code in zip(commands, parts[::2], parts[1::2], strict=False):
@@ -200,9 +207,14 @@ class Runner:
             if len(parts) < 2 * len(commands) + 1:
                 yield Difference(page, (block.first, block.first), "", [], lines(parts[-1]), "ends the shell")
 
-    def _place(self, page: Path, blocks: list[Block]) -> Path:
-        folder = self._folder / page.stem
-        folder.mkdir()
+    def _place(self, blocks: list[Block]) -> Path:
+        folder = self._folder / "page"  # one for all: Spark's processes stay in the folder in which they started
+        folder.mkdir(exist_ok=True)
+        for left in folder.iterdir():
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
         for name in ("tests", "examples"):
             (folder / name).symlink_to(ROOT / name)
         if not any(UNPACKS in line for block in blocks if block.is_run for line in block.lines):
@@ -233,7 +245,8 @@ class Runner:
         path = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
         return {**os.environ, "PATH": f"{self._folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": ":".join(path),
                 "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable,
-                "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONWARNINGS": "ignore", "COLUMNS": "100", "NO_COLOR": "1",
+                "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONWARNINGS": "ignore", "TZ": "UTC", "COLUMNS": "100",
+                "NO_COLOR": "1",
                 "PYSPARK_SUBMIT_ARGS": " ".join([*(f"--conf {one}" for one in spark), "pyspark-shell"])}  # fmt: skip
 
     @cached_property
@@ -290,7 +303,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if "not run" in block.notes:
                     print(f"{page.relative_to(ROOT)}:{block.first + 1}: {block.notes['not run']}")
         return 0
-    code = 0
+    code, began = 0, time.monotonic()
     with Runner() as runner:
         for page in pages:
             found = list(runner.differences(page))
@@ -299,6 +312,9 @@ def main(arguments: list[str] | None = None) -> int:
             if given.write and found:
                 write(page, found)
             code |= bool(found)
+            print(f"{page.relative_to(ROOT)}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU", file=sys.stderr)
     return code
 
 
