@@ -24,6 +24,7 @@ copybutton_here_doc_delimiter = "EOF"
 
 html_theme = "furo"
 html_title = f"kwire {release}"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["kwire.css"]
 html_show_sphinx = False
@@ -34,5 +35,4 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0b57a4", "color-brand-content": "#0b57a4"},
     "dark_css_variables": {"color-brand-primary": "#7ab7ff", "color-brand-content": "#7ab7ff"},
 }
-python_maximum_signature_line_length = 100
 toc_object_entries_show_parents = "hide"

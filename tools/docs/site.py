@@ -38,7 +38,7 @@ def expand(text: str, source: Path) -> str:
         assert found[0] == "<!-- made: other pages -->", found[0]
         listed = set(re.findall(r"^([\w-]+)$", text, re.M))
         others = sorted({page.stem for page in source.glob("*.md")} - listed - {"index"})
-        return "\n".join(["```{toctree}", ":caption: More", ":maxdepth: 1", "", *others, "```"] if others else [])
+        return "\n".join(["```{toctree}", ":caption: More", ":hidden:", "", *others, "```"] if others else [])
 
     return _MADE.sub(made, text)
 
@@ -62,6 +62,16 @@ def _read(app: Sphinx, name: str, text: list[str]) -> None:
     text[0] = expand(text[0], Path(app.srcdir))
 
 
+def accessible(html: str) -> str:
+    """A page of furo with what axe-core misses in it."""
+    html = html.replace('<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">')
+    html = html.replace('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="Pages">')
+    html = html.replace('<aside class="toc-drawer', '<aside aria-label="On this page" class="toc-drawer')
+    html = html.replace('<span class="visually-hidden">View this page</span>', "")
+    html = html.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+    return re.sub(r"<pre(?=[ >])", '<pre tabindex="0"', html)
+
+
 def _finish(app: Sphinx, error: Exception | None) -> None:
     """Write llms.txt, llms-full.txt and the protocol site, beside the pages."""
     if error or app.builder.name != "html":
@@ -72,8 +82,10 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
         text = expand((source / f"{name}.md").read_text(encoding="utf-8"), source)
         text = re.sub(r"^<!--.*?-->\n|^\([\w-]+\)=\n", "", text, flags=re.M | re.S)
         (out / f"{name}.md").write_text(text, encoding="utf-8")
-        index.append(f"- [{title}]({name}.md): {_about(text)}")
+        index.append(f"- [{title}]({name}.md): {_about(text) or title}")
         full.append(text.strip())
+    for page in out.glob("*.html"):
+        page.write_text(accessible(page.read_text(encoding="utf-8")), encoding="utf-8")
     (out / "llms.txt").write_text("\n".join([*index, ""]), encoding="utf-8")
     (out / "llms-full.txt").write_text("\n\n\n".join([*full, ""]), encoding="utf-8")
     write_site(out / "protocol")
