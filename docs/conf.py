@@ -32,7 +32,9 @@ html_last_updated_fmt = None
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#0b57a4", "color-brand-content": "#0b57a4"},
+    "light_css_variables": {
+        "color-brand-primary": "#0b57a4", "color-brand-content": "#0b57a4", "color-code-background": "#f3f5f7",
+    },
     "dark_css_variables": {"color-brand-primary": "#7ab7ff", "color-brand-content": "#7ab7ff"},
 }
 toc_object_entries_show_parents = "hide"
