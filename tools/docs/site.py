@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _MADE = re.compile(r"^<!-- made: (\w+)(?: (.*?))? -->$", re.M)
+_LIST = re.compile(r"^```\{toctree\}\n.*?^```", re.M | re.S)
 _SUMMARY = "The Kafka wire format in Python at C speed: batches and messages to objects, Arrow columns and Spark."
 # pages of the root, each of which a page of docs/ includes
 ROOT_PAGES = {"CONTRIBUTING": "contributing", "SECURITY": "security", "CHANGELOG": "changelog", "README": "index"}
@@ -40,7 +41,16 @@ def expand(text: str, source: Path) -> str:
         others = sorted({page.stem for page in source.glob("*.md")} - listed - {"index"})
         return "\n".join(["```{toctree}", ":caption: More", ":hidden:", "", *others, "```"] if others else [])
 
-    return _MADE.sub(made, text)
+    return _MADE.sub(made, re.sub(_LIST, lambda found: _existing(found[0], source), text))
+
+
+def _existing(entries: str, source: Path) -> str:
+    """A list of pages without those that do not exist (yet)."""
+    names = re.findall(r"^[\w-]+\n", entries, re.M)
+    for name in names:
+        if not (source / f"{name.strip()}.md").exists():
+            entries = entries.replace(f"\n{name}", "\n", 1)
+    return entries
 
 
 def of_root(text: str) -> str:
