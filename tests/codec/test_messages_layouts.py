@@ -1,4 +1,4 @@
-"""Layouts that Kafka changed under an unchanged version: README's table, Kafka's schemas, and what kwire does."""
+"""Layouts that Kafka changed under an unchanged version: docs/layouts.md, Kafka's schemas, and what kwire does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.codec.layouts import sample
 from tools.places import ROOT
 from tools.schema import layouts
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "layouts.md"
 SCHEMA = Path(schema.__file__).parent
 KNOWN: dict[str, dict[str, layouts.Layout]] = json.loads(layouts.FILE.read_text())
 OLDER = [(name, span) for name, spans in KNOWN.items() for span in list(spans)[:-1]]
@@ -24,15 +24,10 @@ PASS_BY_CHANCE = {("EndQuorumEpochRequest 0", "2.7"), ("FeatureLevelRecord 0", "
 SAMPLES = 500
 
 
-def section() -> str:
-    """README's section on them."""
-    return README.read_text().partition("### Layouts that changed\n")[2].partition("\n## ")[0]
-
-
 def rows() -> list[tuple[str, str, str]]:
-    """(message and version, releases, difference) of README's table, one row per message."""
+    """(message and version, releases, difference) of the page's table, one row per message."""
     found, names = [], ""
-    for line in section().splitlines():
+    for line in PAGE.read_text().splitlines():
         if line.startswith("| ") and not line.startswith("| message"):
             named, span, text = (cell.strip() for cell in line.strip("|").split("|"))
             names = named or names
@@ -113,8 +108,8 @@ def test_bytes_of_the_newest_layout_are_read_and_those_of_older_ones_are_refused
 
 @pytest.mark.checkout
 def test_a_subscription_of_kafka_go(capsys: pytest.CaptureFixture[str]) -> None:
-    """README's lines: it says version 1 and is one of version 0."""
-    (example,) = re.findall(r"^```python\n(.*?)^```", section(), re.M | re.S)
+    """The page's lines: it says version 1 and is one of version 0."""
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     names: dict[str, Any] = {"kwire": kwire}
     exec(example, names)
     assert capsys.readouterr().out == "['orders']\n"

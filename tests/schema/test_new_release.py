@@ -21,7 +21,7 @@ from tools.schema.update import SchemaSet
 KNOWN = rehearsal.patches()
 ARCHIVE = rehearsal.ARCHIVE.relative_to(ROOT)
 FOLDERS = ("kwire", "tools", "tests/data/schema")  # what the step reads and writes, with these:
-FILES = ("README.md", "SECURITY.md", "pyproject.toml")
+FILES = ("docs/brokers.md", "docs/limits.md", "SECURITY.md", "pyproject.toml")
 
 pytestmark = pytest.mark.checkout
 
@@ -30,6 +30,7 @@ def copied(folder: Path) -> Path:
     """A tree with what the step needs."""
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "docs").mkdir()
     for name in FILES:
         shutil.copy(ROOT / name, folder / name)
     (folder / "kwire_c").symlink_to(ROOT / "kwire_c")
@@ -75,7 +76,7 @@ def test_a_release_that_is_taken_out_comes_back_by_the_step(tmp_path: Path, patc
     release = patch.rpartition(".")[0]
     assert f'"{release}": "{patch}"' not in less["kwire/schema/releases.json"].decode()
     changed = {name for name in whole if less.get(name) != whole[name]}
-    assert {"kwire/messages.pyi", "tests/data/schema/counts.json", "README.md", "SECURITY.md"} <= changed
+    assert {"kwire/messages.pyi", "tests/data/schema/counts.json", *FILES[:3]} <= changed
     assert len(changed) > 100  # the files of all messages that the release has
 
     printed = run(tree, "tools.schema", "--stored", patch)

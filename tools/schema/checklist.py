@@ -114,9 +114,9 @@ def _layouts(before: SchemaSet, after: SchemaSet) -> list[Item]:
                 tagged.append(f"{name} {version} ({', '.join(sorted(tags))})")
     if changed:
         found.append(Item(
-            "tests/data/schema/layouts.json and README.md",
+            "tests/data/schema/layouts.json and docs/layouts.md",
             f"another layout under the same version: {', '.join(changed)}; python -m tools.schema.layouts writes the "
-            'file (it reads all releases), README has a table of them, "Layouts that changed"',
+            'file (it reads all releases), docs/layouts.md has a table of them',
         ))  # fmt: skip
     if tagged:
         found.append(Item(

@@ -17,10 +17,8 @@ COUNTS = places.DATA / "schema" / "counts.json"
 
 # file -> what is in front of the text (a look-behind) and the text itself: each is there once
 _TEXTS = {
-    "README.md": (
-        (r"(?<=## Brokers: any release from 0\.9 to )[\d.]+", "newest"),
-        (r"(?<=agrees with Kafka's own classes \()[\d.]+(?=\))", "newest"),
-    ),
+    "docs/brokers.md": ((r"(?<=brokers of any release from 0\.9 to )\d+\.\d+", "newest"),),
+    "docs/limits.md": ((r"(?<=agrees with Kafka's own classes \()[\d.]+(?=\))", "newest"),),
     "SECURITY.md": ((r"(?<=Seeded mutations of all )\d+(?= pairs)", "pairs"),),
 }
 
