@@ -497,11 +497,11 @@
 
   // The bytes of hex (with spaces, colons, commas, 0x or \x before bytes, offsets and text of a hex dump) or base64.
   function bytesOf(text) {
-    const dump = /^[ \t]*[0-9a-f]{4,8}:?[ \t]{1,3}(?=(?:[0-9a-f]{2}[ \t]){1,2})/im.test(text) ? undump(text) : null;
-    const plain = (dump === null ? text : dump).replace(/(?:0x|\\x)(?=[0-9a-f])/gi, " ").replace(/[\s:,;_-]+/g, " ").trim();
-    if (/^(?:[0-9a-f]{2}|\s)*$/i.test(plain) || /^[0-9a-f ]*$/i.test(plain)) {
+    const dump = undump(text);
+    const plain = (dump === null ? text : dump).replace(/(?:0x|\\x)(?=[0-9a-f])/gi, " ").replace(/[\s:,;]+/g, " ").trim();
+    if (/^[0-9a-f ]*$/i.test(plain)) {
       const digits = plain.replaceAll(" ", "");
-      if (plain.split(" ").some(part => part.length % 2) && digits.length % 2) throw new WireError(`an odd number of hex digits: ${digits.length}`, digits.length >> 1);
+      if (digits.length % 2) throw new WireError(`an odd number of hex digits: ${digits.length}`, digits.length >> 1);
       const bytes = new Uint8Array(digits.length / 2);
       for (let at = 0; at < bytes.length; at++) bytes[at] = parseInt(digits.substr(2 * at, 2), 16);
       return {bytes, form: "hex"};
@@ -512,21 +512,20 @@
     return {bytes: Uint8Array.from(atob(packed), character => character.charCodeAt(0)), form: "base64"};
   }
 
-  // A hex dump as of hexdump -C, xxd or Wireshark: the offset goes, and the text after the bytes.
+  // The digits of a hex dump as of hexdump -C, xxd or Wireshark, without its offsets and its text; null: it is none.
   function undump(text) {
     const rows = [];
+    let bytes = 0;
     for (const line of text.split("\n")) {
       if (!line.trim()) continue;
-      const match = /^[ \t]*[0-9a-f]{4,8}:?[ \t]+((?:[0-9a-f]{2,4}[ \t]{0,2})*)(?:[ \t]|\||$)?/i.exec(line);
-      if (match === null) {
-        if (/^[ \t]*[0-9a-f]{4,8}:?[ \t]*$/i.test(line)) continue;  // the last offset of hexdump
-        return null;
-      }
-      let digits = "";
-      for (const part of match[1].split(/[ \t]/)) if (digits.length < 32) digits += part;
+      const match = /^\s*([0-9a-f]{4,8}):?(?:\s+(\S.*))?$/i.exec(line.trimEnd());
+      if (match === null || parseInt(match[1], 16) !== bytes) return null;
+      const rest = match[2] || "", digits = (rest.includes("|") ? rest.split("|")[0] : rest.split(/ {2,}/)[0]).replace(/\s/g, "");
+      if (/[^0-9a-f]/i.test(digits) || digits.length % 2 || digits.length > 64) return null;
       rows.push(digits);
+      bytes += digits.length / 2;
     }
-    return rows.join(" ");
+    return bytes ? rows.join(" ") : null;
   }
 
   window.kafkaWire = {inspect, bytesOf, toJson, hex, has, WireError};

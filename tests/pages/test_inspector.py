@@ -1,0 +1,221 @@
+"""The inspector in a browser: it reads what kwire reads, and names the byte that kwire names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire import schema
+from kwire.codec.frames import decode_request, decode_response
+from kwire.codec.json import to_json
+from kwire.codec.messages import decode
+from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
+from kwire.pages.site import write_site
+from tests.chromium import Chromium
+from tools.places import DATA
+
+VECTORS = DATA / "vectors"
+EVERY = 23  # one malformed case of so many is compared by make test, all of them by make soak
+
+# Compares a list of [kind, name, version, lenient, hex, expected]; expected: JSON text, or [byte, reason] of an error.
+COMPARE = """
+window.different = cases => {
+  const wire = window.kafkaWire, found = [];
+  const bytes = text => Uint8Array.from({length: text.length / 2}, (_, at) => parseInt(text.substr(2 * at, 2), 16));
+  for (const [kind, name, version, lenient, hex, expected] of cases) {
+    const data = bytes(hex), got = wire.inspect(kind, data, {name, version, lenient});
+    const json = value => wire.toJson(value, {sorted: true, float: one => `"float ${one.bits}"`});
+    const error = got.error && (Array.isArray(expected) || typeof expected === "string" ? [got.error.offset, got.error.reason] : got.error.offset);
+    const is = got.error ? JSON.stringify(error) : json(kind === "message" ? got.message
+        : new Map([["name", got.name], ["version", got.version], ["header", got.header], ["message", got.message]]));
+    const rows = got.rows.filter(row => row.size), gap = rows.findIndex((row, at) => row.at !== (at ? rows[at - 1].at + rows[at - 1].size : 0));
+    const last = rows.length ? rows[rows.length - 1].at + rows[rows.length - 1].size : 0;
+    const covered = gap < 0 && (got.error ? last <= data.length : last === got.end);
+    if (is !== (typeof expected === "string" ? expected : JSON.stringify(expected)) || !covered)
+      found.push([kind, name, version, lenient, hex.slice(0, 400), is.slice(0, 400), covered]);
+  }
+  return found;
+};0
+"""
+Case = list[Any]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    out = tmp_path_factory.mktemp("site") / "new"
+    write_site(out)
+    with Chromium() as browser:
+        browser.open(out / "inspect.html")
+        browser.run(COMPARE)
+        yield browser
+
+
+def lines(pattern: str) -> Iterator[dict[str, Any]]:
+    paths = sorted(VECTORS.glob(pattern))
+    assert paths, pattern
+    for path in paths:
+        with gzip.open(path, "rt") as file:
+            yield from map(json.loads, file)
+
+
+def plain(value: Any) -> Any:
+    """A JSON value whose floats are their bits, which is how the page gives them here."""
+    if isinstance(value, float):
+        return f"float {struct.pack('>d', value).hex()}"
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def text(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def outcome(kind: str, name: str, version: int, data: bytes, lenient: bool) -> Any:
+    """What kwire says: the JSON text of the value, or [byte, reason] of the error."""
+    try:
+        if kind == "message":
+            return text(to_json(decode(name, version, data, lenient=lenient), version))
+        if kind == "request":
+            read: Any = decode_request(data, lenient=lenient)
+            name = f"{read.name}Request"
+        else:
+            api = schema.message(name).api_key
+            read = decode_response(data, api=api, version=version, lenient=lenient)
+        header = to_json(read.header, read.header_version)
+        message = to_json(read.message, read.version)
+        return text({"name": name, "version": read.version, "header": header, "message": message})
+    except DecodeError as error:
+        return [error.offset, error.reason]
+
+
+def case(kind: str, name: str, version: int, data: bytes, lenient: bool = False) -> Case:
+    name = schema.message(name).name
+    return [kind, name, version, lenient, data.hex(), outcome(kind, name, version, data, lenient)]
+
+
+def compared(browser: Chromium, cases: list[Case]) -> int:
+    """How many cases there were, all of them equal in the browser; in portions that the pipe carries."""
+    portion: list[Case] = []
+    size, found = 0, []
+    for one in [*cases, None]:
+        if one is None or size > 4_000_000:
+            found += browser.run(f"different({json.dumps(portion)})")
+            portion, size = [], 0
+        if one is not None:
+            portion.append(one)
+            size += len(one[4]) + len(str(one[5]))
+    assert not found, f"{len(found)} of {len(cases)} differ: {found[:3]}"
+    return len(cases)
+
+
+def vectors(pattern: str) -> Iterator[Case]:
+    for row in lines(pattern):
+        data = bytes.fromhex(row["hex"])
+        yield case("message", row["message"], row["version"], data)
+        if "framedHex" in row and row["type"] in ("request", "response"):
+            yield case(row["type"], row["message"], row["version"], bytes.fromhex(row["framedHex"]))
+
+
+def malformed(every: int) -> Iterator[Case]:
+    number = 0
+    for row in lines("malformed-*.jsonl.gz"):
+        data = bytes.fromhex(row["hex"])
+        variants = [data + b"\0\0\0", *(data[: item["len"]] for item in row["truncated"])]
+        for item in row["mutated"]:
+            at, sub = item["pos"], bytes.fromhex(item["sub"])
+            variants.append(data[:at] + sub + data[at + 1 :])
+        for variant in variants:
+            number += 1
+            if number % every == 0:
+                for lenient in (False, True):
+                    yield case("message", row["message"], row["version"], variant, lenient)
+
+
+def test_a_sample_of_the_vectors_of_every_message(browser: Chromium) -> None:
+    seen: dict[tuple[str, int], Case] = {}
+    for one in vectors("messages-*.jsonl.gz"):
+        seen.setdefault((one[0] + one[1], one[2], len(seen) % 3), one)
+    assert compared(browser, list(seen.values())) > 1700
+
+
+def test_malformed_cases_have_their_error_at_the_same_byte(browser: Chromium) -> None:
+    cases = list(malformed(EVERY))
+    assert compared(browser, cases) > 5000
+    assert sum(1 for one in cases if isinstance(one[5], list)) > 2000
+
+
+def test_quirks(browser: Chromium) -> None:
+    cases = []
+    for row in lines("quirks.jsonl.gz"):
+        if "message" in row and "hex" in row and "version" in row:
+            data = bytes.fromhex(row["hex"])
+            for lenient in (False, True):
+                try:
+                    cases.append(case("message", row["message"], row["version"], data, lenient))
+                except KwireError:
+                    assert "error" in row
+    assert compared(browser, cases) > 100
+
+
+@pytest.mark.soak
+def test_all_vectors_and_malformed_cases(browser: Chromium) -> None:
+    assert compared(browser, list(vectors("messages-*.jsonl.gz"))) > 18_000
+    assert compared(browser, list(malformed(1))) > 100_000
+
+
+def test_frames_that_cannot_be_read(browser: Chromium) -> None:
+    whole = bytes.fromhex("0012000300000007ffff00") + bytes.fromhex("056b776972650231 00".replace(" ", ""))
+    frames = [b"", b"\0", whole[:3], whole[:9], whole, whole + b"\1", whole[:12], b"\0\x12\0\x03\0\0\0\7\0\1\xff\0\1\1\0"]
+    cases = [case("request", "ApiVersionsRequest", 0, frame, lenient) for frame in frames for lenient in (False, True)]
+    answer = bytes.fromhex("00000007 0023 00000000")  # UNSUPPORTED_VERSION in version 0 (KIP-511)
+    answers = [answer, answer + b"\0", answer[:-1], bytes.fromhex("00000007 0023 00000000 00"), b"\0\0"]
+    cases += [case("response", "ApiVersionsResponse", 4, one, lenient) for one in answers for lenient in (False, True)]
+    assert compared(browser, cases) == len(frames) * 2 + len(answers) * 2
+    for data, place, said in ((b"\x7f\xff\0\0", 0, "unknown API key 32767"), (b"\0\1\0\x63", 2, "FetchRequest supports")):
+        with pytest.raises(UnsupportedVersionError, match=said):
+            decode_request(data)
+        error = browser.run(f"(one => [one.offset, one.reason])(kafkaWire.inspect('request', Uint8Array.of({','.join(map(str, data))})).error)")
+        assert error[0] == place and said in error[1]
+
+
+def test_what_is_pasted(browser: Chromium) -> None:
+    data = bytes.fromhex("0012000300000007ffff00056b776972650231ff")
+    spaced = data.hex(" ")
+    forms = [
+        data.hex(), data.hex().upper(), spaced, data.hex(":"), spaced.replace(" ", "\n"), "0x" + data.hex(),
+        " ".join(f"0x{byte:02x}" for byte in data), ", ".join(f"0x{byte:02X}" for byte in data),
+        "".join(f"\\x{byte:02x}" for byte in data),
+        "00000000  " + spaced[:23] + "  " + spaced[24:47] + "  |..........kwire2|\n00000010  " + spaced[48:] + "     |.1..|\n00000014",
+        "00000000: " + data[:16].hex(" ", -2) + "  ..........kwire2\n00000010: " + data[16:].hex(" ", -2) + "  .1..",
+        "0000   " + spaced[:47] + "   ..........kwire2\n0010   " + spaced[48:] + "   .1..",
+    ]
+    for one in forms:
+        assert browser.run(f"kafkaWire.hex(kafkaWire.bytesOf({json.dumps(one)}).bytes)") == data.hex(), one
+    for one in ("ABIAAwAAAAf//wAFa3dpcmUCMf8=", "ABIAAwAAAAf//wAFa3dpcmUCMf8", "ABIAAwAAAAf__wAFa3dpcmUCMf8\n"):
+        assert browser.run(f"kafkaWire.hex(kafkaWire.bytesOf({json.dumps(one)}).bytes)") == data.hex(), one
+    for one in ("0x0", "abc", "hello, world!", "<b>&", "\u0661\u0662"):
+        assert browser.run(f"(() => {{ try {{ kafkaWire.bytesOf({json.dumps(one)}); return 0 }} catch (error) {{ return error.reason }} }})()"), one
+
+
+def test_the_page_shows_each_field_and_the_wrong_byte(browser: Chromium) -> None:
+    page = browser.run("location.href").partition("?")[0]
+    browser.open(page + "?kind=message&name=MetadataRequest&version=12&bytes=" + "02" + "00" * 16 + "0361620001000 0".replace(" ", ""))
+    shown = browser.run("[...document.querySelectorAll('#rows tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+    assert [row[2:] for row in shown if row[2] == "name"] == [["name", "string", '"ab"']]
+    assert "all read" in browser.run("document.getElementById('outcome').textContent")
+    browser.open(page + "?kind=message&name=MetadataRequest&version=12&bytes=02" + "00" * 16 + "03c3280001000000")
+    assert "invalid UTF-8, at byte 18" in browser.run("document.getElementById('outcome').textContent")
+    assert browser.run("[...document.querySelectorAll('.byte')].findIndex(one => one.classList.contains('wrong'))") == 18
+    browser.run("document.querySelectorAll('.byte')[3].click()")
+    assert "topicId" in browser.run("document.getElementById('picked').textContent")
+    hostile = b"<img src=x onerror=document.title=1>"
+    browser.open(page + "?kind=message&name=SaslHandshakeRequest&version=0&bytes=" + (struct.pack(">h", len(hostile)) + hostile).hex())
+    assert browser.run("document.querySelectorAll('main img').length") == 0
+    assert "onerror" in browser.run("document.getElementById('rows').textContent")
