@@ -139,7 +139,7 @@ def _with(rows: list[Row], before: str, release: str, texts: list[str]) -> list[
             for index in lasting[low:high]:
                 out[index] = (rows[index][0], rows[index][1], release)
         else:
-            at = lasting[high - 1] + 1 if high else 0
+            at = lasting[high - 1] + 1 if high else 0 if lasting else len(rows)
             fresh.append((at, [(note, release, release) for note in texts[new_low:new_high]]))
     for at, new in reversed(fresh):
         out[at:at] = new
