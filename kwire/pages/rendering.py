@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 ASSETS = _HERE / "assets"
 _SHORT_NAME = 16  # characters, which fit into every column
+_LONG_WORD = 45  # characters, which do not fit on a line of a telephone
 _WORDS = re.compile(r"(?<=[._])(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -36,6 +37,7 @@ def environment(*, untrusted: bool = False) -> Environment:
     )
     environment.globals["kwire_version"] = __version__
     environment.filters["breakable"] = breakable
+    environment.filters["flowing"] = flowing
     environment.tests["search"] = lambda text, pattern: re.search(pattern, text) is not None
     environment.filters["anchor"] = lambda title: title.lower().replace(" ", "-")
     return environment
@@ -48,3 +50,12 @@ def breakable(name: str) -> str | Markup:
     if len(name) <= _SHORT_NAME:
         return name
     return Markup("<wbr>").join(escape(part) for part in _WORDS.split(name))
+
+
+def flowing(text: str) -> str | Markup:
+    """A text whose very long words may be broken as breakable() does. Escaped for HTML."""
+    from markupsafe import Markup, escape
+
+    if all(len(word) <= _LONG_WORD for word in text.split(" ")):
+        return text
+    return Markup(" ").join(breakable(word) if len(word) > _LONG_WORD else escape(word) for word in text.split(" "))

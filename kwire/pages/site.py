@@ -49,10 +49,10 @@ class Part(NamedTuple):
 def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None, *, force: bool = False) -> int:
     """Write the protocol site to the folder `out`, made if it does not exist, and return the number of pages.
 
-    The pages are index.html, errors.html, inspect.html (each byte of what is pasted), release/RELEASE.html for 0.9.0
-    to the newest, api/NAME.html and api/NAME-VERSION.html. The folder must be new or empty, or hold a protocol site, unless force; pages of the same
-    names are replaced, nothing else is touched. done: called with the name of each page. Raises FileExistsError for
-    any other folder, OSError if it cannot be written.
+    The pages are index.html, errors.html, inspect.html (the field of each byte that is pasted), release/RELEASE.html
+    for 0.9.0 to the newest, api/NAME.html and api/NAME-VERSION.html. The folder must be new or empty, or hold a
+    protocol site, unless force; pages of the same names are replaced, nothing else is touched. done: called with the
+    name of each page. Raises FileExistsError for any other folder, OSError if it cannot be written.
     """
     templates = environment()
     templates.globals["releases"] = schema.releases()

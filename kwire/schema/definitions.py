@@ -281,7 +281,8 @@ def _message(name: str) -> Message:
             old.setdefault(f"{row['message']}.{row['new']}", []).append((row["old"], Versions.parse(row["versions"])))
     return Message(
         name, definition["type"], definition.get("apiKey"), Versions.parse(definition["validVersions"]),
-        Versions.parse(definition["flexibleVersions"]), tuple(field_of(item, name, old) for item in definition["fields"]),
+        Versions.parse(definition["flexibleVersions"]),
+        tuple(field_of(item, name, old) for item in definition["fields"]),
         Versions.parse(definition.get("deprecatedVersions")), definition.get("latestVersionUnstable", False),
         tuple(definition.get("listeners", ())), tuple(definition["releases"]),
         tuple((int(version), release) for version, release in definition.get("lastSource", {}).items()),

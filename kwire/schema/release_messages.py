@@ -87,8 +87,10 @@ def _pairs(fields: tuple[Field, ...], today: tuple[Field, ...], versions: Versio
         by_name = {one.name: one for one in now}
         alike = [(one.is_array, one.struct is None and one.type) for one in own] == [
             (one.is_array, one.struct is None and one.type) for one in now]
+        kept = {one.name for one in own}
         for index, one in enumerate(own):
-            found = by_name.get(one.name) or (now[index] if alike and now[index].name not in {f.name for f in own} else None)
-            if found is not None:
-                pairs.setdefault(one, found)
+            if one.name in by_name:
+                pairs.setdefault(one, by_name[one.name])
+            elif alike and now[index].name not in kept:
+                pairs.setdefault(one, now[index])
     return pairs

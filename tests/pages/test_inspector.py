@@ -23,26 +23,7 @@ from tools.places import DATA
 VECTORS = DATA / "vectors"
 EVERY = 23  # one malformed case of so many is compared by make test, all of them by make soak
 
-# Compares a list of [kind, name, version, lenient, hex, expected]; expected: JSON text, or [byte, reason] of an error.
-COMPARE = """
-window.different = cases => {
-  const wire = window.kafkaWire, found = [];
-  const bytes = text => Uint8Array.from({length: text.length / 2}, (_, at) => parseInt(text.substr(2 * at, 2), 16));
-  for (const [kind, name, version, lenient, hex, expected] of cases) {
-    const data = bytes(hex), got = wire.inspect(kind, data, {name, version, lenient});
-    const json = value => wire.toJson(value, {sorted: true, float: one => `"float ${one.bits}"`});
-    const error = got.error && (Array.isArray(expected) || typeof expected === "string" ? [got.error.offset, got.error.reason] : got.error.offset);
-    const is = got.error ? JSON.stringify(error) : json(kind === "message" ? got.message
-        : new Map([["name", got.name], ["version", got.version], ["header", got.header], ["message", got.message]]));
-    const rows = got.rows.filter(row => row.size), gap = rows.findIndex((row, at) => row.at !== (at ? rows[at - 1].at + rows[at - 1].size : 0));
-    const last = rows.length ? rows[rows.length - 1].at + rows[rows.length - 1].size : 0;
-    const covered = gap < 0 && (got.error ? last <= data.length : last === got.end);
-    if (is !== (typeof expected === "string" ? expected : JSON.stringify(expected)) || !covered)
-      found.push([kind, name, version, lenient, hex.slice(0, 400), is.slice(0, 400), covered]);
-  }
-  return found;
-};0
-"""
+COMPARE = (Path(__file__).parent / "compare.js").read_text()
 Case = list[Any]
 
 
@@ -172,16 +153,20 @@ def test_all_vectors_and_malformed_cases(browser: Chromium) -> None:
 
 def test_frames_that_cannot_be_read(browser: Chromium) -> None:
     whole = bytes.fromhex("0012000300000007ffff00") + bytes.fromhex("056b776972650231 00".replace(" ", ""))
-    frames = [b"", b"\0", whole[:3], whole[:9], whole, whole + b"\1", whole[:12], b"\0\x12\0\x03\0\0\0\7\0\1\xff\0\1\1\0"]
+    bad_name = b"\0\x12\0\x03\0\0\0\7\0\1\xff\0\1\1\0"
+    frames = [b"", b"\0", whole[:3], whole[:9], whole, whole + b"\1", whole[:12], bad_name]
     cases = [case("request", "ApiVersionsRequest", 0, frame, lenient) for frame in frames for lenient in (False, True)]
     answer = bytes.fromhex("00000007 0023 00000000")  # UNSUPPORTED_VERSION in version 0 (KIP-511)
     answers = [answer, answer + b"\0", answer[:-1], bytes.fromhex("00000007 0023 00000000 00"), b"\0\0"]
     cases += [case("response", "ApiVersionsResponse", 4, one, lenient) for one in answers for lenient in (False, True)]
     assert compared(browser, cases) == len(frames) * 2 + len(answers) * 2
-    for data, place, said in ((b"\x7f\xff\0\0", 0, "unknown API key 32767"), (b"\0\1\0\x63", 2, "FetchRequest supports")):
+    unknown = ((b"\x7f\xff\0\0", 0, "unknown API key 32767"), (b"\0\1\0\x63", 2, "FetchRequest supports"))
+    for data, place, said in unknown:
         with pytest.raises(UnsupportedVersionError, match=said):
             decode_request(data)
-        error = browser.run(f"(one => [one.offset, one.reason])(kafkaWire.inspect('request', Uint8Array.of({','.join(map(str, data))})).error)")
+        numbers = ",".join(map(str, data))
+        error = browser.run(
+            f"(one => [one.offset, one.reason])(kafkaWire.inspect('request', Uint8Array.of({numbers})).error)")
         assert error[0] == place and said in error[1]
 
 
@@ -192,7 +177,7 @@ def test_what_is_pasted(browser: Chromium) -> None:
         data.hex(), data.hex().upper(), spaced, data.hex(":"), spaced.replace(" ", "\n"), "0x" + data.hex(),
         " ".join(f"0x{byte:02x}" for byte in data), ", ".join(f"0x{byte:02X}" for byte in data),
         "".join(f"\\x{byte:02x}" for byte in data),
-        "00000000  " + spaced[:23] + "  " + spaced[24:47] + "  |..........kwire2|\n00000010  " + spaced[48:] + "     |.1..|\n00000014",
+        f"00000000  {spaced[:23]}  {spaced[24:47]}  |..........kwire2|\n00000010  {spaced[48:]}     |.1..|\n00000014",
         "00000000: " + data[:16].hex(" ", -2) + "  ..........kwire2\n00000010: " + data[16:].hex(" ", -2) + "  .1..",
         "0000   " + spaced[:47] + "   ..........kwire2\n0010   " + spaced[48:] + "   .1..",
     ]
@@ -201,21 +186,25 @@ def test_what_is_pasted(browser: Chromium) -> None:
     for one in ("ABIAAwAAAAf//wAFa3dpcmUCMf8=", "ABIAAwAAAAf//wAFa3dpcmUCMf8", "ABIAAwAAAAf__wAFa3dpcmUCMf8\n"):
         assert browser.run(f"kafkaWire.hex(kafkaWire.bytesOf({json.dumps(one)}).bytes)") == data.hex(), one
     for one in ("0x0", "abc", "hello, world!", "<b>&", "\u0661\u0662"):
-        assert browser.run(f"(() => {{ try {{ kafkaWire.bytesOf({json.dumps(one)}); return 0 }} catch (error) {{ return error.reason }} }})()"), one
+        attempt = f"try {{ kafkaWire.bytesOf({json.dumps(one)}); return 0 }} catch (error) {{ return error.reason }}"
+        assert browser.run(f"(() => {{ {attempt} }})()"), one
 
 
 def test_the_page_shows_each_field_and_the_wrong_byte(browser: Chromium) -> None:
     page = browser.run("location.href").partition("?")[0]
-    browser.open(page + "?kind=message&name=MetadataRequest&version=12&bytes=" + "02" + "00" * 16 + "0361620001000 0".replace(" ", ""))
-    shown = browser.run("[...document.querySelectorAll('#rows tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+    browser.open(page + "?kind=message&name=MetadataRequest&version=12&bytes=02" + "00" * 16 + "03616200010000")
+    cells = "[...row.cells].map(cell => cell.textContent)"
+    shown = browser.run(f"[...document.querySelectorAll('#rows tr')].map(row => {cells})")
     assert [row[2:] for row in shown if row[2] == "name"] == [["name", "string", '"ab"']]
     assert "all read" in browser.run("document.getElementById('outcome').textContent")
     browser.open(page + "?kind=message&name=MetadataRequest&version=12&bytes=02" + "00" * 16 + "03c3280001000000")
     assert "invalid UTF-8, at byte 18" in browser.run("document.getElementById('outcome').textContent")
-    assert browser.run("[...document.querySelectorAll('.byte')].findIndex(one => one.classList.contains('wrong'))") == 18
+    wrong = "findIndex(one => one.classList.contains('wrong'))"
+    assert browser.run(f"[...document.querySelectorAll('.byte')].{wrong}") == 18
     browser.run("document.querySelectorAll('.byte')[3].click()")
     assert "topicId" in browser.run("document.getElementById('picked').textContent")
     hostile = b"<img src=x onerror=document.title=1>"
-    browser.open(page + "?kind=message&name=SaslHandshakeRequest&version=0&bytes=" + (struct.pack(">h", len(hostile)) + hostile).hex())
+    pasted = (struct.pack(">h", len(hostile)) + hostile).hex()
+    browser.open(f"{page}?kind=message&name=SaslHandshakeRequest&version=0&bytes={pasted}")
     assert browser.run("document.querySelectorAll('main img').length") == 0
     assert "onerror" in browser.run("document.getElementById('rows').textContent")

@@ -44,12 +44,14 @@ def test_a_message_has_its_notes_and_a_release_its_own() -> None:
 
 
 @pytest.mark.parametrize(("text", "versions"), [
-    ("Version 3 adds MaxBytes. Version 4", (3, 3)), ("Versions 1 and 2 are", (1, 2)), ("Version 0 through 2 of", (0, 2)),
+    ("Version 3 adds MaxBytes. Version 4", (3, 3)), ("Versions 1 and 2 are", (1, 2)),
+    ("Version 0 through 2 of", (0, 2)),
     ("Version 1 and version 2 are", (1, 2)), ("Versions 0, 1, 2, and 3 are the same.", (0, 3)),
     ("Versions 0-3 were removed in Apache Kafka 4.0", (0, 3)), ("Starting in Version 8, response", (8, 8)),
     ("Starting from version 5, we", (5, 5)), ("Versions 3 and below will be", (0, 3)),
     ("Version 4 and above", (4, 32767)), ("In version 0, an empty array", (0, 0)), ("Version 1: adds", (1, 1)),
-    ("version 12+ of", (12, 32767)), ("KIP-915: bumping the version", NO_VERSIONS), ("Message format version 1", NO_VERSIONS),
+    ("version 12+ of", (12, 32767)), ("KIP-915: bumping the version", NO_VERSIONS),
+    ("Message format version 1", NO_VERSIONS),
     ("Version two", NO_VERSIONS), ("", NO_VERSIONS),
 ])  # fmt: skip
 def test_the_versions_that_a_note_opens_with(text: str, versions: tuple[int, int]) -> None:
@@ -95,12 +97,14 @@ UNRELEASED = {("BrokerRegistrationRequest", 5), ("BrokerRegistrationResponse", 5
 
 
 def test_the_sections_are_those_of_the_published_table() -> None:
-    titles = {title: [name for name in names if name.endswith("Request")] for title, names in published()["sections"].items()}
+    table = published()["sections"]
+    titles = {title: [name for name in names if name.endswith("Request")] for title, names in table.items()}
     assert len(titles) == 12
     ours = {row.title: [api.request for api in row.apis] for row in schema.sections("4.2")}
     assert ours == titles
     every = [api.key for row in schema.sections() for api in row.apis]
-    assert sorted(every) == [api.key for api in schema.apis()] and "Other" not in {row.title for row in schema.sections()}
+    assert sorted(every) == [api.key for api in schema.apis()]
+    assert "Other" not in {row.title for row in schema.sections()}
     assert schema.section("StopReplica") == "Controller" and schema.section(1) == "Core"
     old = {row.title for row in schema.sections("0.9.0")}
     assert "KRaft" not in old and "Core" in old
@@ -128,8 +132,8 @@ def test_comments_of_a_schema() -> None:
     { "name": "C" } ] } }
 """
     assert version_notes.of_text(text) == {
-        "": ["Version 1 is above the message.", "Version 2 is in a block.", "Version 3 is one.", "Version 4 is another.",
-             "Starting in version 5, see http://a/b.", "General.",
+        "": ["Version 1 is above the message.", "Version 2 is in a block.", "Version 3 is one.",
+             "Version 4 is another.", "Starting in version 5, see http://a/b.", "General.",
              "Supported errors:\n- ONE (version 0+)\n- TWO and more of it", "Version 6 is in the list."],
         "A.B": ["Of B."], "C": ["Of C."],
     }  # fmt: skip

@@ -55,7 +55,9 @@ def put_release(table: Table, release: str, patch: str, apis: Table, requests: d
 def api_ranges(table: Table) -> dict[str, dict[str, Versions]]:
     """Key -> release -> the versions of that API, of the releases that have it."""
     return {
-        key: {release: Versions.parse(row["versions"]) for release, row in _rows(table, api) if row["versions"] != "none"}
+        key: {
+            release: Versions.parse(row["versions"]) for release, row in _rows(table, api) if row["versions"] != "none"
+        }
         for key, api in table["apis"].items()
     }
 

@@ -114,8 +114,8 @@ class SchemaSet:
         for other, (_, definitions) in self.messages.items():
             if other != name and (definitions.get("apiKey"), definitions["type"]) == (new["apiKey"], new["type"]):
                 last = self.messages[other][1]["releases"][1]
-                raise Renamed(f'{patch} seems to rename a message: put {layout.line({other: name})} into "messages" and '
-                              f'{layout.line({other: last})} into "until" of {RENAMES}, and run this again')
+                raise Renamed(f'{patch} seems to rename a message: put {layout.line({other: name})} into "messages" '
+                              f'and {layout.line({other: last})} into "until" of {RENAMES}, and run this again')
 
     def texts(self) -> dict[str, str]:
         """File under kwire/schema -> text, of all files."""
