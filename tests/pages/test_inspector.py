@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from kwire import schema
 from kwire.codec.frames import decode_request, decode_response
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode
-from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
+from kwire.codec.records import read_batches
+from kwire.errors import CorruptBatchError, DecodeError, KwireError, UnsupportedVersionError
 from kwire.pages.site import write_site
+from kwire_c.record_batch import java_string
 from tests.chromium import Chromium
 from tools.places import DATA
 
@@ -168,6 +171,70 @@ def test_frames_that_cannot_be_read(browser: Chromium) -> None:
         error = browser.run(
             f"(one => [one.offset, one.reason])(kafkaWire.inspect('request', Uint8Array.of({numbers})).error)")
         assert error[0] == place and said in error[1]
+
+
+def batches(data: bytes) -> tuple[list[dict[str, Any]], tuple[int, str] | None]:
+    """The batches as kwire reads them up to the first error, in the form of the page, and (position, reason) of it."""
+    found = []
+    try:
+        for batch in read_batches(data):
+            row: dict[str, Any] = {"baseOffset": batch.base_offset, "attributes": batch.attributes}
+            if batch.magic == 2:
+                row |= {"partitionLeaderEpoch": batch.partition_leader_epoch,
+                        "lastOffsetDelta": batch.last_offset - batch.base_offset, "producerId": batch.producer_id,
+                        "producerEpoch": batch.producer_epoch, "baseSequence": batch.base_sequence}  # fmt: skip
+            if batch.magic < 2 and batch.attributes & 7:
+                del row["baseOffset"]  # of a wrapper: that of its first entry, which is compressed
+            found.append(row)
+            if not batch.attributes & 7:
+                row["records"] = [
+                    {"offset": one.offset, "timestamp": one.timestamp, "key": hexed(one.key), "value": hexed(one.value),
+                     "headers": [[name, hexed(value)] for name, value in one.headers]}
+                    for one in batch
+                ]  # fmt: skip
+    except CorruptBatchError as error:
+        return found, (error.position, error.reason)
+    return found, None
+
+
+def hexed(data: Any) -> str | None:
+    return None if data is None else bytes(data).hex()
+
+
+def test_record_batches(browser: Chromium) -> None:
+    with zipfile.ZipFile(VECTORS / "records.zip") as archive:
+        inputs = [archive.read(name) for name in archive.namelist() if archive.getinfo(name).file_size < 20_000]
+    inputs += [bytes.fromhex(row["hex"]) for row in lines("records-corrupt.jsonl.gz")]
+    inputs += [inputs[0][:-1], b"", b"\0" * 11, b"\0" * 40]
+    compared_batches = errors = 0
+    for data in inputs:
+        got = browser.run(
+            "(one => ({json: kafkaWire.toJson(one.message), end: one.end, tail: one.tail,"
+            " error: one.error && [one.error.batch, one.error.reason], covered: one.rows.filter(row => row.size)"
+            ".every((row, at, rows) => row.at === (at ? rows[at - 1].at + rows[at - 1].size : 0))}))"
+            f"(kafkaRecords.inspect(Uint8Array.from('{data.hex()}'.match(/../g) || [], two => parseInt(two, 16))))")
+        expected, error = batches(data)
+        assert got["covered"]
+        read = json.loads(got["json"])
+        if error and not is_inside_compressed(error[1]):
+            assert got["error"] == list(error), data.hex()[:200]
+            errors += 1
+        for ours, theirs in zip(read, expected, strict=False):
+            for record in ours.get("records", ()):
+                record["headers"] = [[java_string(bytes.fromhex(name)), one] for name, one in record["headers"]]
+            assert {name: ours.get(name) for name in theirs} == theirs
+            compared_batches += 1
+        assert len(read) >= len(expected) - 1
+    assert compared_batches > 300 and errors > 40
+
+
+def is_inside_compressed(reason: str) -> bool:
+    """Whether an error is one that only decompressing shows, which the page does not do."""
+    return not any(reason.startswith(one) for one in SHALLOW) or " of the records" in reason
+
+
+SHALLOW = ("invalid batch length", "magic is not", "batch is smaller", "checksum does not", "negative number",
+           "number of records exceeds", "bytes remaining", "record ", "negative length of a header", "key or value")
 
 
 def test_what_is_pasted(browser: Chromium) -> None:

@@ -35,7 +35,7 @@
     if (!before || version.value !== before) version.selectedIndex = version.options.length - 1;
   }
 
-  async function read() {
+  function read() {
     const text = box.value;
     at("result").hidden = true;
     at("outcome").className = "";
@@ -49,9 +49,8 @@
     }
     const {bytes, form} = pasted;
     const given = {name: name.value, version: Number(version.value), lenient: lenient.checked, sized: sized.checked && kind.value !== "message"};
-    if (kind.value === "records") result = await window.kafkaRecords.inspect(bytes);
+    if (kind.value === "records") result = window.kafkaRecords.inspect(bytes);
     else result = window.kafkaWire.inspect(kind.value, bytes, given);
-    if (box.value !== text) return;
     const read = result.name && (result.message !== null || kind.value === "message") ? `${result.name} v${result.version}: ` : "";
     if (result.error) outcome("bad", result.error.text + hint(bytes, result.error));
     else outcome("good", `${read}${bytes.length} bytes of ${form}, all read${result.summary ? ": " + result.summary : ""}`);
