@@ -187,6 +187,7 @@ def _part(id: str, message: Message, version: int) -> Part:
 
 
 def _search_rows() -> Iterator[tuple[str, str, str]]:
+    yield "Inspector", "the field of each byte", "inspect.html"
     for release in reversed(schema.releases(old=True)):
         yield release, "release", f"release/{release}.html"
     for api in schema.apis():

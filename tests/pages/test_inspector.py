@@ -275,3 +275,15 @@ def test_the_page_shows_each_field_and_the_wrong_byte(browser: Chromium) -> None
     browser.open(f"{page}?kind=message&name=SaslHandshakeRequest&version=0&bytes={pasted}")
     assert browser.run("document.querySelectorAll('main img').length") == 0
     assert "onerror" in browser.run("document.getElementById('rows').textContent")
+
+
+def test_many_fields_in_few_bytes(browser: Chromium) -> None:
+    data = "[0xc1, 0x84, 0x3d, ...new Uint8Array(1_000_000), 0]"  # an array of a million int8
+    got = browser.run(
+        "(one => [one.error, one.rows.length, one.more, one.end, one.message.get('resourceTypes').length])"
+        f"(kafkaWire.inspect('message', new Uint8Array({data}), {{name: 'ListConfigResourcesRequest', version: 1}}))")
+    assert got == [None, 100_000, 900_003, 1_000_004, 1_000_000]
+    for name in ("constructor", "__proto__", "NoSuchRequest"):
+        wanted = f"{{name: '{name}', version: 0}}"
+        got = browser.run(f"kafkaWire.inspect('message', new Uint8Array(4), {wanted}).error.reason")
+        assert got == f'unknown message "{name}"'

@@ -187,12 +187,13 @@ SPLIT = """
 """
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ["index.html", "release/4.4.html", "api/Fetch.html", "api/Fetch-12.html",
+                                  "errors.html", "inspect.html"])  # fmt: skip
 def test_axe_finds_nothing(site, browser, page):
     query = INSPECTED if page == "inspect.html" else ""
-    for width, dark in ((390, False), (1200, False), (1200, True)):
+    for width, dark in ((390, False), (1200, True)):
         browser.open((site / page).as_uri() + query, width=width, dark=dark)
-        browser.run("[...document.querySelectorAll('details')].slice(0, 4).forEach(one => one.open = true)")
+        browser.run("[...document.querySelectorAll('details')].slice(0, 2).forEach(one => one.open = true)")
         assert browser.violations() == [], (page, width, dark)
 
 

@@ -76,7 +76,8 @@
     const body = at("rows"), made = rows.slice(0, MOST_ROWS).map(line);
     if (result.error) made.push(wrongLine(result.error, made.length));
     body.replaceChildren(...made);
-    at("more").textContent = rows.length > MOST_ROWS ? `The first ${MOST_ROWS} of ${rows.length} fields.` : "";
+    const all = rows.length + (result.more || 0);
+    at("more").textContent = all > MOST_ROWS ? `The first ${MOST_ROWS} of ${all} fields.` : "";
     const value = result.header ? new Map([["header", result.header], ["message", result.message]]) : result.message;
     at("as-json").hidden = value === null;
     if (value !== null) {
@@ -163,7 +164,7 @@
   const given = new URLSearchParams(location.search);
   if ([...kind.options].some(option => option.value === given.get("kind"))) kind.value = given.get("kind");
   names();
-  if (given.get("name") in window.kafkaLayouts) { name.value = given.get("name"); versions(); }
+  if ([...name.options].some(option => option.value === given.get("name"))) { name.value = given.get("name"); versions(); }
   if (given.get("version")) version.value = given.get("version");
   sized.checked = given.has("sized");
   lenient.checked = given.has("lenient");

@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const WIDTH = {bool: 1, int8: 1, int16: 2, uint16: 2, int32: 4, uint32: 4, int64: 8, float64: 8, uuid: 16};
+  const MOST_ROWS = 100_000;  // a row costs memory, and few bytes can ask for many
   const MAX_STRING = 0x7fff, MAX_TAG = 0x7ffffffe, UNKNOWN = "_unknownTags";
   const API_VERSIONS = 18, CONTROLLED_SHUTDOWN = 7, UNSUPPORTED_VERSION = 35;
   const DIGITS = Array.from({length: 256}, (_, byte) => byte.toString(16).padStart(2, "0"));
@@ -166,7 +167,7 @@
   class Reader {
     // rows: one for every field, {at, size, depth, path, type, value}; the rows with a size cover the bytes read
     constructor(bytes, position, lenient, rows) {
-      Object.assign(this, {bytes, at: position, end: bytes.length, lenient, rows, path: [], what: ""});
+      Object.assign(this, {bytes, at: position, end: bytes.length, lenient, rows, more: 0, path: [], what: ""});
       this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     }
     fail(reason, at = this.at) {
@@ -178,9 +179,8 @@
       if (size > this.left) throw this.fail(`${size} bytes needed, ${this.left} remaining`);
     }
     row(at, type, value, name) {
-      const row = {at, size: this.at - at, depth: this.path.length, path: pathText(this.path), name, type, value};
-      this.rows.push(row);
-      return row;
+      if (this.rows.length >= MOST_ROWS) this.more++;
+      else this.rows.push({at, size: this.at - at, depth: this.path.length, path: pathText(this.path), name, type, value});
     }
     uvarint() {
       const start = this.at;
@@ -416,7 +416,7 @@
   // ---- what can be read
 
   function check(name, version, offset = 0) {
-    const layout = window.kafkaLayouts[name];
+    const layout = Object.hasOwn(window.kafkaLayouts, name) ? window.kafkaLayouts[name] : null;
     if (!layout) throw new WireError(`unknown message ${JSON.stringify(name)}`, offset);
     if (!Number.isInteger(version) || !has(layout.versions, version)) throw new WireError(`${name} supports versions ${layout.versions}, not ${version}`, offset);
   }
@@ -467,7 +467,8 @@
   }
 
   // kind: "request", "response" (name: of the response message) or "message". sized: the 4-byte size of the frame is
-  // before it. Returns {name, version, header, message (JSON values), rows, end, error}: error is null or a WireError.
+  // before it. Returns {name, version, header, message (JSON values), rows, more (fields that have no row), end, error}: error is
+  // null or a WireError.
   function inspect(kind, bytes, {name = "", version = 0, lenient = false, sized = false} = {}) {
     const rows = [], result = {name, version, header: null, message: null, rows, end: 0, error: null};
     const reader = new Reader(bytes, 0, lenient, rows);
@@ -490,6 +491,7 @@
       result.error = error;
     }
     result.end = reader.at;
+    result.more = reader.more;
     return result;
   }
 
