@@ -174,7 +174,8 @@ def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str |
     """(why a release refuses that version of an API, or None; a remark on the version in that release, or None)."""
     offered = dict(schema.api_by_release(api_key))[schema.release_name(release)]
     between = any(row.key == api_key and row.between_brokers for row in schema.apis())
-    note = "sent between brokers, so upgraded with them" if between else None
+    newer = is_newer(api_key, version, release)
+    note = f"sent between brokers, so {'downgraded' if newer else 'upgraded'} with them" if between else None
     if offered is None:
         return _missing(api_key, release), note
     single = offered.min_version == offered.max_version
@@ -186,6 +187,15 @@ def verdict(api_key: int, version: int, release: str) -> tuple[str | None, str |
     if version > offered.max_stable_version:
         return None, "unstable: only brokers with unstable.api.versions.enable accept it"
     return None, "deprecated" if version in offered.deprecated else None
+
+
+def is_newer(api_key: int, version: int, release: str) -> bool:
+    """Whether only releases after this one have that version of an API."""
+    offered = dict(schema.api_by_release(api_key))[schema.release_name(release)]
+    if offered is not None:
+        return version > offered.max_version
+    supporting = [name for name, row in schema.api_by_release(api_key) if row]
+    return bool(supporting) and not schema.is_at_least(release, supporting[0])
 
 
 def _missing(api_key: int, release: str) -> str:

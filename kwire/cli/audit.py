@@ -33,7 +33,7 @@ class Release(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 @click.command()
 @click.argument("capture", nargs=-1, required=True)
-@click.option("--to", required=True, type=Release(), help="The release to upgrade the brokers to, such as 4.4.")
+@click.option("--to", required=True, type=Release(), help="The release that the brokers are to run, such as 4.4.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE",
               help="Also write the report as one HTML page; - is standard output, alone.")

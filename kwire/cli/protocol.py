@@ -79,10 +79,20 @@ def _show(release: str, api: str | None, version: int | None, as_json: bool) -> 
         value: dict[str, Any] = {"api": row.name, "key": row.key, "version": shown}
         for part, message, at in parts:
             fields = [_field_json(line) for line in rows(message, at)]
-            value[part] = {"name": message.name, "version": at, "fields": fields}
+            said = _version_notes(message.name, at, release)
+            value[part] = {"name": message.name, "version": at, "notes": said, "fields": fields}
         print_json(value)
         return
-    print("\n\n".join(grammar(message, at) for _, message, at in parts))
+    print("\n\n".join(
+        "\n".join([grammar(message, at), *(f"# {note}" for note in _version_notes(message.name, at, release))])
+        for _, message, at in parts
+    ))
+
+
+def _version_notes(name: str, version: int, release: str) -> list[str]:
+    """What a release's schema says of one version of a message, a line each."""
+    notes = schema.version_notes(name, release)
+    return [" ".join(note.text.split()) for note in notes if version in note.versions]
 
 
 def _field_json(line: FieldRow) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from kwire import schema
 from kwire.pages.rendering import ASSETS, environment
 
 
@@ -19,9 +21,19 @@ def audit_page(result: Mapping[str, Any]) -> str:
     broken = [use for use in result["uses"] if use["breaks"]]
     return environment(untrusted=True).get_template("audit.html").render(
         result=result, style=style, broken=broken, users=_users(result["uses"]),
+        newer=sum(1 for use in broken if use["version"] > _highest(use["api_key"], result["to"])),
         begin=_when(min(times)) if times else None, end=_when(max(times)) if times else None,
         requests=sum(use["count"] for use in result["uses"]),
     )
+
+
+def _highest(api_key: int, release: str) -> float:
+    """The newest version of an API in a release; -1 where only later releases have it, inf where it was removed."""
+    table = schema.api_by_release(api_key)
+    offered = dict(table)[release]
+    if offered is not None:
+        return offered.max_version
+    return -1 if any(row and schema.is_at_least(name, release) for name, row in table) else math.inf
 
 
 def _users(uses: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:

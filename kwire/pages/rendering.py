@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,13 @@ from kwire_c.printable import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _HERE = Path(__file__).parent
 ASSETS = _HERE / "assets"
+_SHORT_NAME = 16  # characters, which fit into every column
+_LONG_WORD = 45  # characters, which do not fit on a line of a telephone
+_WORDS = re.compile(r"(?<=[._])(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def environment(*, untrusted: bool = False) -> Environment:
@@ -31,4 +36,26 @@ def environment(*, untrusted: bool = False) -> Environment:
         finalize=(lambda value: printable(value) if type(value) is str else value) if untrusted else None,
     )
     environment.globals["kwire_version"] = __version__
+    environment.filters["breakable"] = breakable
+    environment.filters["flowing"] = flowing
+    environment.tests["search"] = lambda text, pattern: re.search(pattern, text) is not None
+    environment.filters["anchor"] = lambda title: title.lower().replace(" ", "-")
     return environment
+
+
+def breakable(name: str) -> str | Markup:
+    """A long name with places where a line may end: after a dot or _, before a capital. Escaped for HTML."""
+    from markupsafe import Markup, escape
+
+    if len(name) <= _SHORT_NAME:
+        return name
+    return Markup("<wbr>").join(escape(part) for part in _WORDS.split(name))
+
+
+def flowing(text: str) -> str | Markup:
+    """A text whose very long words may be broken as breakable() does. Escaped for HTML."""
+    from markupsafe import Markup, escape
+
+    if all(len(word) <= _LONG_WORD for word in text.split(" ")):
+        return text
+    return Markup(" ").join(breakable(word) if len(word) > _LONG_WORD else escape(word) for word in text.split(" "))

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 from kwire import schema
 from kwire.output import new_file
+from kwire.pages.layouts import layouts_script
 from kwire.pages.notation import FieldRow, grammar, rows
+from kwire.pages.releases import api_of_release
 from kwire.pages.rendering import ASSETS, environment
-from kwire.schema import Api, ErrorCode, Message
+from kwire.schema import Api, ErrorCode, Message, Note
 from kwire.schema.diff import difference, field_changes
 
 _MARK = Path("assets", "search-index.js")  # in every site, written first
@@ -41,15 +43,16 @@ class Part(NamedTuple):
     header: bool
     grammar: str
     rows: tuple[FieldRow, ...]
+    notes: tuple[Note, ...]
 
 
 def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None, *, force: bool = False) -> int:
     """Write the protocol site to the folder `out`, made if it does not exist, and return the number of pages.
 
-    The pages are index.html, errors.html, release/RELEASE.html for 0.9.0 to the newest, api/NAME.html and
-    api/NAME-VERSION.html. The folder must be new or empty, or hold a protocol site, unless force; pages of the same
-    names are replaced, nothing else is touched. done: called with the name of each page. Raises FileExistsError for
-    any other folder, OSError if it cannot be written.
+    The pages are index.html, errors.html, inspect.html (the field of each byte that is pasted), release/RELEASE.html
+    for 0.9.0 to the newest, api/NAME.html and api/NAME-VERSION.html. The folder must be new or empty, or hold a
+    protocol site, unless force; pages of the same names are replaced, nothing else is touched. done: called with the
+    name of each page. Raises FileExistsError for any other folder, OSError if it cannot be written.
     """
     templates = environment()
     templates.globals["releases"] = schema.releases()
@@ -59,6 +62,7 @@ def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None,
     (out / "assets").mkdir(parents=True, exist_ok=True)
     index = json.dumps(list(_search_rows()), ensure_ascii=False, separators=(",", ":"))
     _write(out / _MARK, f"window.searchIndex = {index};\n".encode())
+    _write(out / "assets" / "layouts.js", layouts_script().encode())
     for asset in sorted(ASSETS.iterdir()):
         _write(out / "assets" / asset.name, asset.read_bytes())
     count = 0
@@ -107,11 +111,16 @@ def _pages() -> Iterator[tuple[str, str, dict[str, Any]]]:
     versions = sum(len(api.versions.all()) for api in apis)
     yield "index.html", "index.html", {"apis": rows, "versions": versions, "old_releases": schema.releases(old=True)}
     yield "errors.html", "errors.html", {"errors": list(ErrorCode)}
+    yield "inspect.html", "inspect.html", {}
     previous = None
     for release in schema.releases(old=True):
         yield f"release/{release}.html", "release.html", {
             "release": release, "patch": schema.patch_release(release), "apis": schema.apis(release),
             "previous": previous, "next": schema.release_after(release),
+            "sections": [
+                {"title": section.title, "apis": [api_of_release(api, release) for api in section.apis]}
+                for section in schema.sections(release)
+            ],
             "difference": difference(previous, release) if previous else None,
         }
         previous = release
@@ -124,7 +133,11 @@ def _api_pages(api: Api) -> Iterator[tuple[str, str, dict[str, Any]]]:
     last = [release for release, row in table if row][-1]
     yield f"api/{api.name}.html", "api.html", {
         "api": api, "summary": _api_summary(api, schema.release_after(last)), "versions": life, "by_release": table,
-        "messages": [(message, list(message.walk())) for message in messages],
+        "section": schema.section(api.key),
+        "messages": [
+            (message, list(message.walk()), schema.version_notes(message.name, message.releases[1]))
+            for message in messages
+        ],
         "changes": [
             change for message in messages
             for change in field_changes(api.name, message.name, api.min_version, api.max_version)
@@ -169,10 +182,12 @@ def _version_summary(row: VersionLife) -> Iterator[str]:
 
 
 def _part(id: str, message: Message, version: int) -> Part:
-    return Part(id, message, version, "header" in id, grammar(message, version), tuple(rows(message, version)))
+    notes = tuple(note for note in message.notes if version in note.versions)
+    return Part(id, message, version, "header" in id, grammar(message, version), tuple(rows(message, version)), notes)
 
 
 def _search_rows() -> Iterator[tuple[str, str, str]]:
+    yield "Inspector", "the field of each byte", "inspect.html"
     for release in reversed(schema.releases(old=True)):
         yield release, "release", f"release/{release}.html"
     for api in schema.apis():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import api_keys, files
 from kwire.suggestions import did_you_mean
 from kwire_c.printable import brief
+
+if TYPE_CHECKING:
+    from kwire.schema.comments import Note
 
 LAST_VERSION = 32767  # the high end of an open range such as "3+"
 PRIMITIVES = frozenset(
@@ -159,6 +163,13 @@ class Message(NamedTuple):
         return (f"<schema.Message {self.name}: {self.type}{number}, versions {self.valid_versions}, "
                 f"flexible {self.flexible_versions}, {len(self.fields)} fields>")
 
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the comments in Kafka's schema of it say, of all releases: see version_notes."""
+        from kwire.schema.comments import version_notes
+
+        return version_notes(self.name)
+
     def header_version(self, version: int) -> int:
         """The version of the header that precedes this request or response (ApiMessageType).
 
@@ -229,7 +240,10 @@ def snake(name: str) -> str:
     return "".join(out)
 
 
-def _field(entry: dict[str, Any], path: str, old: dict[str, list[tuple[str, Versions]]]) -> Field:
+def field_of(
+    entry: dict[str, Any], path: str = "", old: Mapping[str, Sequence[tuple[str, Versions]]] = MappingProxyType({})
+) -> Field:
+    """The Field of an entry in the JSON of the schema. path: of its parent; old: path -> the names it had."""
     name = entry["name"]
     json_name = name[:1].lower() + name[1:]
     here = f"{path}.{json_name}"
@@ -241,7 +255,7 @@ def _field(entry: dict[str, Any], path: str, old: dict[str, list[tuple[str, Vers
         entry.get("entityType"), entry.get("zeroCopy", False),
         None if flexible is None else Versions.parse(flexible),
         entry.get("about", ""), tuple(old.get(here, ())),
-        tuple(_field(item, here, old) for item in entry.get("fields", ())),
+        tuple(field_of(item, here, old) for item in entry.get("fields", ())),
     )
 
 
@@ -280,7 +294,8 @@ def _message(name: str) -> Message:
             old.setdefault(f"{row['message']}.{row['new']}", []).append((row["old"], Versions.parse(row["versions"])))
     return Message(
         name, definition["type"], definition.get("apiKey"), Versions.parse(definition["validVersions"]),
-        Versions.parse(definition["flexibleVersions"]), tuple(_field(item, name, old) for item in definition["fields"]),
+        Versions.parse(definition["flexibleVersions"]),
+        tuple(field_of(item, name, old) for item in definition["fields"]),
         Versions.parse(definition.get("deprecatedVersions")), definition.get("latestVersionUnstable", False),
         tuple(definition.get("listeners", ())), tuple(definition["releases"]),
         tuple((int(version), release) for version, release in definition.get("lastSource", {}).items()),

@@ -19,6 +19,7 @@ from kwire.capture.upgrade_audit import verdict
 from kwire.cli import main
 from tests.browser import rendered
 from tests.capture.making import Talk, every_version, hello, metadata, produce, welcome, write_pcap
+from tests.chromium import Chromium
 
 
 def spoken(release: str) -> set[tuple[str, int]]:
@@ -55,6 +56,8 @@ def test_the_facts_know_what_kip_896_removed() -> None:
         "Kafka 4.0 removed LeaderAndIsr", "sent between brokers, so upgraded with them")
     assert verdict(68, 0, "3.0") == (
         "Kafka 3.0 does not support ConsumerGroupHeartbeat, which Kafka 3.5 added", None)
+    assert verdict(4, 7, "3.0") == (
+        "v7 is too new: Kafka 3.0 supports 0-5", "sent between brokers, so downgraded with them")
     assert verdict(999, 0, "4.4") == ("no Kafka release has api 999", None)
     assert verdict(22, 6, "4.4")[0] is None and "unstable: only" in str(verdict(22, 6, "4.4")[1])
     assert verdict(0, 2, "3.9") == (None, "deprecated")
@@ -147,6 +150,24 @@ def test_as_a_page_that_needs_nothing_beside_it(tmp_path: Path, capsys: pytest.C
     assert (code, err) == (2, f"kwire: {report}: File exists (--force replaces it)\n")
     run(capsys, *again, "--force")
     assert "Nothing breaks." in report.read_text()
+
+
+def test_an_older_release_is_no_upgrade(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    talk = Talk().open()
+    for api, version, request, response in every_version("4.4"):
+        if api.name in ("Fetch", "ConsumerGroupHeartbeat", "StreamsGroupTopologyDescriptionUpdate") and version:
+            talk.exchange(request, response)
+    path, report = write_pcap(tmp_path / "new.pcap", talk.close().bytes()), tmp_path / "report.html"
+    code, out, _ = run(capsys, "audit", path, "--to", "3.0", "--html", report)
+    words = " ".join(Page(report.read_text()).text.split())
+    assert code == 1 and "What breaks on Kafka 3.0" in words
+    assert "7 of 16 uses break." in words and "7 of them are too new for it: clients that ask" in words
+    assert "pgrade" not in words + out
+    with Chromium() as browser:
+        for width in (360, 390, 1200):
+            browser.open(report, width=width)
+            browser.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+            assert browser.overflow() == 0 and browser.violations() == [], width
 
 
 def test_the_page_fits_a_phone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,9 @@ def test_the_fields_of_an_api(capsys):
     value = json.loads(out)
     assert (value["api"], value["version"], value["request_header"]["version"]) == ("Fetch", 17, 2)
     assert {row["path"]: row["tag"] for row in value["request"]["fields"]}["clusterId"] == 0
+    note = "Version 17 adds directory id support from KIP-853"
+    assert value["request"]["notes"] == [note]
+    assert f"\n# {note}\n\n" in run(capsys, "3.9", "--api", "Fetch")[1]
     code, out, err = run(capsys, "4.4", "--api", "Fetch", "--version", "3")
     assert (code, out, err) == (1, "", "kwire: Kafka 4.4 supports Fetch versions 4-18, not 3\n")
 

@@ -161,6 +161,7 @@ def test_the_checklist_names_what_differs_and_no_more() -> None:
         "kwire/schema/record_type_ids.py": "control record 99 SNOW",
         "kwire/net/features.py":
             f"Fetch {last}, Weather (API 999, broker), weather.version 1, metadata.version (isRainSupported)",
+        "kwire/schema/sections.json": "Weather",
         "kwire/net/required_versions.py":
             f"do not tell: Fetch {last} (a note in Kafka's schema); LEVEL_RULES, if Kafka's clients send some versions "
             "only at one of these levels: weather.version 1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from kwire.net.required_versions import VALUE_RULES
 from kwire.schema import Versions
 from tools.kafka.releases import NO_TOOLS
-from tools.schema import layouts
+from tools.schema import layout, layouts
 from tools.schema.inputs import Input
 from tools.schema.merge import shape
 from tools.schema.update import Item, SchemaSet, minor
@@ -45,7 +46,8 @@ def items(before: SchemaSet, after: SchemaSet, given: Input) -> list[Item]:
 
 
 def _apis(before: SchemaSet, after: SchemaSet) -> list[Item]:
-    found, fresh, silent, ruled = [], [], [], []
+    found, fresh, silent, ruled, homeless = [], [], [], [], []
+    titled = {api for apis in json.loads((layout.ROOT / "sections.json").read_text()).values() for api in apis}
     for name, (folder, new) in sorted(after.messages.items()):
         if folder != "api" or new["type"] != "request":
             continue
@@ -53,6 +55,7 @@ def _apis(before: SchemaSet, after: SchemaSet) -> list[Item]:
         api = name.removesuffix("Request")
         if not old:
             fresh.append(f"{api} (API {new['apiKey']}, {' and '.join(new.get('listeners', []))})")
+            homeless += [api] if api not in titled else []
             continue
         was, now = Versions.parse(old["validVersions"]), Versions.parse(new["validVersions"])
         for version in range(was.high + 1, now.high + 1):
@@ -65,6 +68,8 @@ def _apis(before: SchemaSet, after: SchemaSet) -> list[Item]:
     if fresh or levels or allowed:
         named = ", ".join([*fresh, *levels, *(f"metadata.version ({name})" for name in allowed)])
         found.append(Item("kwire/net/features.py", f"a row, if one of these is a capability: {named}"))
+    if homeless:
+        found.append(Item("kwire/schema/sections.json", f"the section of the protocol guide: {', '.join(homeless)}"))
     reasons = []
     if silent or ruled:
         named = ", ".join(dict.fromkeys(silent + ruled))

@@ -9,7 +9,8 @@ from typing import Any
 from tools import places
 
 ROOT = places.ROOT / "kwire" / "schema"
-OTHERS = ("broker_configs.json", "storage_help.json")  # in that folder, made by tools.storage
+# in that folder, not written by the importer: made by tools.storage, and by hand
+OTHERS = ("broker_configs.json", "storage_help.json", "sections.json")
 
 # file of a message: the ending that its name loses, and its place in the file
 _PARTS = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kwire.schema.definitions import NO_VERSIONS, PRIMITIVES, Versions
+from tools.schema import version_notes
 
 # Kafka reads its schemas with comments, and one of them has a comma too many
 _STRING_OR_LOOSE = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*)*[\]}])', re.DOTALL)
@@ -36,14 +37,25 @@ def read_texts(texts: dict[str, dict[str, str]]) -> dict[str, tuple[str, Definit
     found: dict[str, tuple[str, Definition]] = {}
     for module, files in texts.items():
         for text in files.values():
-            plain = _STRING_OR_LOOSE.sub(lambda match: match[1] or "", text)
-            schema, _ = json.JSONDecoder().raw_decode(plain.lstrip())  # one file has a brace too many
+            schema = _parsed(text)
             if schema.get("validVersions") == "none" or "fields" not in schema:
                 continue  # removed from this release: its file stays for the key alone
             definition = one_form(schema, coordinator=module)
             if definition is not None:
                 found[definition["name"]] = (_folder(module, definition), definition)
     return found
+
+
+def comments_of(texts: dict[str, dict[str, str]]) -> dict[str, dict[str, list[str]]]:
+    """Message name -> what the comments of its schema say (version_notes.of_text), for each message of read_texts."""
+    every = [text for files in texts.values() for text in files.values()]
+    return {_parsed(text)["name"]: version_notes.of_text(text) for text in every}
+
+
+def _parsed(text: str) -> Definition:
+    plain = _STRING_OR_LOOSE.sub(lambda match: match[1] or "", text)
+    schema, _ = json.JSONDecoder().raw_decode(plain.lstrip())  # one file has a brace too many
+    return dict(schema)
 
 
 def read_jars(jars: dict[str, Path]) -> dict[str, tuple[str, Definition]]:

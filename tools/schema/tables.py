@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from kwire.schema.definitions import Versions
 from tools.schema.layout import line, table_text
 
 Table = dict[str, Any]
@@ -49,6 +50,16 @@ def put_release(table: Table, release: str, patch: str, apis: Table, requests: d
                 changes.append({"release": name, **row})
         if changes:
             table["apis"][key] = {"name": names[key][0], "enum": names[key][1], "changes": changes}
+
+
+def api_ranges(table: Table) -> dict[str, dict[str, Versions]]:
+    """Key -> release -> the versions of that API, of the releases that have it."""
+    return {
+        key: {
+            release: Versions.parse(row["versions"]) for release, row in _rows(table, api) if row["versions"] != "none"
+        }
+        for key, api in table["apis"].items()
+    }
 
 
 def _rows(table: Table, api: Table) -> list[tuple[str, Table]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwire.schema import record_types
-from tools.schema import inputs, layout, merge, schemas, tables
+from tools.schema import inputs, layout, merge, older_fields, schemas, tables, version_notes
 
 CONTROL = {"-1", *map(str, record_types("control"))}  # -1: UNKNOWN, of Kafka's own enum alone
 
@@ -38,6 +38,8 @@ class SchemaSet:
         self.metadata = read.get("metadata_versions", {"releases": {}, "levels": {}})
         self.features = read.get("features", {})
         self.errors = read.get("errors", {})
+        self.older_fields: older_fields.Table = read.get("older_fields", {})
+        self.version_notes: version_notes.Rows = read.get("version_notes", {})
         self.messages: dict[str, tuple[str, dict[str, Any]]] = {}
         for name, row in read.get("index", {}).items():
             parts = json.loads((root / row[0]).read_text())
@@ -56,6 +58,10 @@ class SchemaSet:
         missing, told = given.missing, given.classes
         newest = all(tables.order(release) >= tables.order(other) for other in self.releases["releases"])
         read = schemas.read_texts(given.texts) if tables.order(release) >= (2, 2) else {}
+        requests = {one["apiKey"]: one for _, one in read.values() if one["type"] == "request"}
+        tables.put_release(self.releases, release, patch, told["apis"], requests)
+        comments = schemas.comments_of(given.texts)
+        ranges = tables.api_ranges(self.releases)
         for name, (folder, message) in read.items():
             latest = self.renames["messages"].get(name, name)
             at, old = self.messages.get(latest, (folder, None))
@@ -66,6 +72,13 @@ class SchemaSet:
             except ValueError as error:
                 raise ValueError(f"{latest} of {patch}: {error}") from error
             self.messages[latest] = (at, merged)
+            spans = (old["releases"] if old else None, merged["releases"])
+            version_notes.put(
+                self.version_notes, list(self.releases["releases"]), latest, spans, release, comments[name]
+            )
+            versions = ranges.get(str(message.get("apiKey")), {}) if at == "api" else {}
+            if release in versions:
+                older_fields.put(self.older_fields, versions, (old, message, merged), release)
             if old is None:
                 self._note_same_key(folder, latest, message, patch)
         missing = [name for name in missing if name != "kafka-tools"]  # has no schemas
@@ -74,8 +87,6 @@ class SchemaSet:
             kept = sorted({folder for folder, _ in self.messages.values()} - here)
             lost = f"; its {', '.join(kept)} messages stay as they were" if kept else ""
             self.notes.append(f"Maven Central lacks {', '.join(missing)} {patch}{lost}")
-        requests = {one["apiKey"]: one for _, one in read.values() if one["type"] == "request"}
-        tables.put_release(self.releases, release, patch, told["apis"], requests)
         if read:
             tables.put_errors(self.errors, release, told["errors"], newest)
         if "bounds" in told:
@@ -102,8 +113,9 @@ class SchemaSet:
             return
         for other, (_, definitions) in self.messages.items():
             if other != name and (definitions.get("apiKey"), definitions["type"]) == (new["apiKey"], new["type"]):
-                raise Renamed(f'{patch} seems to rename a message: put {layout.line({other: name})} into "messages" of '
-                              f"{RENAMES} and run this again")
+                last = self.messages[other][1]["releases"][1]
+                raise Renamed(f'{patch} seems to rename a message: put {layout.line({other: name})} into "messages" '
+                              f'and {layout.line({other: last})} into "until" of {RENAMES}, and run this again')
 
     def texts(self) -> dict[str, str]:
         """File under kwire/schema -> text, of all files."""
@@ -113,6 +125,8 @@ class SchemaSet:
             "metadata_versions.json": layout.table_text(self.metadata, 2),
             "features.json": layout.table_text(self.features, 2),
             "errors.json": layout.table_text(self.errors, 1),
+            "older_fields.json": layout.table_text(dict(sorted(self.older_fields.items())), 4),
+            "version_notes.json": layout.table_text(version_notes.text(self.version_notes), 2),
             "renames.json": layout.table_text(self.renames, 2),
         }
 
@@ -136,7 +150,7 @@ class SchemaSet:
         return layout.write_texts(self.texts(), self.root)
 
 
-_TABLES = ("index", "releases", "metadata_versions", "features", "errors")
+_TABLES = ("index", "releases", "metadata_versions", "features", "errors", "older_fields", "version_notes")
 
 
 def minor(patch: str) -> str:
