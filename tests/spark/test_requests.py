@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 
+import fsspec
 import pytest
 
 from benchmarks.spark.requests import RECORDS, START, Job, ObjectStore, run, write_log
+from kwire.storage.filesystem import store_of
 
 SIZE = 3 << 20  # of a segment
 SEGMENTS = 3
@@ -102,3 +105,13 @@ def test_a_driver_asks_nothing_for_the_segments_of_readcommitted(
     assert 0 < job.rows < end and job.executors.lists == 1
     assert job.executors.heads <= 1  # has the last segment grown since the plan?
     assert job.executors.bytes <= 1.05 * job.ranges
+
+
+def test_listings_of_s3_have_dates_as_text_and_only_here(store: ObjectStore, bare: tuple[str, int]) -> None:
+    """To read them takes more time than all else of a listing."""
+    own, folder = store_of(f"{bare[0]}/t-0", store.options)
+    assert {type(entry["LastModified"]) for entry in own.ls(folder, detail=True)} == {str}
+    users = fsspec.filesystem("s3", **store.options)
+    assert {type(entry["LastModified"]) for entry in users.ls(folder, detail=True)} == {datetime}
+    with pytest.raises(TypeError, match="profil"):  # an option that is unknown is not passed over
+        store_of(f"{bare[0]}/t-0", {**store.options, "profil": "p"})[0].ls(folder)
