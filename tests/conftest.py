@@ -58,12 +58,12 @@ def old_oracle() -> Iterator[Oracle]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     """The reads of local files by kwire.storage, as they happen."""
     from kwire.storage import filesystem
+    from kwire_c.log_scan import read_piece
 
     done = Reads()
-    real = filesystem.read_piece
 
     def reading(file: int, start: int, end: int, before: Any = b"") -> memoryview:
-        piece: memoryview = real(file, start, end, before)
+        piece: memoryview = read_piece(file, start, end, before)
         done.append(Read(start, len(piece) - len(memoryview(before))))
         return piece
 
