@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
-from typing import Any
 
 import pytest
 
