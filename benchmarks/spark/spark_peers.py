@@ -246,7 +246,8 @@ RATIOS = (
     ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
     ("prepared batches", "JVM reader"), ("data source", "prepared batches"),
     ("arrow of segments", "aiokafka in Python"), ("arrow of payloads", "aiokafka of payloads"),
-    ("payloads", "aiokafka of payloads"), ("arrow of payloads", "aiokafka to a DataFrame"), ("tuples of payloads", "aiokafka of payloads"),
+    ("payloads", "aiokafka of payloads"), ("arrow of payloads", "aiokafka to a DataFrame"),
+    ("tuples of payloads", "aiokafka of payloads"),
 )
 
 

@@ -76,8 +76,9 @@ def test_records_by_offset_read_an_index_interval_and_a_window(store: ObjectStor
 def test_records_by_timestamp_read_indexes_and_a_window(store: ObjectStore, indexed: tuple[str, int]) -> None:
     url, end = indexed
     job = run(store, "timestamp", url, startingTimestamp=START + end - RECORDS, **CUT)
-    driver_lists_only(job)
-    assert job.rows == RECORDS and job.executors.bytes <= 1 << 20
+    assert job.driver.bytes <= SEGMENTS * (64 << 10) and job.driver.gets <= 3 * SEGMENTS
+    assert job.driver.lists + job.driver.heads <= 4
+    assert (job.rows, job.tasks) == (RECORDS, 2) and job.executors.bytes <= 1 << 18
     assert job.executors.heads == job.executors.lists == 0
 
 
