@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.reads import Read, Reads
 from tools import places
 from tools.kafka.maven import MissingTool
 from tools.kafka.oracle import NEWEST, OLD, Oracle
@@ -50,3 +52,20 @@ def old_oracle() -> Iterator[Oracle]:
     """3.9's own classes (messages only), for the versions that 4.0 removed."""
     with started(OLD) as running:
         yield running
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    """The reads of local files by kwire.storage, as they happen."""
+    from kwire.storage import filesystem
+    from kwire_c.log_scan import read_piece
+
+    done = Reads()
+
+    def reading(file: int, start: int, end: int, before: Any = b"") -> memoryview:
+        piece: memoryview = read_piece(file, start, end, before)
+        done.append(Read(start, len(piece) - len(memoryview(before))))
+        return piece
+
+    monkeypatch.setattr(filesystem, "read_piece", reading)
+    return done

@@ -182,6 +182,7 @@ def jobs(store: ObjectStore, folder: Path, segments: int, size: int) -> Iterator
     yield run(store, "100 records by offset", indexed, **point, **cut)
     yield run(store, "100 records by offset, no indexes", bare, **point, **cut)
     yield run(store, "the last 100 records by timestamp", indexed, **last, **cut)
+    yield run(store, "the last 100 by timestamp, no indexes", bare, **last, **cut)
     yield run(store, "from latest", indexed, startingOffsets="latest", **cut)
     yield run(store, "from latest, no indexes", bare, startingOffsets="latest", **cut)
     yield run(store, "describe()", indexed, kind="segments")

@@ -15,6 +15,7 @@ turn, each in its own Python workers. All give the same rows and compute the sam
   aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, which Spark must first pass to Python
   arrow of payloads,
   tuples of payloads
+  payloads                  Spark's own floor of these three: the byte arrays are passed, and counted
 Prints ratios with min..max over the rounds and writes benchmarks/results/spark.json.
 """
 
@@ -236,6 +237,7 @@ def jobs(spark: SparkSession, paths: list[str], prepared: str) -> dict[str, Call
             lambda: summed(payloads.mapPartitions(decode(output="arrow")).mapPartitions(arrow_in_python)),
         "tuples of payloads": lambda: summed(payloads.mapPartitions(decode())
                                              .mapPartitions(lambda some: rows_in_python(some, 2, 3, 0))),
+        "payloads": lambda: RECORDS_A_BATCH * int(payloads.mapPartitions(lambda some: [sum(1 for _ in some)]).sum()),
     }
 
 
@@ -244,7 +246,8 @@ RATIOS = (
     ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
     ("prepared batches", "JVM reader"), ("data source", "prepared batches"),
     ("arrow of segments", "aiokafka in Python"), ("arrow of payloads", "aiokafka of payloads"),
-    ("arrow of payloads", "aiokafka to a DataFrame"), ("tuples of payloads", "aiokafka of payloads"),
+    ("payloads", "aiokafka of payloads"), ("arrow of payloads", "aiokafka to a DataFrame"),
+    ("tuples of payloads", "aiokafka of payloads"),
 )
 
 

@@ -78,17 +78,22 @@ def task_bytes(portions: Iterable[Portion], options: Options) -> int:
     return min(options.partition_bytes, max(options.open_cost_bytes, -(-total // options.min_partitions), 1))
 
 
+def is_big(size: int, options: Options, most: int) -> bool:
+    """Return whether two portions of that many bytes are too much for a task of `most` bytes."""
+    return 2 * size + options.open_cost_bytes > most
+
+
 def packed(portions: Iterable[Portion], options: Options, most: int | None = None) -> list[ReadTask]:
     """Return tasks of at most about `most` bytes (default: partitionBytes), big portions first, else in order.
 
-    A portion is big if two of its size are too much for a task. Small ones follow each other as they come.
+    Small ones follow each other as they come.
     """
     most = options.partition_bytes if most is None else most
     alone: list[ReadTask] = []
     shared: list[list[SegmentRange]] = []
     cost = most + 1
     for size, part in portions:
-        if 2 * size + options.open_cost_bytes > most:
+        if is_big(size, options, most):
             alone.append(ReadTask([part]))
             continue
         if cost + size > most:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from kwire.errors import KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
-from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, packed, task_bytes
+from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, is_big, packed, task_bytes
 from kwire.spark.selection import check_chosen, check_offsets, segments
 from kwire.storage import LogSegment, SegmentFile
 from kwire.storage.bounds import NO_BOUNDS, Bounds
+from kwire.storage.discovery import in_threads
 from kwire.storage.filesystem import shown
 from kwire.storage.planned_log import LogEnd
 
@@ -44,11 +47,11 @@ def folder_of(path: str) -> str:
 
 
 def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
-    """Return the tasks of a batch read. Nothing is read for it but listings.
+    """Return the tasks of a batch read. Nothing is read for it but listings, and indexes for a start timestamp.
 
     Raises ValueError or FileNotFoundError if the options choose nothing.
     """
-    portions = _portions(options, pushed)
+    portions = _late_enough(_portions(options, pushed), options)
     most = task_bytes(portions, options)
     return packed((piece for portion in portions for piece in cuts(portion, most)), options, most)
 
@@ -71,6 +74,28 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
                 whole = SegmentRange(file, 0, None if file.size < 0 else file.size, True, bounds, own)
                 portions.append(Portion(_bytes_read(file, ends.get(file, -1), bounds), whole))
     return portions
+
+
+def _late_enough(portions: list[Portion], options: Options) -> list[Portion]:
+    """Return the portions without big ones that end before the start timestamp, as their indexes say.
+
+    Small ones are left to the tasks: many share one, and to look at one costs as much as to read it.
+    """
+    most = task_bytes(portions, options)
+    asked = [
+        portion for portion in portions
+        if portion.part.bounds.start_timestamp is not None and portion.part.end is not None
+        and is_big(portion.size, options, most)]
+    early = {id(portion) for portion, ends in zip(asked, in_threads(
+        lambda portion: _ends_early(portion.part, options), asked), strict=True) if ends}
+    return [portion for portion in portions if id(portion) not in early]
+
+
+def _ends_early(part: SegmentRange, options: Options) -> bool:
+    """Return whether all records of a segment are before the start timestamp; what fails is left to the task."""
+    with suppress(KwireError, OSError):
+        return opened(part.file, options).ends_before(part.bounds.start_timestamp or 0)
+    return False
 
 
 def _bytes_read(file: SegmentFile, end_offset: int, bounds: Bounds) -> int:

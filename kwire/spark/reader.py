@@ -16,7 +16,7 @@ from kwire.spark.packing import ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
-from kwire.spark.worker import in_one_line, settle
+from kwire.spark.worker import SentToWorkers, in_one_line, settle
 from kwire.storage.filesystem import located, shown
 from kwire_c.printable import printable, storable
 
@@ -32,7 +32,7 @@ Guard = Callable[[SegmentRange, Callable[[SegmentRange], Iterator[pa.RecordBatch
 _JOINED_BYTES = 16 << 20  # most bytes of small batches that are joined to one
 
 
-class SegmentReader(DataSourceReader):
+class SegmentReader(SentToWorkers, DataSourceReader):
     """The reader of a batch query: the driver plans tasks, each worker reads the ranges of one at a time."""
 
     def __init__(self, options: Options, schema: StructType) -> None:

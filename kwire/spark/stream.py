@@ -17,7 +17,7 @@ from kwire.spark.partitions import opened
 from kwire.spark.reader import read_task
 from kwire.spark.selection import check_chosen, segments
 from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_name, real_folder
-from kwire.spark.worker import in_one_line
+from kwire.spark.worker import SentToWorkers, in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
 from kwire.storage.bounds import Bounds
 from kwire.storage.discovery import place_of
@@ -52,7 +52,7 @@ REPEAT_SECONDS = 300  # and again after so long
 _MOST_WARNED = 10_000  # texts that are remembered, to give each of them once
 
 
-class SegmentStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of a streaming query. Its offsets name, for every partition, the offset due and what was read last.
 
     Only whole batches are read: a torn batch waits for its rest. The reader goes on to the next segment when one ends

@@ -364,10 +364,26 @@ def store_of(path: str, options: dict[str, Any] | None = None) -> tuple[Any, str
     with _without_secrets(path):
         if place in _STORES:
             return _STORES[place], str(_STORES[place]._strip_protocol(path))
-        store, inner = url_to_fs(path, **(options or {}))
+        if path.startswith(("s3://", "s3a://")):
+            store, inner = url_to_fs(path, **{"skip_instance_cache": True, **(options or {})})
+            _leave_dates(store)
+        else:
+            store, inner = url_to_fs(path, **(options or {}))
     if getattr(store, "async_impl", False) and "::" not in path:
         store = _STORES.setdefault(place, store)
     return store, inner
+
+
+def _leave_dates(store: Any) -> None:
+    """Let an S3 store leave dates as text: reading them takes most of the time of a listing.
+
+    The AWS CLI does so too. Nothing here asks for a date, and other users of fsspec do not get this store.
+    """
+    if store.session is None:
+        from aiobotocore.session import AioSession
+
+        store.session = AioSession(**store.kwargs)
+        store.session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
 
 
 def open_file(path: str | os.PathLike[str], options: dict[str, Any] | None = None, size: int = -1) -> File:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
 
+_END_BYTES = 32 << 10  # of a segment that are read to see that all its timestamps are below one
 _LEFT_TO_SCAN = 4 << 20  # bytes in which a search for an offset ends: fewer are read as fast as they are halved
 
 
@@ -322,13 +323,45 @@ class LogSegment:
                 return near
         return scanner.Scanner(self.file, verify=True, first_bytes=scanner.FIRST_BYTES)
 
+    def ends_before(self, timestamp: int) -> bool:
+        """Are all timestamps of the segment below that one (ms)? False too where little reading does not tell.
+
+        Its indexes are asked, and the log from the last entry of the .timeindex on, at most 32 KiB of it: there the
+        entry must be right, and whole batches must go on to the end. Of an index a block or two of 12 KiB are read.
+        """
+        times, offsets = self._time_below(timestamp), self._opened_beside(".index")
+        if times is None or offsets is None:
+            return False
+        time, offset = times
+        entry = self._entry_of(offsets, 0, offset - self.base_offset + 1)
+        if entry is None or self.size - entry[0] > _END_BYTES:
+            return False
+        windows = scanner.Scanner(self.file, entry[0], verify=True, search=False, first_bytes=_END_BYTES)
+        if not windows.is_append(*entry, until=offset):
+            return False
+        largest = None  # of the batch that the .timeindex means
+        for window in windows:
+            if window.bad is not None:
+                return False
+            for header in scanner.window_headers(window):
+                if header.max_timestamp >= timestamp:
+                    return False
+                if largest is None and header.last_offset >= offset:
+                    largest = header.max_timestamp
+        return largest == time and windows.tail is None
+
+    def _time_below(self, timestamp: int) -> tuple[int, int] | None:
+        """(timestamp, offset) of the last entry of the .timeindex below that timestamp."""
+        file = self._opened_beside(".timeindex")
+        entry = None if file is None else indexes.last_below(file, indexes.TIME_ENTRY, 0, timestamp, self.size)
+        return entry and (entry[0], entry[1] + self.base_offset)
+
     def _near_time(self, timestamp: int) -> int:
         """A batch boundary before which all timestamps are smaller: by both indexes if they are right, else 0."""
-        file = self._opened_beside(".timeindex")
-        entry = file and indexes.last_below(file, indexes.TIME_ENTRY, 0, timestamp, self.size)
-        if not entry:
+        entry = self._time_below(timestamp)
+        if entry is None:
             return 0
-        time, offset = entry[0], entry[1] + self.base_offset
+        time, offset = entry
         for window in self._scanner_near(offset):
             for header in scanner.window_headers(window) if window.bad is None else ():
                 if header.last_offset >= offset:

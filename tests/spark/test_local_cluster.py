@@ -51,7 +51,7 @@ def kill():
         time.sleep(0.01)
 
 
-frame = spark.read.format("kwire").option("partitionBytes", "400k").option("openCostBytes", "1k").load(sys.argv[1])
+frame = spark.read.format("kwire").option("partitionBytes", "100k").option("openCostBytes", "1k").load(sys.argv[1])
 spark.range(2).count()
 thread = threading.Thread(target=kill, daemon=True)
 thread.start()

@@ -23,6 +23,8 @@ from kwire.spark.stream import SegmentStreamReader
 from kwire.storage import SegmentFile
 from tests.spark.logs import batch, damaged, segment
 from tests.spark.test_modes import rows_of
+from tests.storage.making import START, write_segment
+from tests.storage.making import batch as made
 
 MIB = 1 << 20
 
@@ -130,6 +132,25 @@ def test_a_few_offsets_of_a_large_segment_are_one_task(tmp_path: Path) -> None:
     assert [(part.start, part.end) for part in task.ranges] == [(0, size)]
     rows = rows_of(tmp_path, partitionBytes=str(size // 8), **few)
     assert [row["offset"] for row in rows] == list(range(9_000, 9_100))
+
+
+@pytest.mark.quick
+def test_large_segments_before_the_start_timestamp_are_no_tasks(tmp_path: Path) -> None:
+    for base in range(0, 90, 30):
+        write_segment(tmp_path / "t-0", base, [made(at) for at in range(base, base + 30, 3)], every=1)
+    wanted = {"startingTimestamp": START + 10 * 62}
+    assert [part.file.base_offset for task in planned(tmp_path, **wanted) for part in task.ranges] == [0, 30, 60]
+    cut = {**wanted, "partitionBytes": 100, "openCostBytes": 1}
+    assert {part.file.base_offset for task in planned(tmp_path, **cut) for part in task.ranges} == {60}
+    assert [row["offset"] for row in rows_of(tmp_path, **{name: str(value) for name, value in cut.items()})] == [
+        *range(62, 90)]
+    early = {**cut, "startingTimestamp": START + 10 * 100}
+    assert planned(tmp_path, **early) == []
+    damage = bytearray((last := tmp_path / "t-0" / f"{60:020}.log").read_bytes())
+    damage[-3] ^= 1
+    last.write_bytes(damage)
+    with pytest.raises(CorruptBatchError):
+        rows_of(tmp_path, **{name: str(value) for name, value in early.items()})
 
 
 @pytest.mark.quick

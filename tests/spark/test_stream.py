@@ -20,8 +20,8 @@ from kwire.spark.options import parse
 from kwire.spark.schema import source_schema
 from kwire.spark.stream import SegmentStreamReader, fair_shares
 from kwire.spark.stream_offsets import StreamOffsets
-from kwire.storage import filesystem
 from kwire.storage.log_follower import LogOffset
+from tests.reads import Reads
 from tests.spark.logs import batch, damaged, marker, segment, transaction
 
 if TYPE_CHECKING:
@@ -377,30 +377,21 @@ def test_damage_at_the_end_of_a_segment_is_no_gap(tmp_path: Path, most: str | No
 
 
 @pytest.mark.quick
-def test_the_driver_reads_by_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_reads_by_the_index(tmp_path: Path, reads: Reads) -> None:
     """Of 8 MiB the driver reads less than one: it looks for the end, or for the limit, from an index entry on."""
     size = len(filler(0))
     count = (8 << 20) // size
     path = segment(tmp_path / "t-0", 0, *(filler(10 * number) for number in range(count)))
     entries = [struct.pack(">ii", 10 * number + 9, number * size) for number in range(1, count)]
     path.with_suffix(".index").write_bytes(b"".join(entries))
-    read = 0
-    view = filesystem._OpenFile._piece
-
-    def counted(self: Any, start: int, end: int, before: Any) -> Any:
-        nonlocal read
-        read += end - start
-        return view(self, start, end, before)
-
-    monkeypatch.setattr(filesystem._OpenFile, "_piece", counted)
     for most in (None, 4 << 20):
-        read = 0
+        reads.clear()
         query = Query(tmp_path, **({} if most is None else {"maxBytesPerTrigger": str(most)}))
         start = query.reader.initialOffset()
         end = query.reader.latestOffset(start, query.limit)
         due, _, position, *_ = end["topics"]["t"]["0"]
         assert due == position // size * 10 and (8 << 20 if most is None else most) - position < size
-        assert read < 1 << 20
+        assert reads.bytes < 1 << 20
 
 
 @pytest.mark.quick
@@ -429,30 +420,19 @@ def test_a_damaged_checkpoint_is_refused(tree: Any) -> None:
 
 
 @pytest.mark.quick
-def test_open_transactions_of_many_segments_are_looked_up_in_one_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_transactions_of_many_segments_are_looked_up_in_one_pass(tmp_path: Path, reads: Reads) -> None:
     """Each segment has a transaction that ends in the last one: the markers there are read once, not for each."""
-    read: list[int] = []
-    real = filesystem.read_piece
-
-    def counted(file: int, start: int, end: int, before: Any = b"") -> memoryview:
-        piece: memoryview = real(file, start, end, before)
-        read.append(len(piece))
-        return piece
-
-    monkeypatch.setattr(filesystem, "read_piece", counted)
     costs = []
     for count in (20, 40):
         folder = tmp_path / str(count) / "t-0"
         for number in range(count):
             segment(folder, 3 * number, transaction(3 * number, number), batch(3 * number + 2, 1))
         segment(folder, 3 * count, *(marker(3 * count + number, number, True) for number in range(count)))
-        read.clear()
+        reads.clear()
         reader = Query(folder.parent, readCommitted="true").reader
         end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
         assert end["topics"]["t"]["0"][0] == 4 * count
-        costs.append(len(read))
+        costs.append(len(reads))
     assert costs[1] < 2.5 * costs[0]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,8 +16,11 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.spark import decode_records
-from kwire.spark.schema import as_spark_array, repeated
+from kwire.spark import decode_records, worker
+from kwire.spark.options import parse
+from kwire.spark.reader import SegmentReader
+from kwire.spark.schema import as_spark_array, repeated, source_schema
+from kwire.spark.stream import SegmentStreamReader
 from tests.spark.logs import START, batch, segment
 
 if TYPE_CHECKING:
@@ -53,6 +59,53 @@ def test_workers_do_not_collect_modules_after_every_task(spark: SparkSession) ->
     assert rows == 3 and frozen > 10_000
     list(decode_records()([batch(0, 3)]))
     assert gc.get_freeze_count() == 0, "this process is not a worker"
+
+
+def _connections(rows: Iterator[Any]) -> Iterator[tuple[int, list[int]]]:
+    count = sum(1 for _ in rows)
+    from kwire.spark import worker
+
+    found = []
+    for descriptor in worker._connections():
+        with socket.socket(fileno=os.dup(descriptor)) as connection:
+            found.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+    yield count, found
+
+
+def test_workers_send_at_once(spark: SparkSession) -> None:
+    """What a task has to say would wait 40 ms for the JVM's acknowledgement of its beginning."""
+    payloads = spark.sparkContext.parallelize([batch(0, 3)], 1)
+    [(rows, found)] = payloads.mapPartitions(decode_records()).mapPartitions(_connections).collect()
+    assert rows == 3 and found and all(found)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="acknowledgements can be asked for on Linux only")
+@pytest.mark.parametrize("Reader", [SegmentReader, SegmentStreamReader])
+def test_a_reader_that_has_come_to_a_worker_is_acknowledged(
+    Reader: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JVM sends what a task is to read only then."""
+    import fcntl
+    import termios
+
+    options = parse({"path": str(tmp_path)})
+    sent = pickle.dumps(Reader(options, source_schema(False, False)))
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as jvm:
+        ours, _ = server.accept()
+        with ours:
+            for _ in range(20):  # after these the system delays acknowledgements, to send them with an answer
+                jvm.sendall(b"question")
+                assert ours.recv(100)
+                ours.sendall(b"answer")
+                assert jvm.recv(100)
+            jvm.sendall(sent)
+            received = ours.recv(1 << 16)
+            monkeypatch.setattr(worker, "_program", lambda: worker.DAEMON)
+            worker._connections.cache_clear()
+            assert pickle.loads(received).options == options
+            worker._connections.cache_clear()
+            unacknowledged = fcntl.ioctl(jvm, termios.TIOCOUTQ, bytes(4))
+            assert int.from_bytes(unacknowledged, sys.byteorder) == 0
 
 
 @pytest.mark.parametrize(("value", "kind"), [

@@ -28,6 +28,7 @@ from kwire.storage import (
 from kwire.storage.parquet import write_parquet
 from kwire.storage.transactions import LaterMarkers
 from tests.cli.test_log import run
+from tests.reads import Reads
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
 from tests.storage.pipes import pipe
 from tests.storage.test_limits import Asked
@@ -38,21 +39,6 @@ pytestmark = pytest.mark.quick
 def head(length: int) -> bytes:
     """The first 17 bytes of a batch of magic 2."""
     return pack(">qiib", 1, length, 0, 2)
-
-
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each read from a file."""
-    sizes: list[int] = []
-    real = filesystem.read_piece
-
-    def reading(file: int, start: int, end: int, before: Any = b"") -> memoryview:
-        piece: memoryview = real(file, start, end, before)
-        sizes.append(len(piece))
-        return piece
-
-    monkeypatch.setattr(filesystem, "read_piece", reading)
-    return sizes
 
 
 @pytest.fixture
@@ -74,7 +60,7 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("stretches", [1, 2])
 def test_zeros_that_many_candidates_point_to_are_not_read_for_each(
-    stretches: int, tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+    stretches: int, tmp_path: Path, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scanner, "_TRIAL", 1 << 10)
     count, zeros = 4000, 1 << 20
@@ -85,19 +71,19 @@ def test_zeros_that_many_candidates_point_to_are_not_read_for_each(
     path.write_bytes(data)
     assert list(LogSegment(path).batches()) == []
     # one stretch is remembered; two in turn use up the search's budget of 256 MiB and 64 times the file
-    assert sum(read) < (20 * len(data) if stretches == 1 else 80 * len(data) + (260 << 20))
+    assert reads.bytes < (20 * len(data) if stretches == 1 else 80 * len(data) + (260 << 20))
 
 
-def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, read: list[int]) -> None:
+def test_many_bad_regions_are_not_read_again_for_each(tmp_path: Path, reads: Reads) -> None:
     costs = []
     for count in (500, 1000):
         unit = head(49) + bytes(44) + b"\xff" * 30
         path = tmp_path / "0.log"
         path.write_bytes(b"".join(unit + batch(3 * at, 1) for at in range(count)))
-        read.clear()
+        reads.clear()
         valid = [one for one in LogSegment(path).batches(errors="keep") if not isinstance(one, kwire.BadBatch)]
         assert [one.base_offset for one in valid] == [3 * at for at in range(count)]
-        costs.append(sum(read))
+        costs.append(reads.bytes)
     assert costs[1] < 2.5 * costs[0]
 
 
@@ -109,7 +95,7 @@ def bad(base: int, length: int, delta: int = 0) -> bytes:
 
 @pytest.mark.parametrize("filler", [b"\xff", b"\0"])
 def test_bad_batches_that_say_they_hold_all_that_follows_are_not_read_for_each(
-    filler: bytes, tmp_path: Path, read: list[int]
+    filler: bytes, tmp_path: Path, reads: Reads
 ) -> None:
     """A valid batch after each; all end at the same byte. Each was read, and its checksum computed, to there."""
     one, count, path = 61 + len(batch(0, 1)), 10_000, tmp_path / "0.log"
@@ -117,7 +103,7 @@ def test_bad_batches_that_say_they_hold_all_that_follows_are_not_read_for_each(
     path.write_bytes(b"".join(pairs) + filler * (count * one) + b"\1" * 100)
     found = list(LogSegment(path).batches(errors="keep"))
     assert not isinstance(found[1], kwire.BadBatch)
-    assert sum(read) < 2 * (64 * path.stat().st_size + (256 << 20))  # the search's budget, and what it reads ahead
+    assert reads.bytes < 2 * (64 * path.stat().st_size + (256 << 20))  # the search's budget, and what it reads ahead
 
 
 WAYS: dict[str, Callable[[LogSegment], object]] = {
@@ -136,7 +122,7 @@ WAYS: dict[str, Callable[[LogSegment], object]] = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("magic", [1, 2])
 def test_a_batch_with_a_damaged_length_is_not_loaded(
-    way: str, magic: int, tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+    way: str, magic: int, tmp_path: Path, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may say that it has 2 GiB: so much memory it would take."""
     monkeypatch.setattr(scanner, "KEPT_BYTES", 1 << 20)
@@ -146,7 +132,7 @@ def test_a_batch_with_a_damaged_length_is_not_loaded(
     path.write_bytes(path.read_bytes() + wrong + b"\xff" * (5 << 20) + batch(7, 1) + batch(8, 1))
     with suppress(kwire.CorruptBatchError):
         WAYS[way](LogSegment(path))
-    assert max(read) < 4 << 20
+    assert max(read.size for read in reads) < 4 << 20
 
 
 def test_a_large_batch_with_a_wrong_checksum_is_read_if_checksums_are_not_wanted(

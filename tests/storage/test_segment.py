@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from struct import pack
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, LogSegment, scanner
+from tests.reads import Reads
 from tests.storage.making import START, batch, offsets, write_segment
 
 pytestmark = pytest.mark.quick
@@ -221,3 +223,44 @@ def test_a_partition_goes_on_in_the_next_segment(tmp_path: Path) -> None:
     assert directory.verify() == []
     write_segment(tmp_path / "t-0", 80, [batch(70)])
     assert {finding.kind for finding in LogDirectory(tmp_path).verify()} >= {"offsets", "segments"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_segment_ends_before_a_time_only_if_all_its_records_do(tmp_path: Path, seed: int) -> None:
+    """With the timestamps in any order; a .timeindex that ends before the log does, as one of a broker at work."""
+    random = Random(seed)
+    times = [START + 100 * at + random.randrange(-random.choice((1, 500)), 1) for at in range(30)]
+    segment = LogSegment(write_segment(
+        tmp_path / "t-0", 50, [batch(50 + 3 * at, time=time) for at, time in enumerate(times)],
+        every=random.choice((1, 2, 7))))
+    latest = max(header.max_timestamp for header in segment.headers())
+    asked = sorted({*times, latest, latest + 1, latest + 1000})
+    ends = [segment.ends_before(time) for time in asked]
+    assert not any(ends[: asked.index(latest) + 1]) and len(set(ends[asked.index(latest) + 1 :])) == 1
+    assert ends[-1], "its end is read"
+
+
+def test_a_segment_whose_end_is_not_clear_does_not_end_before_a_time(tmp_path: Path, reads: Reads) -> None:
+    far = START + 10**6
+    path = write_segment(tmp_path / "t-0", 0, [batch(3 * at, size=900) for at in range(100)], every=1)
+    whole = {kind: path.with_suffix(kind).read_bytes() for kind in (".log", ".index", ".timeindex")}
+    reads.clear()
+    assert LogSegment(path).ends_before(far) and reads.bytes < 64 << 10
+    last = pack(">qi", START + 5, 299)  # smaller than the one that the log has
+    changes = {
+        "damage at the end": (".log", whole[".log"][:-20] + bytes(20)),
+        "a torn tail": (".log", whole[".log"] + batch(300)[:50]),
+        "a wrong time": (".timeindex", whole[".timeindex"][:-12] + last),
+        "much of the log after the last entry": (".timeindex", whole[".timeindex"][: 12 * 20]),
+        "no time": (".timeindex", bytes(1200)),
+        "no position": (".index", bytes(800)),
+        "a wrong position": (".index", whole[".index"][:-4] + pack(">i", 7)),
+    }
+    for what, (kind, content) in changes.items():
+        path.with_suffix(kind).write_bytes(content)
+        assert not LogSegment(path).ends_before(far), what
+        path.with_suffix(kind).write_bytes(whole[kind])
+    for kind in (".index", ".timeindex"):
+        path.with_suffix(kind).unlink()
+        assert not LogSegment(path).ends_before(far), kind
+        path.with_suffix(kind).write_bytes(whole[kind])

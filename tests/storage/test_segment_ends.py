@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import kwire
 from kwire.storage import LogDirectory, LogSegment
 from kwire.storage.segment_ends import end_offset
+from tests.reads import Reads
 from tests.storage.making import START, batch, write_segment
 
 pytestmark = pytest.mark.quick
-
-
-@pytest.fixture
-def read_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many bytes each read of a local file asks for."""
-    from kwire.storage import filesystem
-
-    sizes: list[int] = []
-    real = filesystem.read_piece
-
-    def counted(descriptor: int, start: int, end: int, before: Any) -> Any:
-        sizes.append(end - start)
-        return real(descriptor, start, end, before)
-
-    monkeypatch.setattr(filesystem, "read_piece", counted)
-    return sizes
 
 
 def end_of(path: Path) -> int | None:
@@ -38,12 +22,12 @@ def end_of(path: Path) -> int | None:
     return end_offset(listed)
 
 
-def test_the_end_is_found_by_reading_little(tmp_path: Path, read_bytes: list[int]) -> None:
+def test_the_end_is_found_by_reading_little(tmp_path: Path, reads: Reads) -> None:
     pieces = [batch(base, 50) for base in range(0, 20_000, 50)]
     path = write_segment(tmp_path / "t-0", 0, pieces)
     assert path.stat().st_size > 500_000
     assert end_of(path) == 20_000
-    assert sum(read_bytes) < 2 * (64 << 10) and len(read_bytes) < 20
+    assert reads.bytes < 2 * (64 << 10) and len(reads) < 20
 
 
 def test_a_torn_tail_zeros_and_damage_do_not_hide_the_end(tmp_path: Path) -> None:

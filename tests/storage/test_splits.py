@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
-from typing import Any
 
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, filesystem, scanner
+from kwire.storage import LogSegment, scanner
+from tests.reads import Reads
 from tests.storage.making import START, batch, write_segment
 from tests.storage.test_damage import carrier, read, read_in_cuts
 
@@ -78,21 +78,6 @@ def test_a_nested_batch_is_not_of_the_log_when_its_carrier_is_damaged(tmp_path: 
             assert read_in_cuts(segment, list(range(70, segment.size, 70))) == (found, bad)
 
 
-@pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The first byte and the size of each read."""
-    reads: list[tuple[int, int]] = []
-    real = filesystem.read_piece
-
-    def reading(file: int, start: int, end: int, before: Any = b"") -> memoryview:
-        piece: memoryview = real(file, start, end, before)
-        reads.append((start, len(piece) - len(memoryview(before))))
-        return piece
-
-    monkeypatch.setattr(filesystem, "read_piece", reading)
-    return reads
-
-
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 MiB of batches of 16 KiB, with the indexes of Kafka, preallocated to 10 MiB."""
@@ -104,24 +89,24 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def bytes_of(pieces: list[tuple[int, int]]) -> int:
-    total = sum(size for _, size in pieces)
-    pieces.clear()
+def bytes_of(reads: Reads) -> int:
+    total = reads.bytes
+    reads.clear()
     return total
 
 
 @pytest.mark.parametrize("errors", ["raise", "keep"])
-def test_bytes_are_read_once(large: Path, pieces: list[tuple[int, int]], errors: str) -> None:
+def test_bytes_are_read_once(large: Path, reads: Reads, errors: str) -> None:
     segment = LogSegment(large)
     batches = segment.column_batches(("offset",), errors=errors)
     assert sum(map(len, batches)) == 24_000 and batches.find_tail() is None
-    assert bytes_of(pieces) <= 1.001 * segment.size
+    assert bytes_of(reads) <= 1.001 * segment.size
 
 
 @pytest.mark.parametrize("indexed", [False, True])
 @pytest.mark.parametrize("errors", ["raise", "keep"])
 def test_guessed_ranges_read_little_more(
-    large: Path, tmp_path: Path, pieces: list[tuple[int, int]], errors: str, indexed: bool
+    large: Path, tmp_path: Path, reads: Reads, errors: str, indexed: bool
 ) -> None:
     path = large
     if not indexed:
@@ -132,34 +117,32 @@ def test_guessed_ranges_read_little_more(
     for start in range(0, segment.size, 12 << 20):
         end = min(segment.size, start + (12 << 20))
         rows += sum(map(len, segment.column_batches(("offset",), start=start, end=end, guessed=True, errors=errors)))
-        assert bytes_of(pieces) <= 1.05 * (end - start) + (0 if indexed else scanner._BACK_BYTES)
+        assert bytes_of(reads) <= 1.05 * (end - start) + (0 if indexed else scanner._BACK_BYTES)
     assert rows == 24_000
 
 
-def test_a_point_read_without_an_index_reads_a_few_mib(
-    large: Path, tmp_path: Path, pieces: list[tuple[int, int]]
-) -> None:
+def test_a_point_read_without_an_index_reads_a_few_mib(large: Path, tmp_path: Path, reads: Reads) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.symlink_to(large)
     segment = LogSegment(path)
     positions = [header.position for header in segment.headers()]
-    pieces.clear()
+    reads.clear()
     for offset in (0, 5, 9_000, 15_999, 16_000, 23_999):
         for errors in ("raise", "keep"):
             found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1, errors=errors)
             assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
-            assert bytes_of(pieces) < 9 << 20
+            assert bytes_of(reads) < 9 << 20
         assert next(iter(segment.read(start_offset=offset))).offset == offset
-        assert bytes_of(pieces) < 9 << 20
+        assert bytes_of(reads) < 9 << 20
         assert segment.seek(offset) == positions[offset // 16]
-        assert bytes_of(pieces) < 9 << 20
+        assert bytes_of(reads) < 9 << 20
     assert segment.seek(24_000) == segment.size
-    pieces.clear()
+    reads.clear()
     half, total = segment.size // 2, 0
     for start, end in ((0, half), (half, segment.size)):  # two tasks, of which only one has rows
         total += sum(map(len, segment.column_batches(("offset",), start=start, end=end, guessed=True,
                                                      start_offset=20_000)))
-    assert total == 4_000 and bytes_of(pieces) < 14 << 20
+    assert total == 4_000 and bytes_of(reads) < 14 << 20
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -185,21 +168,21 @@ def test_a_search_by_offset_comes_to_what_reading_from_the_start_does(
     assert searched == [read(segment, start_offset=offset) for offset in offsets]
 
 
-def test_a_point_read_reads_little(large: Path, pieces: list[tuple[int, int]]) -> None:
+def test_a_point_read_reads_little(large: Path, reads: Reads) -> None:
     segment = LogSegment(large)
     for offset in (0, 5, 100, 11_111, 23_999):
         found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1)
         assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
-        assert len(pieces) < 40 and bytes_of(pieces) < 256 << 10
+        assert len(reads) < 40 and bytes_of(reads) < 256 << 10
         assert next(iter(segment.read(start_offset=offset, end_offset=offset + 1))).offset == offset
-        assert bytes_of(pieces) < 768 << 10
+        assert bytes_of(reads) < 768 << 10
         found = segment.column_batches(("offset",), start_offset=offset, end_offset=offset + 1, errors="keep")
         assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
-        assert bytes_of(pieces) < 5 << 18  # it looks whether damage follows
+        assert bytes_of(reads) < 5 << 18  # it looks whether damage follows
         time = START + offset * 10
         found = segment.column_batches(("offset",), start_timestamp=time, end_timestamp=time + 1, end_offset=offset + 1)
         assert [row for piece in found for row in piece["offset"].to_numpy().tolist()] == [offset]
-        assert len(pieces) < 80 and bytes_of(pieces) < 512 << 10
+        assert len(reads) < 80 and bytes_of(reads) < 512 << 10
 
 
 def test_an_index_that_is_wrong_is_not_used(tmp_path: Path) -> None:
