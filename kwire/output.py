@@ -132,7 +132,7 @@ def _partial(folder: str, name: str) -> str:
 def _beside(target: str, force: bool, sync: bool) -> Iterator[IO[bytes]]:
     folder, name = os.path.split(target)
     if not os.path.isdir(folder):
-        raise FileNotFoundError(2, f"there is no folder {folder}", None)
+        raise FileNotFoundError(2, f"No such file or directory (there is no folder {folder})", None)
     partial = _partial(folder, name)
     try:
         descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)

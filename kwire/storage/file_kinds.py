@@ -94,7 +94,7 @@ def check_capture(path: str, head: bytes) -> None:
     if what is None and _is_batch(head):
         what = "a log segment: kwire log show reads it"
     if what not in (None, _CAPTURE):
-        raise _wrong(path, what or "", "capture")
+        raise located(WrongFileError(f"not a capture: this is {what}"), path)
 
 
 def foreign(head: bytes) -> str | None:
@@ -116,8 +116,8 @@ def _described(kind: str) -> str:
     return f"{name}: kwire log {'dump' if kind in _DUMPED else 'show'} reads it"
 
 
-def _wrong(path: str, what: str, expected: str = "log segment") -> WrongFileError:
-    reason = f"this is {what}" + ("" if ": " in what else f", not a {expected}")
+def _wrong(path: str, what: str) -> WrongFileError:
+    reason = f"this is {what}" + ("" if ": " in what else ", not a log segment")
     return located(WrongFileError(reason), path)
 
 
