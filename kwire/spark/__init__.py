@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
 
 def _check_installed() -> None:
     """Raise ImportError that names the extra, where a package is missing; nothing is imported for it."""
-    from importlib.util import find_spec
+    import importlib.util
 
     for package in ("pyspark", "pyarrow"):
         try:
-            is_there = package in sys.modules or find_spec(package) is not None
+            is_there = package in sys.modules or importlib.util.find_spec(package) is not None
         except (ImportError, ValueError):
             is_there = False
         if not is_there:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -32,19 +33,26 @@ Files = dict[str, Path]
 WRITERS: dict[str, tuple[str, bytes, str, Callable[[object, object], tuple[object, ...]]]] = {
     "parquet": ("parquet", b"PAR1", "segment", lambda source, out: ("log", "to-parquet", source, "-o", out)),
     "plot": ("svg", b"<?xml", "segment", lambda source, out: ("log", "stats", source, "--plot", out)),
+    "whatif": ("svg", b"<?xml", "segment",
+               lambda source, out: ("log", "whatif", source, "--codec", "none", "--plot", out)),
+    "snapshot": ("checkpoint", bytes(8), "snapshot",
+                 lambda source, out: ("snapshot", "downgrade", source, out, "--metadata", "4.1-IV0", "--unsafe")),
     "html": ("html", b"<!doctype", "capture", lambda source, out: ("audit", source, "--to", "4.4", "--html", out)),
 }  # fmt: skip
 each_writer = pytest.mark.parametrize("writer", WRITERS)
 
 
 @pytest.fixture
-def inputs(tmp_path: Path) -> Files:
-    """A segment and a capture, each in a folder of its own."""
+def inputs(tmp_path: Path, golden: Path) -> Files:
+    """A segment, a capture and a snapshot, each in a folder of its own."""
     (tmp_path / "captures").mkdir()
+    (tmp_path / "snapshots").mkdir()
+    snapshot = next(golden.glob("data/kafka-4.3.0/data1/__cluster_metadata-0/*255-*.checkpoint"))
     talk = Talk().open().exchange(hello(), welcome())
     return {
         "segment": write_segment(tmp_path / "t-0", 0, [batch(3 * at) for at in range(200)]),
         "capture": write_pcap(tmp_path / "captures" / "a.pcap", talk.bytes()),
+        "snapshot": Path(shutil.copy(snapshot, tmp_path / "snapshots")),
     }
 
 
@@ -172,6 +180,58 @@ def test_standard_output(name: str, inputs: Files, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "redirected").read_bytes().endswith(b"PAR1")
     assert name == "-" or (tmp_path / name).is_symlink()
+
+
+@each_writer
+def test_a_dash_is_standard_output_alone(
+    writer: str, inputs: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:  # fmt: skip
+    """Nothing else is printed there; a terminal and --json are refused, as is a name that is a URL."""
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    _, begins, kind, arguments = WRITERS[writer]
+    line = [str(one) for one in arguments(inputs[kind], "-")]
+    begins, ends = (b"\x89PNG", b"IEND\xaeB`\x82") if "--plot" in line else (begins, b"")
+    assert main(line) == 0
+    out, err = capsysbinary.readouterr()
+    assert out.startswith(begins) and out.endswith(ends) and err.count(b"\n") <= 3
+    assert main([*line, "--json"]) == 2 and capsysbinary.readouterr().out == b""
+    if writer != "html":  # which is text
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        assert main(line) == 2
+        out, err = capsysbinary.readouterr()
+        assert out == b"" and b"redirect standard output" in err and err.count(b"\n") == 1
+    url = [str(one) for one in arguments(inputs[kind], "s3://user:secret@bucket/x.svg")]
+    assert main(url) == 2
+    err = capsysbinary.readouterr().err
+    assert b"s3://bucket/x.svg" in err and b"secret" not in err and err.count(b"\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_salvage_to_standard_output(inputs: Files, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    source = inputs["segment"]
+    content = source.read_bytes()
+    with source.open("ab") as file:
+        file.write(b"\0" * 7 + b"torn")
+    assert main(["log", "salvage", str(source), "-"]) == 1
+    out, err = capsysbinary.readouterr()
+    assert out == content and b"11 bytes lost" in err
+    for arguments in ((str(source), "-", "--json"), (str(source.parent), "-")):
+        assert main(["log", "salvage", *arguments]) == 2
+        assert capsysbinary.readouterr().out == b""
+
+
+@pytest.mark.parametrize("line", [
+    ("protocol", "site", "-"), ("tap", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--out", "-"),
+])  # fmt: skip
+def test_what_cannot_be_standard_output(
+    line: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *line)
+    assert (code, out, err.count("\n")) == (2, "", 1) and "standard output" in err
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.quick

@@ -38,7 +38,7 @@ def write_snapshot(image: ClusterImage, path: str | os.PathLike[str], force: boo
     """Write an image as a snapshot. Raises as ClusterImage.write_snapshot. Source: Kafka's RecordsSnapshotWriter."""
     name = os.fspath(path)
     if is_url(name):
-        raise OSError(22, "a snapshot is written to a local path", shown(name))
+        raise FileNotFoundError(2, "is a URL: a snapshot is written to a local path", shown(name))
     if os.path.isdir(name):
         if image.offset < 0 < image.epoch:
             raise MetadataLogError("the offset of the image is not known, because it was read from a file without the "
