@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from tests.hostile import forks, interrupts, plants, races, sanitized
+from tests.hostile import dialogues, forks, interrupts, plants, races, sanitized
 
 SHORT = sorted(set(interrupts.CASES) - {"pages"})  # a site takes seconds
 
@@ -28,6 +29,22 @@ def test_shared_objects() -> None:
 
 def test_forks_in_the_midst_of_work() -> None:
     assert f" {len(forks.CASES)} cases" in harness("forks", "--seconds", "0", "--forks", "2")
+
+
+def test_dialogues_with_a_liar() -> None:
+    assert f"{2 * len(dialogues.CALLS)} dialogues of" in harness("dialogues", "--seconds", "0", "--least", "2")
+
+
+@pytest.mark.parametrize(("name", "place", "fault"), [
+    ("features", "kwire.net.feature_updates._results", lambda updates, *_: {} if updates else None),
+    ("connection", "kwire.net.negotiation.node_api_versions", lambda answer: answer.api_keys[0] and 1 // 0),
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+def test_a_fault_is_found_in_dialogues(
+    monkeypatch: pytest.MonkeyPatch, name: str, place: str, fault: Any
+) -> None:
+    monkeypatch.setattr(place, fault)
+    with pytest.raises((AssertionError, ArithmeticError)):
+        dialogues.rounds(0, 1, [name], 60)
 
 
 def test_interrupted_calls() -> None:
@@ -59,7 +76,7 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["races", "interrupts", "forks"])
+@pytest.mark.parametrize("name", ["races", "interrupts", "forks", "dialogues"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 

@@ -57,8 +57,7 @@ def bind(path: str) -> None:
 ODD: dict[str, Callable[[str], object]] = {
     "pipe": os.mkfifo, "device": lambda path: os.symlink("/dev/zero", path), "folder": os.mkdir,
     "itself": lambda path: os.symlink(path, path), "nowhere": lambda path: os.symlink("/nowhere/x", path),
-    "socket": bind, "zeros": zeros,
-    "memory": lambda path: os.symlink("/proc/self/mem", path),
+    "socket": bind, "zeros": zeros, "memory": lambda path: os.symlink("/proc/self/mem", path),
 }  # fmt: skip
 MORE = (
     "t-0/00000000000000000000.snapshot", "t-0/00000000000000000000.txnindex", "t-0/00000000000000009999.log",
@@ -179,7 +178,7 @@ def attempt(what: str, work: Callable[[], object]) -> str | None:
 def test_in_the_place_of_a_file(odd: str, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     dice = random.Random(f"{odd} {os.environ.get('KWIRE_SEED', 1)}")
-    share = float(os.environ.get("KWIRE_SHARE", 0.12))
+    share = float(os.environ.get("KWIRE_SHARE", 0.06))
     broken: list[str] = []
     for name in files(sample):
         top, out = tmp_path / "logs", tmp_path / "out"

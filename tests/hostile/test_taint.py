@@ -54,6 +54,11 @@ FAULTS: list[tuple[Callable[..., None], str, Any]] = [
     (taint.brokers, "kwire_c.errors.printable", raw),
     (taint.spark, "kwire.spark.reader.printable", raw),
     (taint.spark, "kwire.storage.discovery.printable", raw),
+    (taint.cluster, "kwire.cli.snapshot.printable", raw),
+    (taint.cluster, "kwire.cli.snapshot.print_json", unescaped),
+    (taint.cluster, "kwire.storage.metadata.record_json.SECRET_SETTING", re.compile("(?!)")),
+    (taint.cluster, "kwire.storage.metadata.record_json._SECRET_FIELDS", {}),
+    (taint.formatted, "kwire.cli.storage.printable", raw),
 ]
 
 
