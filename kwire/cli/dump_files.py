@@ -202,17 +202,16 @@ class Dump:
 
     def _log(self, file: str, name: str) -> None:
         from kwire.storage.file_batches import FileBatches
-        from kwire.storage.file_kinds import SNIFFED, check_segment
+        from kwire.storage.file_kinds import check_segment
 
         if self._find_decoder is not None:
             self._decoder, self._find_decoder = self._find_decoder(), None
         opened = open_file(file)
         if is_stream(file):
-            head = opened.read(0, SNIFFED)
-            check_segment(file, head)
-            if not head:
+            check_segment(file, opened)
+            if not opened.size():
                 raise click.ClickException(f"{shown(file)}: empty, expected a log segment")
-            self._text(f"Log starting offset: {int.from_bytes(head[:8], 'big', signed=True)}")
+            self._text(f"Log starting offset: {int.from_bytes(opened.read(0, 8), 'big', signed=True)}")
         else:
             self._text(_start_line(file, name))
         batches = FileBatches(opened, None if self._max_bytes == _NO_LIMIT else self._max_bytes)

@@ -11,15 +11,16 @@ from typing import IO, Any
 
 import click
 
-from kwire.errors import DecodeError
+from kwire.errors import DecodeError, LimitError
 
+MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
 _GZIP = b"\x1f\x8b\x08"
 
 
 class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A binary file to read: a path, a pipe, - for standard input; what begins as gzip does is decompressed.
 
-    Reading raises DecodeError for damaged gzip.
+    Reading raises DecodeError for damaged gzip, LimitError for more than 1 GiB in it.
     """
 
     name = "filename"
@@ -53,18 +54,21 @@ class _Gunzip(io.RawIOBase):
     """The content of a gzip stream; name: that of its file."""
 
     def __init__(self, packed: Any, name: str) -> None:
-        self.name, self._stream = name, gzip.GzipFile(fileobj=packed)
+        self.name, self._stream, self._unpacked = name, gzip.GzipFile(fileobj=packed), 0
 
     def readable(self) -> bool:
         """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer. Raises DecodeError."""
+        """Fill the buffer. Raises DecodeError, LimitError."""
         try:
             data = self._stream.read1(len(buffer))
+            self._unpacked += len(data)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             reason = f"the gzip stream is damaged: {' '.join(str(error).split())}"
             raise DecodeError(reason, what=self.name) from None
+        if self._unpacked > MOST_UNPACKED:
+            raise LimitError(f"{self.name}: the gzip stream holds too many bytes", limit=MOST_UNPACKED)
         buffer[: len(data)] = data
         return len(data)

@@ -203,7 +203,7 @@ def _missing(paths: Sequence[str]) -> str:
 def _check(directory: LogDirectory, chosen: Selection) -> None:
     """Refuse files that are no segments, and a choice that says nothing of a file outside of TOPIC-PARTITION."""
     from kwire.errors import WrongFileError
-    from kwire.storage.file_kinds import SNIFFED, check_segment
+    from kwire.storage.file_kinds import check_segment
     from kwire.storage.filesystem import located, shown
 
     for segment in directory.segments:
@@ -211,9 +211,8 @@ def _check(directory: LogDirectory, chosen: Selection) -> None:
             raise click.UsageError(f"{shown(segment.path)} is not in a folder TOPIC-PARTITION: --topic takes one name "
                                    "there, which is then its topic")
         if segment.named_offset is None:
-            head = segment.file.read(0, min(segment.size, SNIFFED))
-            check_segment(segment.path, head)
-            if not head and not segment.path.endswith(".log"):
+            check_segment(segment.path, segment.file)
+            if not segment.size and not segment.path.endswith(".log"):
                 raise located(WrongFileError("empty, expected a log segment"), segment.path)
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from kwire.errors import WrongFileError
 from kwire.storage.filesystem import located
 from kwire_c.record_batch import HEADER_UP_TO_MAGIC, MAGIC_OFFSET, MAX_LENGTH, MIN_LENGTH
+
+if TYPE_CHECKING:
+    from kwire.storage.filesystem import File
 
 SNIFFED = 4096  # bytes at the beginning of a file that tell what it is
 
@@ -70,15 +74,15 @@ def check_name(path: str) -> None:
         raise _wrong(path, _described(kind))
 
 
-def check_segment(path: str, head: bytes) -> None:
+def check_segment(path: str, file: File) -> None:
     """Raise WrongFileError (.file) for what is no segment by its name or its first bytes.
 
-    head: up to SNIFFED of them; a file that is named as a broker names segments is one, whatever is in it.
+    A file that is named as a broker names segments is one, whatever is in it, and is not read.
     """
     check_name(path)
     if _SEGMENT.fullmatch(path.rpartition("/")[2]):
         return
-    what = foreign(head)
+    what = foreign(file.read(0, min(SNIFFED, file.size())))
     if what is not None:
         raise _wrong(path, what)
 

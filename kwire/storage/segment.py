@@ -14,7 +14,7 @@ from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
-from kwire.storage.file_kinds import SNIFFED, check_segment
+from kwire.storage.file_kinds import check_segment
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
 from kwire.storage.once import once
 from kwire.storage.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
@@ -99,7 +99,8 @@ class LogSegment:
         if isinstance(self.file, SpooledFile) and not self.file.once:
             os.stat(self.path)  # a .gz is decompressed when it is read
         elif size < 0:
-            check_segment(self.path, self.file.read(0, min(self.file.size(), SNIFFED)))
+            self.file.size()
+            check_segment(self.path, self.file)
         place = place_of(self.path)
         self.topic = place[0] if topic is None else topic
         self.partition = place[1] if partition is None else partition

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import kwire
 from kwire.cli import main
 from kwire.cli.root import root
 from tests.capture.making import Talk, hello, welcome, write_pcap
+from tests.cli.test_output import nobody
 from tests.storage.making import batch, write_segment
 
 pytestmark = pytest.mark.quick
@@ -193,3 +195,37 @@ def test_what_no_one_expected(
     monkeypatch.setenv("KWIRE_DEBUG", "1")
     with pytest.raises(RuntimeError):
         main(["log", "verify", files["SEGMENT"]])
+
+
+READING = (
+    "log show IN", "log stats IN", "log verify IN", "log to-parquet IN -o NEW", "log salvage IN", "log whatif IN",
+    "audit IN --to 4.4", "snapshot show IN", "decode MetadataRequest 1 IN", "encode MetadataRequest 1 IN", "frame IN",
+    "versions --bootstrap-server h:1 --command-config IN",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", READING)
+def test_input_that_cannot_be_read(arguments: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No permission, a name that is too long, a loop of links."""
+    import javaproperties  # noqa: F401 - which a user without permissions may not import
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        locked = Path(folder, "locked.log")
+        locked.write_bytes(batch(0))
+        locked.chmod(0)
+        loop = Path(folder, "loop.log")
+        loop.symlink_to(loop)
+        for path in (str(locked), "x" * 300 + ".log", str(loop)):
+            with nobody():
+                code = main([path if word == "IN" else str(tmp_path / "new") if word == "NEW" else word
+                             for word in arguments.split()])
+            out, err = capsys.readouterr()
+            assert (code, err.count("\n")) == (2, 1) and path[-8:] in err and "Traceback" not in err, (path, err)
+            assert out == "" or arguments == "log show IN"  # which has printed its columns
+
+
+@pytest.mark.parametrize("command", ["show", "stats", "verify", "salvage", "whatif"])
+def test_a_device(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["log", command, "/dev/zero"]) == 2
+    assert capsys.readouterr() == ("", "kwire: /dev/zero: is a device, not a file of record batches\n")

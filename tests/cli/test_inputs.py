@@ -208,6 +208,18 @@ def test_damaged_gzip_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert code == 1 and err.count("\n") == 1 and "the gzip stream is damaged" in err and name in err
 
 
+def test_gzip_of_too_many_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.cli.input_file.MOST_UNPACKED", 1 << 20)
+    path = tmp_path / "m.gz"
+    path.write_bytes(gzip.compress(bytes(8 << 20)))
+    raw = ("decode", "FindCoordinatorRequest", "3", path, "--from", "raw")
+    for line in (raw, ("frame", path), ("encode", "MetadataRequest", "1", path)):
+        code, out, err = run(capsys, *line)
+        assert (code, out, err.count("\n")) == (1, "", 1) and "the gzip stream holds too many bytes" in err
+
+
 def test_what_windows_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A byte order mark and line ends."""
     path = tmp_path / "m.txt"
