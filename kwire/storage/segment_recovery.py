@@ -65,7 +65,10 @@ def recovered(folder: str, interval: int, sync: bool) -> Recovered:
             changes.append(partial(_write_snapshot, folder, bases[at], producers.in_order(), sync))
             taken_at = bases[at]
         segment = _Segment(folder, bases[at], interval)
-        segment.read(producers, taken_at, is_last, len(bases) == 1)
+        try:
+            segment.read(producers, taken_at, is_last, len(bases) == 1)
+        except KwireError as error:
+            raise located(error, segment.path) from None
         found.append(segment)
     last = found[-1]
     closed = snapshots.at(last.next_offset)
@@ -87,6 +90,7 @@ class _Segment:
     def __init__(self, folder: str, base: int, interval: int) -> None:
         self.base_offset = self.next_offset = base
         self._stem = os.path.join(folder, f"{base:020}")
+        self.path = self._stem + ".log"
         self._contents = {kind: BytesIO() for kind in (".index", ".timeindex", ".txnindex")}
         self.indexes = IndexWriter(base, interval, self._contents[".index"], self._contents[".timeindex"])
 
@@ -95,33 +99,32 @@ class _Segment:
 
         taken_at: what producers hold already, up to this offset; is_last: it may have a tail; is_only: not all of it.
         """
-        path = self._stem + ".log"
-        scanner = Scanner(open_file(path).held(), verify=True, read_bytes=OBJECT_BYTES)
+        scanner = Scanner(open_file(self.path).held(), verify=True, read_bytes=OBJECT_BYTES)
         bad = None
         for window in scanner:
             if bad is not None and window.bad is None:
                 reason = (f"{bad.bad}, and valid batches follow at byte {window.position}: kwire log salvage writes "
                           "what is valid as a clean segment")
-                raise located(CorruptBatchError(reason, position=bad.position, offset=bad.offset), path)
+                raise CorruptBatchError(reason, position=bad.position, offset=bad.offset)
             if window.bad is not None:
                 bad = bad or window
                 if not is_last or OUT_OF_ORDER in window.bad:
-                    raise located(CorruptBatchError(window.bad, position=bad.position, offset=bad.offset), path)
+                    raise CorruptBatchError(window.bad, position=window.position, offset=window.offset)
                 continue
             for batch in read_batches(window.data, position=window.position, verify_crc=False):
                 self._add(batch, producers, taken_at)
         if bad is not None and is_only and not self.indexes.size:
-            raise located(CorruptBatchError(f"{bad.bad}, and no valid batch: not a segment?", position=0), path)
+            raise CorruptBatchError(f"{bad.bad}, and no valid batch: not a segment?", position=0)
         if scanner.tail is not None and not is_last:
             reason = "the segment ends inside a batch, and others follow it"
-            raise located(CorruptBatchError(reason, position=scanner.tail[0]), path)
+            raise CorruptBatchError(reason, position=scanner.tail[0])
         self.indexes.add_time()
 
     def _add(self, batch: Any, producers: ProducerStates, taken_at: int) -> None:
         base = base_offset_of(batch)
         if base < self.next_offset or not base <= batch.last_offset <= self.base_offset + MOST_RELATIVE:
             reason = f"offsets {base} to {batch.last_offset} are not after offset {self.next_offset - 1}"
-            raise located(CorruptBatchError(reason, position=batch.position, offset=base), self._stem + ".log")
+            raise CorruptBatchError(reason, position=batch.position, offset=base)
         self.indexes.add(batch, batch.size)
         self.next_offset = batch.last_offset + 1
         if batch.last_offset >= taken_at:
@@ -157,10 +160,9 @@ class _Segment:
 
     def cut_off(self, sync: bool) -> None:
         """Cut off what follows the last valid batch."""
-        path = self._stem + ".log"
-        if os.path.getsize(path) == self.indexes.size:
+        if os.path.getsize(self.path) == self.indexes.size:
             return
-        with open(path, "r+b") as file:
+        with open(self.path, "r+b") as file:
             file.truncate(self.indexes.size)
             if sync:
                 os.fsync(file.fileno())

@@ -254,6 +254,18 @@ def test_damage_in_a_segment_before_the_last(tmp_path: Path) -> None:
         SegmentWriter(tmp_path, "t", 0)
 
 
+def test_a_damaged_wrapper_of_magic_1(tmp_path: Path) -> None:
+    """Its checksum holds, and what is in it does not fit: the file is named."""
+    written(tmp_path, [batch(0, 3)])
+    log = tmp_path / "t-0" / f"{0:020}.log"
+    wrapper = bytearray(kwire.build_batch([(0, b"k", b"v" * 50)] * 3, magic=1, codec="gzip", base_offset=3))
+    wrapper[:8] = (1).to_bytes(8, "big")  # its own offset, which no checksum protects, is below those inside
+    log.write_bytes(log.read_bytes() + wrapper)
+    with pytest.raises(kwire.CorruptBatchError) as caught:
+        SegmentWriter(tmp_path, "t", 0)
+    assert caught.value.file == str(log)  # type: ignore[attr-defined]
+
+
 def test_offsets_go_on(tmp_path: Path) -> None:
     written(tmp_path, [batch(0, 3)])
     with SegmentWriter(tmp_path, "t", 0) as writer:
