@@ -23,6 +23,7 @@
     const some = Object.keys(layouts).filter(one => type === "message" || layouts[one].type === type).sort();
     options(name, some, before || (type === "response" ? "ApiVersionsResponse" : "FetchRequest"));
     at("choose-name").hidden = at("choose-version").hidden = type === "request" || type === "records";
+    lenient.closest("label").hidden = type === "records";
     sized.closest("label").hidden = type === "message" || type === "records";
     versions();
   }
