@@ -77,7 +77,8 @@ class Chromium:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         still = {"name": "prefers-reduced-motion", "value": "reduce"}
         self._call("Emulation.setEmulatedMedia", features=[scheme, still])
-        for url in ("about:blank", page.as_uri() if isinstance(page, Path) else page):  # blank: no page is kept
+        address = page.resolve().as_uri() if isinstance(page, Path) else page
+        for url in ("about:blank", address):  # blank: no page is kept
             self._events.clear()
             self._call("Page.navigate", url=url)
             while "Page.loadEventFired" not in self._events:
