@@ -163,13 +163,6 @@ class Message(NamedTuple):
         return (f"<schema.Message {self.name}: {self.type}{number}, versions {self.valid_versions}, "
                 f"flexible {self.flexible_versions}, {len(self.fields)} fields>")
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What the comments in Kafka's schema of it say, of all releases: see version_notes."""
-        from kwire.schema.comments import version_notes
-
-        return version_notes(self.name)
-
     def header_version(self, version: int) -> int:
         """The version of the header that precedes this request or response (ApiMessageType).
 
@@ -182,6 +175,13 @@ class Message(NamedTuple):
         if self.type == "response":
             return 0 if self.api_key == api_keys.API_VERSIONS else int(flexible)
         raise ValueError(f"{self.name} is neither a request nor a response: it has no header")
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the comments in Kafka's schema of it say, of all releases: see version_notes."""
+        from kwire.schema.comments import version_notes
+
+        return version_notes(self.name)
 
     def walk(self) -> Iterator[tuple[str, Field]]:
         """Every field with its path in JSON names ("topics.partitions.fetchOffset"), parents first."""

@@ -270,6 +270,10 @@ def test_the_page_shows_each_field_and_the_wrong_byte(browser: Chromium) -> None
     assert browser.run(f"[...document.querySelectorAll('.byte')].{wrong}") == 18
     browser.run("document.querySelectorAll('.byte')[3].click()")
     assert "topicId" in browser.run("document.getElementById('picked').textContent")
+    for data in ("0005", "000c" + "61" * 12 + "0005"):  # what lacks is after the last byte
+        browser.open(f"{page}?kind=message&name=LeaveGroupRequest&version=0&bytes={data}")
+        assert f"at byte {len(data) // 2}" in browser.run("document.getElementById('outcome').textContent")
+        assert browser.run(f"[...document.querySelectorAll('.byte')].{wrong}") == len(data) // 2
     hostile = b"<img src=x onerror=document.title=1>"
     pasted = (struct.pack(">h", len(hostile)) + hostile).hex()
     browser.open(f"{page}?kind=message&name=SaslHandshakeRequest&version=0&bytes={pasted}")

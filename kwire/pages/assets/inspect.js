@@ -23,6 +23,7 @@
     const some = Object.keys(layouts).filter(one => type === "message" || layouts[one].type === type).sort();
     options(name, some, before || (type === "response" ? "ApiVersionsResponse" : "FetchRequest"));
     at("choose-name").hidden = at("choose-version").hidden = type === "request" || type === "records";
+    lenient.closest("label").hidden = type === "records";
     sized.closest("label").hidden = type === "message" || type === "records";
     versions();
   }
@@ -89,12 +90,12 @@
   }
 
   function dump(bytes, owner, wrong) {
-    const lines = [];
+    const lines = [], shown = owner.length, ends = wrong === bytes.length && shown === bytes.length ? 1 : 0;
     cells = [];
-    for (let start = 0; start < owner.length || (start === 0 && wrong === 0); start += 16) {
+    for (let start = 0; start < shown + ends; start += 16) {
       const line = element("div", undefined, "line"), text = [];
       line.append(element("span", start.toString(16).padStart(6, "0"), "offset"));
-      for (let index = start; index < Math.min(start + 16, owner.length); index++) {
+      for (let index = start; index < Math.min(start + 16, shown); index++) {
         const cell = element("span", window.kafkaWire.hex(bytes.subarray(index, index + 1)));
         cell.className = "byte" + (owner[index] < 0 ? " unread" : owner[index] % 2 ? " odd" : "") + (index === wrong ? " wrong" : "");
         cell.dataset.row = owner[index];
@@ -102,9 +103,14 @@
         line.append(cell);
         text.push(bytes[index] > 31 && bytes[index] < 127 ? String.fromCharCode(bytes[index]) : ".");
       }
+      if (ends && shown < start + 16) {  // more bytes were needed where the input ends
+        const end = element("span", "··", "byte unread wrong");
+        end.dataset.row = -1;
+        end.title = "the input ends here";
+        line.append(end);
+      }
       line.append(element("span", text.join(""), "text"));
       lines.push(line);
-      if (!owner.length) break;
     }
     if (bytes.length > owner.length) lines.push(element("div", `${bytes.length - owner.length} more bytes`, "line"));
     at("dump").replaceChildren(...lines);
