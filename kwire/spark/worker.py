@@ -48,7 +48,7 @@ class SentToWorkers:
 def _connections() -> tuple[int, ...]:
     """The descriptors of this process's TCP connections: in a worker those to the JVM."""
     found = []
-    for name in os.listdir("/dev/fd"):
+    for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
         with suppress(OSError):  # the descriptor by which /dev/fd was listed
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
                 with socket.socket(fileno=os.dup(int(name))) as connection:

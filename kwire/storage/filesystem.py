@@ -379,7 +379,7 @@ def _leave_dates(store: Any) -> None:
 
     The AWS CLI does so too. Nothing here asks for a date, and other users of fsspec do not get this store.
     """
-    if store.session is None:
+    if getattr(store, "session", store) is None:  # s3fs, which else makes its own
         from aiobotocore.session import AioSession
 
         store.session = AioSession(**store.kwargs)
