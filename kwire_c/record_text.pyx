@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from kwire_c.columns import FIELDS
+from kwire_c.columns import FIELDS as _FIELDS
 
 from kwire_c.columns cimport Chunk, RecordColumns
 from kwire_c.core cimport (
@@ -57,7 +57,7 @@ cdef class RecordText:
         for kind, column, options in pieces:
             piece = &self.pieces[self.count]
             piece.kind = <kw_text_kind> <int> KINDS.index(kind)
-            piece.column = FIELDS[column][0] if column else KW_COL_FIXED
+            piece.column = _FIELDS[column][0] if column else KW_COL_FIXED
             if column:
                 self.needed |= 1u << piece.column
             self.set_texts(piece, options.get("texts", ()), kept)
@@ -211,7 +211,7 @@ def values_of(RecordColumns columns not None, name):
     """The Python values of a column: ints, bytes, or lists of (name, value) headers as bytes."""
     cdef Chunk chunk
     cdef int64_t row
-    cdef int number = FIELDS[name][0]
+    cdef int number = _FIELDS[name][0]
     values = []
     for chunk in columns.chunks:
         if not chunk.c.fields & 1u << number or chunk.c.views:
