@@ -142,7 +142,7 @@ def test_headers_of_other_buffers() -> None:
     ((back,),) = kwire.read_batches(kwire.build_batch([record]))
     assert back.headers == record.headers
     for wrong in (5, "text", [1, 2], object()):
-        with pytest.raises(TypeError, match="^key must be bytes, not"):
+        with pytest.raises(TypeError, match=r"^key must be bytes, not"):
             kwire.Record(key=wrong)
         with pytest.raises(TypeError, match="header 0: value must be bytes, not"):
             kwire.Record(headers=[("k", wrong)])
