@@ -127,7 +127,7 @@ def test_valid(function: str) -> None:
     call(function, VALID[function])
 
 
-@pytest.mark.parametrize(("function", "argument"), cases())
+@pytest.mark.parametrize(("function", "argument"), list(cases()))
 def test_errors_name_the_argument(function: str, argument: str) -> None:
     for wrong in WRONG:
         try:
