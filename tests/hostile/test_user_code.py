@@ -146,7 +146,7 @@ def test_headers_of_other_buffers() -> None:
             kwire.Record(key=wrong)
         with pytest.raises(TypeError, match="header 0: value must be bytes, not"):
             kwire.Record(headers=[("k", wrong)])
-    with pytest.raises(TypeError, match="header 0: key must be str, not bytes"):
+    with pytest.raises(TypeError, match=r"header 0: key must be str, not bytes"):
         kwire.Record(headers=[(b"k", b"v")])
     with pytest.raises(kwire.EncodeError, match="lone surrogate"):
         kwire.Record(headers=[("\ud800", b"v")])

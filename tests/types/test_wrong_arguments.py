@@ -127,7 +127,7 @@ def test_valid(function: str) -> None:
     call(function, VALID[function])
 
 
-@pytest.mark.parametrize(("function", "argument"), cases())
+@pytest.mark.parametrize(("function", "argument"), list(cases()))
 def test_errors_name_the_argument(function: str, argument: str) -> None:
     for wrong in WRONG:
         try:
@@ -173,8 +173,8 @@ ROWS: list[tuple[Callable[[], object], str]] = [
     (lambda: kwire.Record(timestamp_type=2), "timestamp_type must be 'none', 'create' or 'log_append', not 2"),
     (lambda: kwire.columns([BATCH, "x"]), r"data\[1\] must be bytes or another buffer, not str"),
     (lambda: kwire.columns(BATCH, "value"), "fields must be a list of str, not str"),
-    (lambda: kwire.columns(BATCH, ["valu"]), "fields: unknown column 'valu': expected one of offset"),
-    (lambda: kwire.columns(BATCH)["valu"], "no column 'valu': expected one of offset, timestamp, key, value"),
+    (lambda: kwire.columns(BATCH, ["nope"]), "fields: unknown column 'nope': expected one of offset"),
+    (lambda: kwire.columns(BATCH)["nope"], "no column 'nope': expected one of offset, timestamp, key, value"),
     (lambda: kwire.columns_of("FetchRequest", 4, [b"", 5], errors="keep"), "payload 1 must be bytes .*, not int"),
     (lambda: kwire.encode(messages.FetchRequest, 4), "message must be a message, as messages.FetchRequest"),
     (lambda: kwire.decode(messages.FetchRequest(), "4", b""), "version must be an int, not str"),
