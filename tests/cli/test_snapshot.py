@@ -161,7 +161,7 @@ BAD = [
     (("downgrade", "{folder}", "--metadata", "9.9-IV9", "--dry-run"), 1, "unknown metadata.version '9.9-IV9'"),
     (("downgrade", "{folder}", "--metadata", "9" * 400, "--dry-run"), 1, "unknown metadata.version"),
     (("downgrade", "{folder}", "/no/such/folder/x", "--metadata", "29", "--unsafe"), 2,
-     "kwire: /no/such/folder/x: there is no folder /no/such/folder"),
+     "there is no folder /no/such/folder"),
     (("show", "{folder}", "--offset", "-2"), 2, "'--offset': -2 is not in the range"),
     (("diff", "{folder}", "--from", "-5"), 2, "'--from': -5 is not in the range"),
     (("diff", "{folder}", "--from", "5", "--to", "-2"), 2, "'--to': -2 is not in the range"),

@@ -15,7 +15,7 @@ from tests.types.definitions import PACKAGES
 
 pytestmark = pytest.mark.quick
 
-ROOMS = {"capture", "messages", "net", "pages", "schema", "spark", "storage"}
+ROOMS = {"capture", "fleet", "messages", "net", "pages", "schema", "spark", "storage"}
 
 
 @pytest.mark.parametrize("name", PACKAGES)
