@@ -71,14 +71,14 @@ class Partition:
         return _batches(self.segments, options)
 
     @overload
-    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> Iterator[Record]: ...
+    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
     @overload
-    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]: ...
+    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
     @shared
     def read(
         self, *, start_offset: int | None = None, end_offset: int | None = None, errors: str = "raise",
         **options: Unpack[ReadOptions],
-    ) -> Iterator[Any]:
+    ) -> Iterator[Record | BadBatch]:
         """The Records of the range; keywords as LogSegment.read."""
         for segment in self._selected(start_offset, end_offset):
             yield from unshared(segment.read(
@@ -191,11 +191,11 @@ class LogDirectory:
         return _batches(self.segments, options)
 
     @overload
-    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> Iterator[Record]: ...
+    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
     @overload
-    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]: ...
+    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
     @shared
-    def read(self, *, errors: str = "raise", **options: Unpack[ReadRange]) -> Iterator[Any]:
+    def read(self, *, errors: str = "raise", **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]:
         """The Records of the range in every partition; keywords as LogSegment.read."""
         for partition in self.partitions:
             yield from unshared(partition.read(errors=errors, **options))

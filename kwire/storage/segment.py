@@ -10,7 +10,7 @@ from kwire.codec.arguments import check_ints
 from kwire.codec.records import BadBatch
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
-from kwire.shared_iterator import shared
+from kwire.shared_iterator import SharedIterator, shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds, bounds_of
@@ -457,9 +457,9 @@ class LogSegment:
         )
 
     @overload
-    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> Iterator[Record]: ...
+    def read(self, *, errors: Literal["raise"] = "raise", **options: Unpack[ReadRange]) -> SharedIterator[Record]: ...
     @overload
-    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> Iterator[Record | BadBatch]: ...
+    def read(self, *, errors: str, **options: Unpack[ReadRange]) -> SharedIterator[Record | BadBatch]: ...
     @shared
     def read(
         self,
@@ -473,7 +473,7 @@ class LogSegment:
         verify_crc: bool = True,
         errors: str = "raise",
         max_batch_bytes: int = MAX_BATCH_BYTES,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Record | BadBatch]:
         """The Records of the range, in order; control records only with control=True.
 
         committed=True leaves out aborted and still open transactions (and control records). Raises CorruptBatchError or

@@ -14,7 +14,7 @@ import click
 import pytest
 
 import kwire
-from kwire.cli import main
+from kwire.cli import main, storage
 from kwire.cli.root import root
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.cli.test_output import nobody
@@ -102,7 +102,8 @@ def line(command: str, arguments: str, files: dict[str, str]) -> list[str]:
 
 
 def test_every_command_is_here() -> None:
-    assert set(CASES) <= set(leaves(root)) | {"protocol"}
+    of_storage = {f"storage {name}" for name in storage._COMMANDS}  # it reads its command line as Kafka's tool does
+    assert set(CASES) <= set(leaves(root)) | {"protocol"} | of_storage
     page = (Path(__file__).parents[2] / "docs" / "exit-codes.md").read_text()
     assert re.findall(r"^\| (\d+) \|", page, re.M) == ["0", "1", "2", "130", "141", "143"]
 
