@@ -146,7 +146,8 @@ def test_a_file_elsewhere_is_known_by_its_first_records(golden: Path, tmp_path: 
         assert kind == internal_kind(LogSegment(path)), path
         found.add(kind)
     assert found == {None, "metadata", "group", "transaction", "share"}
-    for data in (b"", b"not\0a batch at all", internal.write(tmp_path / "x", [(b"k", None), (None, b"v")]).read_bytes()):
+    others = internal.write(tmp_path / "x", [(b"k", None), (None, b"v")])
+    for data in (b"", b"not\0a batch at all", others.read_bytes()):
         copy.write_bytes(data)
         assert internal_kind(LogSegment(copy)) is None
     damaged = bytearray(internal.write(tmp_path / "y", [internal.commit(1)]).read_bytes())
