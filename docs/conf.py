@@ -15,6 +15,7 @@ release = version = __version__
 extensions = ["myst_parser", "sphinx_copybutton", "tools.docs.site"]
 exclude_patterns = ["_build"]
 nitpicky = False
+suppress_warnings = ["ref.python"]  # Message is a class of kwire and one of kwire.schema
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -187,7 +187,7 @@ def test_usage_and_what_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixt
     for code, arguments in [
         (2, ["audit", path]), (2, ["audit", "--to", "4.4"]), (2, ["audit", path, "--to", "9.9"]),
         (2, ["audit", tmp_path / "gone.pcap", "--to", "4.4"]), (2, ["audit", tmp_path / "empty", "--to", "4.4"]),
-        (2, ["audit", tmp_path / "*.nothing", "--to", "4.4"]), (1, ["audit", junk, "--to", "4.4"]),
+        (2, ["audit", tmp_path / "*.nothing", "--to", "4.4"]), (2, ["audit", junk, "--to", "4.4"]),
         (2, ["audit", path, "--to", "4.4", "--html", tmp_path / "no" / "folder.html"]),
     ]:  # fmt: skip
         said = run(capsys, *arguments)

@@ -260,7 +260,7 @@ def logs(marks: Marks, folder: Path) -> None:
         parsed("log dump", run(marks, "log", "dump", first, option, "--json"))
     if marks.dice.random() < 0.2:
         picture = folder / f"{marks.name()}.svg"
-        run(marks, "log", "stats", top, "--plot", picture, codes=(0,))
+        run(marks, "log", "stats", top, "--plot", picture, codes=(0, 1))
         shown(marks, "svg", picture.read_text())
     found = LogDirectory([str(top)])
     for made in (found, *found, *found.segments, found.files if hasattr(found, "files") else None):
@@ -399,6 +399,8 @@ def captures(marks: Marks, folder: Path) -> None:
     for arguments in (paths, [*paths, "--html", page], [*paths, "--html", page], [folder / marks.name()]):
         run(marks, "audit", *arguments, "--to", "4.4")
     run(marks, "audit", *paths, "--to", marks.text())
+    if not page.exists():
+        raise Tainted("audit --html: no page was written")
     shown(marks, "html", page.read_text())
     Page().feed(page.read_text())
 

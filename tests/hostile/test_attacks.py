@@ -45,10 +45,8 @@ def test_what_asks_for_more_than_the_limit_is_told() -> None:
     assert json.loads(ran.stdout)["ways"]["greedy"][:2] == ["MemoryError", ""]
 
 
-def test_dead_children_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(attacks.__dict__, "ROOT", ROOT / "kwire")  # where there is no such module to run
-    monkeypatch.delenv("PYTHONPATH", raising=False)  # tests of Spark set it, in whatever order they run
-    assert "No module named" in attacks.run("kwire", 0)["died"]
+def test_dead_children_are_told() -> None:
+    assert "KeyError: 'no such library'" in attacks.run("no such library", 0)["died"]
 
 
 def test_the_table_in_the_security_page() -> None:

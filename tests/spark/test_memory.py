@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,18 +10,33 @@ import psutil
 import pytest
 
 import kwire
+from kwire.spark import register
 from tests.storage.test_large import LIMIT, MIB, make
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture(autouse=True)
+def own_workers(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
+    """Python workers of each test's own: Spark reuses workers only where the environment is the same."""
+    OLD.update(python_workers())
+    spark.sparkContext.environment["KWIRE_TEST_OF_MEMORY"] = str(tmp_path)
+    register(spark)  # a data source keeps the environment of its registration
+    yield
+    del spark.sparkContext.environment["KWIRE_TEST_OF_MEMORY"]
+    register(spark)
+
+
+OLD: set[int] = set()  # processes of other tests
+
+
 def python_workers() -> dict[int, int]:
-    """Process id -> VmHWM in bytes of the Python processes that Spark started."""
+    """Process id -> VmHWM in bytes of the Python processes that Spark started for the test."""
     found = {}
     for process in psutil.Process().children(recursive=True):
         try:
-            if "pyspark.daemon" in process.cmdline():
+            if process.pid not in OLD and "pyspark.daemon" in process.cmdline():
                 lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
                 found[process.pid] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
         except (psutil.NoSuchProcess, FileNotFoundError, StopIteration):

@@ -66,7 +66,7 @@ def test_a_preallocated_file_that_is_closed(zeros: int, tmp_path: Path) -> None:
 
 def test_zeros_that_are_truncated_meanwhile_are_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the buffer, but no more in the file: no damage."""
-    path = tmp_path / "a.log"
+    path = tmp_path / f"{0:020}.log"
     path.write_bytes(batch(0) + bytes(1 << 20))
     inner = filesystem._OpenFile.read
 
