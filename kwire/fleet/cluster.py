@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -16,6 +14,9 @@ from kwire.fleet.group_coordinator import GroupCoordinator
 from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
 from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.discovery import is_topic_name
+from kwire.storage.java import java_hash
+from kwire.storage.uuids import uuid_text
 
 if TYPE_CHECKING:
     from kwire.fleet.node import Node
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 @dataclass
@@ -83,7 +83,7 @@ class ClusterState:
 
     def new_id_text(self) -> str:
         """An id in Kafka's text: 22 characters of URL-safe base64 (Uuid.toString), not beginning with a dash."""
-        text = urlsafe_b64encode(self.new_id().bytes).decode().rstrip("=")
+        text = uuid_text(self.new_id())
         return text if not text.startswith("-") else self.new_id_text()
 
     def alive(self) -> list[Node]:
@@ -223,7 +223,7 @@ class ClusterState:
         nodes = self.alive()
         if not nodes:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return nodes[java_hash(key) % INTERNAL_PARTITIONS % len(nodes)]
+        return nodes[_partition_for(key) % len(nodes)]
 
     def check_coordinator(self, node: Node, key: str) -> None:
         """Raises ApiError, NOT_COORDINATOR, if another node coordinates the key."""
@@ -254,21 +254,18 @@ def _configure(log: PartitionLog, topic: Topic) -> None:
 
 def check_topic_name(name: str) -> None:
     """Is it a name that Kafka allows (Topic.validate)? Raises ApiError: INVALID_TOPIC_EXCEPTION."""
-    if not _NAME.fullmatch(name) or name in (".", ".."):
+    if not is_topic_name(name):
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 def partition_of(participant: Participant) -> tuple[str, int]:
     """The partition that takes part in a transaction: of a group, that of __consumer_offsets that has its offsets."""
     if isinstance(participant, str):
-        return OFFSETS_TOPIC, java_hash(participant) % INTERNAL_PARTITIONS
+        return OFFSETS_TOPIC, _partition_for(participant)
     return participant
 
 
-def java_hash(text: str) -> int:
-    """Java's String.hashCode, made positive as Utils.abs does: by which Kafka chooses a coordinator's partition."""
-    value = 0
-    data = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(data), 2):
-        value = (31 * value + int.from_bytes(data[at : at + 2], "big")) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF if value != 0x80000000 else 0
+def _partition_for(key: str) -> int:
+    """The partition of an internal topic for a group or transactional id: Utils.abs(hashCode), which is 0 for MIN."""
+    value = java_hash(key)
+    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % INTERNAL_PARTITIONS

@@ -22,6 +22,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 THREADS = 32  # that ask a file system at the same time: an object store answers in tens of milliseconds
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker renamed before deletion
 _MAGIC = re.compile(r"[*?[]")  # in a glob
@@ -190,6 +191,11 @@ def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
 
     with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
         return list(pool.map(function, items))
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether it is a name that Kafka allows for a topic (Topic.validate)."""
+    return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
 
 
 def place_of(path: str) -> tuple[str | None, int | None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable
@@ -19,6 +18,7 @@ from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
 from kwire.output import sync_folder, write_new
 from kwire.storage.checkpoints import ProducerState, producer_snapshot
+from kwire.storage.discovery import is_topic_name
 from kwire.storage.filesystem import located
 from kwire.storage.index_writer import IndexWriter
 from kwire.storage.indexes import AbortedTransaction, aborted_entry
@@ -423,7 +423,7 @@ def _check_no_broker(folder: str) -> None:
 
 def _check_name(topic: str, partition: int) -> None:
     """Is it a name that Kafka allows (Topic.validate)? Raises ValueError."""
-    if not re.fullmatch("[a-zA-Z0-9._-]{1,249}", topic) or topic in (".", ".."):
+    if not is_topic_name(topic):
         raise ValueError(f"invalid topic {topic[:300]!r}: letters, digits, '.', '_' and '-', 249 at most")
     if not 0 <= partition <= MOST_RELATIVE:
         raise ValueError(f"invalid partition {partition}: 0 to {MOST_RELATIVE}")

@@ -11,6 +11,7 @@ import pytest
 
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.cluster import partition_of
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode as E
 
@@ -84,6 +85,14 @@ def test_a_silent_member_is_removed_by_the_clock(fleet: Fleet, connection: SyncC
     assert beat(connection, first.member_id, 1) == 0
     fleet.advance(11)
     assert beat(connection, first.member_id, 1) == E.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(("group", "partition"), [
+    ("g", 3), ("zzzzzz", 14), ("polygenelubricants", 0),  # hash codes 103, -685785664, Integer.MIN_VALUE
+])
+def test_the_partition_that_has_a_group(group: str, partition: int) -> None:
+    """Utils.abs(groupId.hashCode) % 50: abs, not the lower 31 bits."""
+    assert partition_of(group) == ("__consumer_offsets", partition)
 
 
 def consumer_beat(connection: Any, member: str, epoch: int, **more: Any) -> Any:
