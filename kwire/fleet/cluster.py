@@ -248,7 +248,7 @@ class ClusterState:
 
 
 def _configure(log: PartitionLog, topic: Topic) -> None:
-    log.timestamp_type = "log_append" if topic.configs.get("message.timestamp.type") == "LogAppendTime" else "create"
+    log.log_append_time = topic.configs.get("message.timestamp.type") == "LogAppendTime"
     log.max_message_bytes = int(topic.configs.get("max.message.bytes", MAX_MESSAGE_BYTES))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from kwire.fleet.errors import ApiError
 from kwire.fleet.users import Exchange
 
 
@@ -18,6 +19,18 @@ class Connection:
         self.principal: str | None = None  # who was let in
         self.exchange: Exchange | None = None  # of SASL, under way
         self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers
+
+    def authenticate(self, token: bytes) -> bytes:
+        """One step of the exchange that is under way: the answer. After a failed one the connection ends: ApiError."""
+        assert self.exchange is not None
+        try:
+            answer = self.exchange.step(token)
+        except ApiError:
+            self.close()
+            raise
+        if self.exchange.user is not None:
+            self.principal, self.exchange = self.exchange.user, None
+        return answer
 
     def close(self) -> None:
         """End it after what is being answered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -178,7 +179,8 @@ class Node:
     async def _answer(self, frame: bytes, connection: Connection) -> None:
         """Answer one request: the next one is read after it, as Kafka's socket server does."""
         if connection.raw_sasl and connection.exchange is not None:
-            self._authenticate(frame, connection)
+            with contextlib.suppress(ApiError):  # it ends the connection
+                connection.writer.write(pack_frame(connection.authenticate(frame)))
             return
         request = self._decoded(frame, connection)
         if request is None:
@@ -202,18 +204,6 @@ class Node:
             return refusal(request, ErrorCode.UNSUPPORTED_VERSION)
         answer = handler(Call(self, connection, request))
         return await answer if isinstance(answer, Awaitable) else answer
-
-    def _authenticate(self, token: bytes, connection: Connection) -> None:
-        """One token of SASL without a header (SaslHandshake 0)."""
-        assert connection.exchange is not None
-        try:
-            answer = connection.exchange.step(token)
-        except ApiError:
-            connection.close()
-            return
-        if connection.exchange.user is not None:
-            connection.principal, connection.exchange = connection.exchange.user, None
-        connection.writer.write(pack_frame(answer))
 
     def _decoded(self, frame: bytes, connection: Connection) -> Request | None:
         """The request, if the release has its version; else as Kafka: an answer (KIP-511), silence or the end."""
@@ -241,7 +231,6 @@ class Node:
             return None
         connection.close()
         return None
-
 
 
 def _listen(host: str, port: int) -> Any:

@@ -47,11 +47,11 @@ class Appended(NamedTuple):
 class PartitionLog:
     """The log of one partition. All of it is committed: a fleet's replicas are always in sync.
 
-    max_message_bytes: of one batch; timestamp_type: "create" or "log_append" (message.timestamp.type).
+    max_message_bytes: of one batch; log_append_time: whether batches get the broker's time (message.timestamp.type).
     """
 
-    def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES, timestamp_type: str = "create") -> None:
-        self.max_message_bytes, self.timestamp_type = max_message_bytes, timestamp_type
+    def __init__(self) -> None:
+        self.max_message_bytes, self.log_append_time = MAX_MESSAGE_BYTES, False
         self.start_offset = self.end_offset = 0
         self.changed_at = -1  # when it was last written to, milliseconds
         self.producers = ProducerStates()
@@ -67,21 +67,12 @@ class PartitionLog:
         first = self.producers.first_unstable()
         return self.end_offset if first is None else first
 
-    @property
-    def size(self) -> int:
-        """Bytes of all batches."""
-        return sum(len(entry.data) for entry in self._entries)
-
-    def append(self, records: Any, leader_epoch: int, now: int, old: bool = False) -> Appended:
-        """Append what a producer sent, one batch (message sets of magic 0 and 1: any number), as the leader.
+    def append(self, batches: list[Any], leader_epoch: int, now: int, old: bool = False) -> Appended:
+        """Append the RecordBatches that a producer sent, one (of magic 0 and 1: any number), as the leader.
 
         old: whether the request may carry magic 0 and 1; now: milliseconds. What the producer sent before is not
-        written again. Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, RECORD_LIST_TOO_LARGE and those of producers.
+        written again. Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE and those of producers.
         """
-        try:
-            batches = list(read_batches(records, strict_tail=True))
-        except KwireError as error:
-            raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
         if not batches:
             raise ApiError(ErrorCode.INVALID_RECORD, "Record batch has no records")
         if batches[0].magic < 2:
@@ -123,7 +114,7 @@ class PartitionLog:
         if batch.is_control:
             raise ApiError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records")
         append_time = -1
-        if self.timestamp_type == "log_append":
+        if self.log_append_time:
             append_time = now
             data = _with_append_time(batch, now)
         base = self.end_offset

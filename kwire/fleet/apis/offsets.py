@@ -12,7 +12,6 @@ from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_T
 from kwire.schema.error_codes import ErrorCode
 
 _SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}  # first version
-_EARLIEST_PENDING_UPLOAD = -6
 
 
 @handles("ListOffsets")

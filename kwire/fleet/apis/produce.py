@@ -1,4 +1,4 @@
-"""Produce and InitProducerId's idempotent half are checked where they are written: in the partition's log."""
+"""Produce; sequences and epochs are checked where batches are written, in the partition's log."""
 
 from __future__ import annotations
 
@@ -63,15 +63,14 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
 def _write(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
     if records is None or not len(records):
         raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
-    _check_batches(call, partition, topic, records)
     written = partition.log.append(
-        records, partition.leader_epoch, call.cluster.clock.now_ms(), old=call.version < _FIRST_WITH_BATCHES)
+        _checked(call, partition, topic, records), partition.leader_epoch, call.cluster.clock.now_ms(), old=call.version < _FIRST_WITH_BATCHES)
     row.base_offset, row.log_append_time_ms = written
     row.log_start_offset = partition.log.start_offset
 
 
-def _check_batches(call: Call, partition: Partition, topic: str, records: Any) -> None:
-    """What the request's version and the transaction allow (ProduceRequest.validateRecords, KIP-890's verification)."""
+def _checked(call: Call, partition: Partition, topic: str, records: Any) -> list[Any]:
+    """The batches, if the version and the transaction allow them (ProduceRequest.validateRecords, KIP-890)."""
     try:
         batches = list(read_batches(records, strict_tail=True))
     except KwireError as error:
@@ -85,6 +84,7 @@ def _check_batches(call: Call, partition: Partition, topic: str, records: Any) -
             call.cluster.transactions.check_member(
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
+    return batches
 
 
 def _say_leader(call: Call, row: Any, partition: Partition) -> None:

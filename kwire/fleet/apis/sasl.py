@@ -36,10 +36,6 @@ def sasl_authenticate(call: Call) -> Any:
             error_message="SaslAuthenticate request received after successful authentication"
             if connection.principal is not None else "SaslAuthenticate request received without a handshake")
     try:
-        data = connection.exchange.step(bytes(call.message.auth_bytes))
-        if connection.exchange.user is not None:
-            connection.principal, connection.exchange = connection.exchange.user, None
-        return messages.SaslAuthenticateResponse(auth_bytes=data)
+        return messages.SaslAuthenticateResponse(auth_bytes=connection.authenticate(bytes(call.message.auth_bytes)))
     except ApiError as error:
-        connection.close()
         return messages.SaslAuthenticateResponse(error_code=error.code, error_message=error.message)
