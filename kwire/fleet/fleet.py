@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from kwire import schema
 from kwire.codec.records import read_batches
 from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import ClusterState
 from kwire.fleet.faults import Fault, Faults
+from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.node import Node
 from kwire.fleet.releases import offer
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
-
-T = TypeVar("T")
 
 
 class Fleet:
@@ -65,8 +62,7 @@ class Fleet:
         self.cluster.levels = {**offer(oldest).levels, **(levels or {})}
         self.cluster.levels_epoch = 0
         self._topics = dict(topics or {})
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
 
     def __repr__(self) -> str:
         return f"Fleet({', '.join(map(repr, self.nodes))})"
@@ -107,11 +103,11 @@ class Fleet:
         """Move the fleet's ManualClock."""
         if not isinstance(self.clock, ManualClock):
             raise ValueError("the fleet has no ManualClock")
+        move = partial(self.clock.advance, seconds)
         if self._thread is None:
-            self.clock.advance(seconds)
+            move()
         else:
-            clock = self.clock
-            self._in_loop(lambda: clock.advance(seconds))
+            self._thread.call(move)
 
     # life
 
@@ -119,11 +115,11 @@ class Fleet:
         try:
             for node in self.nodes:
                 node.start()
+            for name, partitions in self._topics.items():
+                self.cluster.create_topic(name, partitions)
         except BaseException:
             await self._close()
             raise
-        for name, partitions in self._topics.items():
-            self.cluster.create_topic(name, partitions)
         return self
 
     async def __aexit__(
@@ -142,52 +138,31 @@ class Fleet:
     def __enter__(self) -> Fleet:
         if self._thread is not None:
             raise ValueError("the Fleet runs already")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kwire-fleet", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("kwire-fleet")
         try:
-            self._call(self.__aenter__())
+            self._thread.run(self.__aenter__())
         except BaseException:
             self._end_thread()
             raise
         for node in self.nodes:
-            node.in_loop = self._in_loop
+            node.in_loop = self._thread.call
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        assert self._thread is not None
         for node in self.nodes:
             node.in_loop = _at_once
         try:
-            self._call(self._close())
+            self._thread.run(self._close())
         finally:
             self._end_thread()
 
-    def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
-            work.close()
-            raise ValueError("the Fleet does not run in a thread: use `with Fleet(...)`")
-        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return future.result()
-
-    def _in_loop(self, work: Callable[[], None]) -> None:
-        """Run something in the loop of a fleet in a thread, from any thread."""
-        if threading.current_thread() is self._thread:
-            work()
-            return
-
-        async def run() -> None:
-            work()
-
-        self._call(run())
-
     def _end_thread(self) -> None:
-        if self._loop is not None and self._thread is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-        self._loop = self._thread = None
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.end()
 
 
 def _at_once(work: Callable[[], None]) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 import uuid
 from collections import deque
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from kwire import schema
 from kwire.codec.frames import (
@@ -27,11 +25,11 @@ from kwire.errors import KwireError
 from kwire.fleet.clock import Clock
 from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
+from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.refusals import refusal
 from kwire.schema import Field
 from kwire.schema.error_codes import ErrorCode
 
-T = TypeVar("T")
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
 
@@ -63,8 +61,7 @@ class Proxy:
         self._nodes: dict[tuple[str, int], int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
 
     def __repr__(self) -> str:
         return f"Proxy({':'.join(map(str, self._target))}, {self.bootstrap})"
@@ -99,33 +96,22 @@ class Proxy:
             await asyncio.wait(self._tasks)
 
     def __enter__(self) -> Proxy:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kwire-proxy", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("kwire-proxy")
         try:
-            self._call(self.__aenter__())
+            self._thread.run(self.__aenter__())
         except BaseException:
-            self._end_thread()
+            self._thread.end()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        assert self._thread is not None
         try:
-            self._call(self.__aexit__(kind, error, trace))
+            self._thread.run(self.__aexit__(kind, error, trace))
         finally:
-            self._end_thread()
-
-    def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def _end_thread(self) -> None:
-        assert self._loop is not None and self._thread is not None
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+            self._thread.end()
 
     async def _open(self, broker: tuple[str, int], at: tuple[str, int] = (_HOST, 0)) -> tuple[str, int]:
         """The address here of a broker; a listener is opened when it is first named."""

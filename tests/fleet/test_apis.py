@@ -267,3 +267,10 @@ def test_leaders_move_when_a_node_stops() -> None:
         assert fleet.nodes[0].address == address and fleet.nodes[0].alive
         with connect_sync(address) as connection:
             assert produce(connection, batch("a")).error_code == E.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_fleet_that_cannot_begin_leaves_nothing() -> None:
+    fleet = Fleet("4.4", topics={"no/name": 1})
+    with pytest.raises(ApiError, match="INVALID_TOPIC"), fleet:
+        pass
+    assert not fleet.nodes[0].alive

@@ -64,7 +64,8 @@ def _write(call: Call, partition: Partition, topic: str, records: Any, row: Any)
     if records is None or not len(records):
         raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
     written = partition.log.append(
-        _checked(call, partition, topic, records), partition.leader_epoch, call.cluster.clock.now_ms(), old=call.version < _FIRST_WITH_BATCHES)
+        _checked(call, partition, topic, records), partition.leader_epoch, call.cluster.clock.now_ms(),
+        old=call.version < _FIRST_WITH_BATCHES)
     row.base_offset, row.log_append_time_ms = written
     row.log_start_offset = partition.log.start_offset
 
