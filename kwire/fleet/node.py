@@ -41,6 +41,8 @@ class Node:
         self._faults, self._tls, self.users = faults, tls, users
         self._listener: Any = None  # a listening socket, or what stands for one in a simulation
         self._server: asyncio.Server | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._served: Any = None  # the listener that became the server's own, which closes it
         self._connections: dict[asyncio.Task[Any], Connection] = {}
         self.fetch_sessions = FetchSessions()
         self.in_loop: Callable[[Callable[[], None]], None] = lambda work: work()  # how to run something in the loop
@@ -117,6 +119,9 @@ class Node:
         self._faults.note("started", node=self.id, release=self.release)
 
     async def _open(self, listener: Any) -> None:
+        if listener is not self._listener:  # stopped before it was open
+            return
+        self._served = listener
         server = await asyncio.start_server(self._serve, sock=listener, ssl=self._tls)
         if listener is self._listener:
             self._server = server
@@ -130,7 +135,8 @@ class Node:
         if self._server is not None:
             self._server.close()
         self._server = None
-        listener.close()
+        if listener is not self._served:  # else its server closes it, at the latest when it is made
+            listener.close()
         self.drop_connections()
         self.fetch_sessions = FetchSessions()
         self.cluster.elect()
@@ -144,6 +150,8 @@ class Node:
 
     async def closed(self) -> None:
         """Wait until all connections have ended, after stop()."""
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
         if self._connections:
             await asyncio.wait(list(self._connections))
 
