@@ -47,7 +47,7 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
     """List topics, partitions and segments with their offsets, sizes and times.
 
     Nothing is read but listings, the last entries of indexes, the head of the first batch, and the heads of the last
-    batches of a partition: how many records there are is told by the offsets (a compacted log has fewer). On a terminal
+    batches of a partition: the number of records comes from the offsets (a compacted log has fewer). On a terminal
     that is too narrow columns are left out in this order: the codec, the first time, the numbers of segments,
     partitions and records, the last time.
     """

@@ -36,7 +36,7 @@ def schema_of(message: Message) -> schema.Message:
 
 
 def check_int(value: SupportsIndex, name: str) -> int:
-    """The integer in an argument, also of a library (numpy.int64). Raises TypeError for what is none."""
+    """The integer in an argument, also of a library (numpy.int64). Raises TypeError for anything else."""
     if not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     return index(value)

@@ -22,7 +22,7 @@ LEAVE, LEAVE_STATIC = -1, -2  # member epochs of those that leave
 
 @dataclass(eq=False)
 class ConsumerMember:
-    """A member. assigned: what it may read; revoking: what it must give up first; told: what it was last told."""
+    """A member. assigned: what it may read; revoking: what it must give up first; sent: what it was last sent."""
 
     id: str
     instance_id: str | None
@@ -36,7 +36,7 @@ class ConsumerMember:
     previous_epoch: int = -1
     assigned: set[TopicPartition] = field(default_factory=set)
     revoking: set[TopicPartition] = field(default_factory=set)
-    told: set[TopicPartition] | None = None
+    sent: set[TopicPartition] | None = None
     rebalance_timeout: float = 45.0
     deadline: float = 0.0
     is_static_away: bool = False

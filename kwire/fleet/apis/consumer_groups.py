@@ -36,8 +36,8 @@ def consumer_group_heartbeat(call: Call) -> Any:
             return response(member_id=call.message.member_id, member_epoch=call.message.member_epoch)
         answer = response(
             member_id=member.id, member_epoch=member.epoch, heartbeat_interval_ms=HEARTBEAT_MS)
-        if full or member.told != member.assigned:
-            member.told = set(member.assigned)
+        if full or member.sent != member.assigned:
+            member.sent = set(member.assigned)
             answer.assignment = response.Assignment(topic_partitions=_by_topic(
                 call, member.assigned, response.TopicPartitions))
         return answer
@@ -86,7 +86,7 @@ def _check(call: Call) -> None:
 
 
 def _beat(call: Call) -> tuple[ConsumerMember | None, bool]:
-    """(the member, None if it left; whether it is told everything)."""
+    """(the member, None if it left; whether its whole assignment is due)."""
     message = call.message
     joining = message.member_epoch == 0
     group = call.cluster.groups.consumer(message.group_id, make=joining)
@@ -138,7 +138,7 @@ def _join(call: Call, group: ConsumerGroup, static: ConsumerMember | None) -> Co
     member_id = message.member_id or str(call.cluster.new_id())
     known = group.members.get(member_id)
     if known is not None:
-        known.assigned, known.revoking, known.told = set(), set(), None
+        known.assigned, known.revoking, known.sent = set(), set(), None
         return known
     member = ConsumerMember(
         member_id, message.instance_id, call.request.client_id or "", f"/{call.connection.host}",

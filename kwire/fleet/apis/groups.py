@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import Any
 
 from kwire import messages
 from kwire.codec.messages import decode
 from kwire.errors import KwireError
-from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
-from kwire.fleet.groups import COMPLETING, DEAD, PREPARING, STABLE, CommittedOffset, CommittedOffsets, Group, Member
+from kwire.fleet.groups import (
+    COMPLETING,
+    DEAD,
+    PREPARING,
+    STABLE,
+    CommittedOffset,
+    CommittedOffsets,
+    Group,
+    Member,
+    TopicPartition,
+)
 from kwire.schema.error_codes import ErrorCode
 
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
@@ -85,7 +96,7 @@ async def _join(call: Call) -> tuple[Group, Member]:
         member.session_timeout, member.rebalance_timeout = message.session_timeout_ms / 1000, rebalance / 1000
         group.touch(member)
         if same and (group.state == COMPLETING or (group.state == STABLE and member_id != group.leader)):
-            return group, member  # it lost the answer, or asks once more: the generation stands
+            return group, member  # it lost the answer, or asks once more: no new generation
     await group.join(member)
     return group, member
 
@@ -181,22 +192,33 @@ def offset_commit(call: Call) -> Any:
         group = _committing(call, message.group_id, _instance(call, 7))
     except ApiError as error:
         refused = error.code
-    rows, kept = [], {}
-    for topic in message.topics:
-        results = []
-        for one in topic.partitions:
-            row = response.OffsetCommitResponsePartition(partition_index=one.partition_index, error_code=refused)
-            try:
-                named = _checked(call, topic, one, 10)
-                if group is not None:
-                    kept[named] = _offset(call, one, 6)
-            except ApiError as error:
-                row.error_code = error.code
-            results.append(row)
-        rows.append(response.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=results))
+    topics, kept = _taken(call, group, refused, response.OffsetCommitResponseTopic,
+                          response.OffsetCommitResponsePartition, by_id_since=10, epoch_since=6)
     if group is not None:
         group.commit(kept)
-    return response(topics=rows)
+    return response(topics=topics)
+
+
+def _taken(
+    call: Call, group: CommittedOffsets | None, refused: ErrorCode, topic_row: Any, partition_row: Any, *,
+    by_id_since: int, epoch_since: int,
+) -> tuple[list[Any], dict[TopicPartition, CommittedOffset]]:
+    """(the rows of the answer to a commit, the offsets that count); refused: why none does, as there is no group."""
+    kept: dict[TopicPartition, CommittedOffset] = {}
+
+    def row_of(one: Any) -> Any:
+        return partition_row(partition_index=one.partition_index, error_code=refused)
+
+    def take(topic: Any, one: Any, row: Any) -> None:
+        named = _checked(call, topic, one, by_id_since)
+        if group is not None:
+            kept[named] = _offset(call, one, epoch_since)
+
+    topics = [
+        topic_row(name=topic.name, topic_id=topic.topic_id,
+                  partitions=answered(topic.partitions, row_of, partial(take, topic)))
+        for topic in call.message.topics]
+    return topics, kept
 
 
 def _in_zookeeper(call: Call) -> Any:
@@ -302,23 +324,11 @@ def txn_offset_commit(call: Call) -> Any:
             call.cluster.groups.made(message.group_id))
     except ApiError as error:
         refused = error.code
-    rows, kept = [], {}
-    for topic in message.topics:
-        results = []
-        for one in topic.partitions:
-            row = response.TxnOffsetCommitResponsePartition(partition_index=one.partition_index, error_code=refused)
-            try:
-                named = _checked(call, topic, one, 6)
-                if group is not None:
-                    kept[named] = _offset(call, one, 2)
-            except ApiError as error:
-                row.error_code = error.code
-            results.append(row)
-        rows.append(response.TxnOffsetCommitResponseTopic(
-            name=topic.name, topic_id=topic.topic_id, partitions=results))
+    topics, kept = _taken(call, group, refused, response.TxnOffsetCommitResponseTopic,
+                          response.TxnOffsetCommitResponsePartition, by_id_since=6, epoch_since=2)
     if group is not None:
         group.commit_pending(message.producer_id, kept)
-    return response(topics=rows)
+    return response(topics=topics)
 
 
 @handles("OffsetFetch")

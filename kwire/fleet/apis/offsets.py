@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.fetch import READ_COMMITTED
-from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.errors import ApiError
 from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP, PartitionLog
 from kwire.schema.error_codes import ErrorCode
@@ -18,25 +19,25 @@ _SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_
 def list_offsets(call: Call) -> Any:
     """Offsets by timestamp, or of the ends (ListOffsetsRequest's special timestamps)."""
     response = messages.ListOffsetsResponse
-    rows = []
-    for topic in call.message.topics:
-        results = []
-        for one in topic.partitions:
-            row = response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
-            try:
-                partition = call.cluster.partition(topic.name, one.partition_index)
-                call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
-                if call.version == 0:
-                    row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
-                else:
-                    row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
-                    if call.version >= 4 and call.node.offer.at_least("2.2"):
-                        row.leader_epoch = epoch
-            except ApiError as error:
-                row.error_code = error.code
-            results.append(row)
-        rows.append(response.ListOffsetsTopicResponse(name=topic.name, partitions=results))
-    return response(topics=rows)
+
+    def row_of(one: Any) -> Any:
+        return response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
+
+    return response(topics=[
+        response.ListOffsetsTopicResponse(
+            name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
+        for topic in call.message.topics])
+
+
+def _list(call: Call, topic: str, one: Any, row: Any) -> None:
+    partition = call.cluster.partition(topic, one.partition_index)
+    call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
+    if call.version == 0:
+        row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
+        return
+    row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
+    if call.version >= 4 and call.node.offer.at_least("2.2"):
+        row.leader_epoch = epoch
 
 
 def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]:
@@ -70,19 +71,19 @@ def _old_offsets(log: PartitionLog, one: Any, now: int) -> list[int]:
 def offset_for_leader_epoch(call: Call) -> Any:
     """Where leader epochs ended (KIP-101, KIP-320)."""
     response = messages.OffsetForLeaderEpochResponse
-    rows = []
-    for topic in call.message.topics:
-        results = []
-        for one in topic.partitions:
-            row = response.EpochEndOffset(partition=one.partition)
-            try:
-                partition = call.cluster.partition(topic.topic, one.partition)
-                call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 2 else -1)
-                epoch, row.end_offset = partition.log.end_of_epoch(one.leader_epoch, partition.leader_epoch)
-                if call.version >= 1:
-                    row.leader_epoch = epoch
-            except ApiError as error:
-                row.error_code = error.code
-            results.append(row)
-        rows.append(response.OffsetForLeaderTopicResult(topic=topic.topic, partitions=results))
-    return response(topics=rows)
+
+    def row_of(one: Any) -> Any:
+        return response.EpochEndOffset(partition=one.partition)
+
+    return response(topics=[
+        response.OffsetForLeaderTopicResult(
+            topic=topic.topic, partitions=answered(topic.partitions, row_of, partial(_end_of_epoch, call, topic.topic)))
+        for topic in call.message.topics])
+
+
+def _end_of_epoch(call: Call, topic: str, one: Any, row: Any) -> None:
+    partition = call.cluster.partition(topic, one.partition)
+    call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 2 else -1)
+    epoch, row.end_offset = partition.log.end_of_epoch(one.leader_epoch, partition.leader_epoch)
+    if call.version >= 1:
+        row.leader_epoch = epoch

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kwire import schema
 from kwire.codec.frames import Request
+from kwire.fleet.errors import ApiError
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState
@@ -41,6 +42,26 @@ class Call:
     def version(self) -> int:
         """The version of the request and of its response."""
         return self.request.version
+
+
+def answered(
+    items: Iterable[Any], row_of: Callable[[Any], Any], fill: Callable[[Any, Any], None], message: bool = False
+) -> list[Any]:
+    """A row of an answer for each item of a request: row_of(item), which fill(item, row) completes or refuses.
+
+    The code of an ApiError that fill raises is the row's error code; message: its text the row's error message.
+    """
+    rows = []
+    for item in items:
+        row = row_of(item)
+        try:
+            fill(item, row)
+        except ApiError as error:
+            row.error_code = error.code
+            if message:
+                row.error_message = error.message
+        rows.append(row)
+    return rows
 
 
 def handles(name: str) -> Callable[[F], F]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from kwire import messages
-from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import Topic
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import check_topic_configs, topic_configs
@@ -74,54 +75,48 @@ def _configs(call: Call, topic: Topic) -> list[Any]:
 def delete_topics(call: Call) -> Any:
     """Delete topics by name, or by id from version 6 on."""
     message, result = call.message, messages.DeleteTopicsResponse.DeletableTopicResult
-    rows = []
     asked = message.topics if call.version >= 6 else [
         messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
-    for one in asked:
-        row = result(name=one.name, topic_id=one.topic_id)
-        try:
-            topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
-            row.name = topic.name
-            if call.node.offer.is_kraft or one.name is None:
-                row.topic_id = topic.id
-            call.cluster.delete_topic(topic)
-        except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
-        rows.append(row)
-    return messages.DeleteTopicsResponse(responses=rows)
+
+    def delete(one: Any, row: Any) -> None:
+        topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
+        row.name = topic.name
+        if call.node.offer.is_kraft or one.name is None:
+            row.topic_id = topic.id
+        call.cluster.delete_topic(topic)
+
+    return messages.DeleteTopicsResponse(responses=answered(
+        asked, lambda one: result(name=one.name, topic_id=one.topic_id), delete, message=True))
 
 
 @handles("CreatePartitions")
 def create_partitions(call: Call) -> Any:
     """Let topics have more partitions."""
-    rows = []
-    for row in call.message.topics:
-        result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult(name=row.name)
-        try:
-            assignments = None if row.assignments is None else [list(one.broker_ids) for one in row.assignments]
-            call.cluster.add_partitions(
-                call.cluster.topic(row.name), row.count, assignments, call.message.validate_only)
-        except ApiError as error:
-            result.error_code, result.error_message = error.code, error.message
-        rows.append(result)
-    return messages.CreatePartitionsResponse(results=rows)
+    result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
+
+    def add(asked: Any, row: Any) -> None:
+        assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
+        call.cluster.add_partitions(
+            call.cluster.topic(asked.name), asked.count, assignments, call.message.validate_only)
+
+    return messages.CreatePartitionsResponse(results=answered(
+        call.message.topics, lambda asked: result(name=asked.name), add, message=True))
 
 
 @handles("DeleteRecords")
 def delete_records(call: Call) -> Any:
     """Move the starts of logs."""
     response = messages.DeleteRecordsResponse
-    rows = []
-    for topic in call.message.topics:
-        results = []
-        for one in topic.partitions:
-            result = response.DeleteRecordsPartitionResult(partition_index=one.partition_index, low_watermark=-1)
-            try:
-                partition = call.cluster.partition(topic.name, one.partition_index)
-                call.cluster.leads(call.node, partition)
-                result.low_watermark = partition.log.delete_before(one.offset)
-            except ApiError as error:
-                result.error_code = error.code
-            results.append(result)
-        rows.append(response.DeleteRecordsTopicResult(name=topic.name, partitions=results))
-    return response(topics=rows)
+
+    def row_of(one: Any) -> Any:
+        return response.DeleteRecordsPartitionResult(partition_index=one.partition_index, low_watermark=-1)
+
+    def delete(topic: str, one: Any, row: Any) -> None:
+        partition = call.cluster.partition(topic, one.partition_index)
+        call.cluster.leads(call.node, partition)
+        row.low_watermark = partition.log.delete_before(one.offset)
+
+    return response(topics=[
+        response.DeleteRecordsTopicResult(
+            name=topic.name, partitions=answered(topic.partitions, row_of, partial(delete, topic.name)))
+        for topic in call.message.topics])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from kwire import messages
-from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import partition_of
 from kwire.fleet.errors import ApiError
 from kwire.fleet.transactions import ONGOING, Participant
@@ -178,47 +179,44 @@ def describe_transactions(call: Call) -> Any:
 def describe_producers(call: Call) -> Any:
     """The producers that wrote to partitions (KIP-664)."""
     response = messages.DescribeProducersResponse
-    rows = []
-    for topic in call.message.topics:
-        results = []
-        for index in topic.partition_indexes:
-            row = response.PartitionResponse(partition_index=index)
-            try:
-                partition = call.cluster.partition(topic.name, index)
-                call.cluster.leads(call.node, partition)
-                row.active_producers = [
-                    response.ProducerState(
-                        producer_id=producer, producer_epoch=state.epoch, last_sequence=state.last_sequence,
-                        last_timestamp=state.last_timestamp, coordinator_epoch=state.coordinator_epoch,
-                        current_txn_start_offset=-1 if state.first_offset is None else state.first_offset)
-                    for producer, state in partition.log.producers.producers.items()]
-            except ApiError as error:
-                row.error_code, row.error_message = error.code, error.message
-            results.append(row)
-        rows.append(response.TopicResponse(name=topic.name, partitions=results))
-    return response(topics=rows)
+
+    def row_of(index: int) -> Any:
+        return response.PartitionResponse(partition_index=index)
+
+    def describe(topic: str, index: int, row: Any) -> None:
+        partition = call.cluster.partition(topic, index)
+        call.cluster.leads(call.node, partition)
+        row.active_producers = [
+            response.ProducerState(
+                producer_id=producer, producer_epoch=state.epoch, last_sequence=state.last_sequence,
+                last_timestamp=state.last_timestamp, coordinator_epoch=state.coordinator_epoch,
+                current_txn_start_offset=-1 if state.first_offset is None else state.first_offset)
+            for producer, state in partition.log.producers.producers.items()]
+
+    return response(topics=[
+        response.TopicResponse(name=topic.name, partitions=answered(
+            topic.partition_indexes, row_of, partial(describe, topic.name), message=True))
+        for topic in call.message.topics])
 
 
 @handles("WriteTxnMarkers")
 def write_txn_markers(call: Call) -> Any:
     """End transactions in partitions: what a coordinator, or kafka-transactions abort, asks of leaders."""
     response = messages.WriteTxnMarkersResponse
-    rows = []
-    for marker in call.message.markers:
-        topics = []
-        for topic in marker.topics:
-            results = []
-            for index in topic.partition_indexes:
-                row = response.WritableTxnMarkerPartitionResult(partition_index=index)
-                try:
-                    partition = call.cluster.partition(topic.name, index)
-                    call.cluster.leads(call.node, partition)
-                    partition.log.append_marker(
-                        marker.producer_id, marker.producer_epoch, marker.transaction_result,
-                        marker.coordinator_epoch, partition.leader_epoch, call.cluster.clock.now_ms())
-                except ApiError as error:
-                    row.error_code = error.code
-                results.append(row)
-            topics.append(response.WritableTxnMarkerTopicResult(name=topic.name, partitions=results))
-        rows.append(response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics))
-    return response(markers=rows)
+
+    def row_of(index: int) -> Any:
+        return response.WritableTxnMarkerPartitionResult(partition_index=index)
+
+    def end(marker: Any, topic: str, index: int, row: Any) -> None:
+        partition = call.cluster.partition(topic, index)
+        call.cluster.leads(call.node, partition)
+        partition.log.append_marker(
+            marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
+            partition.leader_epoch, call.cluster.clock.now_ms())
+
+    return response(markers=[
+        response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[
+            response.WritableTxnMarkerTopicResult(name=topic.name, partitions=answered(
+                topic.partition_indexes, row_of, partial(end, marker, topic.name)))
+            for topic in marker.topics])
+        for marker in call.message.markers])
