@@ -1,7 +1,8 @@
 """Time and memory of each reader, writer and command on its worst input: python -m tests.hostile.growth --seconds N.
 
 Each case is made at n and at 2n: twice the input may cost at most 2.5 times the processor's time, and no more memory
-than the case says. Prints what broke, exit 1.
+than the case says. Where it costs more, 2n and 4n decide: what grows faster than its input does so at each doubling, a
+busy machine does not. Prints what broke, exit 1.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from tests.storage.metadata.records import write_log
 
 MIB = 1 << 20
 TIMES = 2.5  # as long, for twice the input
-TRIES = 6  # of the measure, where others use the processor too
+TRIES = 12  # of the measure, where others use the processor too
+PAUSE = 0.2  # seconds before each try but the first: what disturbs a measure lasts that long
 LEAST = 0.04  # seconds: less than that says little
 
 
@@ -587,7 +589,8 @@ CASES: dict[str, Case] = {
 def best(works: list[Callable[[], Any]], most: int) -> tuple[list[float], int]:
     """The least processor time of each, and by how many bytes memory grew at most."""
     times, grown = [1e9] * len(works), 0
-    for _ in range(TRIES):
+    for tried in range(TRIES):
+        time.sleep(PAUSE if tried else 0)
         for at, work in enumerate(works):
             before = apart.fresh_peak()
             gc.disable()  # it looks at all that there is, now and then
@@ -596,9 +599,13 @@ def best(works: list[Callable[[], Any]], most: int) -> tuple[list[float], int]:
             times[at] = min(times[at], time.process_time() - began)
             gc.enable()
             grown = max(grown, apart.peak() - before)
-        if times[1] <= TIMES * max(times[0], LEAST) or grown > most:
+        if is_level(times) or grown > most:
             break
     return times, grown
+
+
+def is_level(times: list[float]) -> bool:
+    return times[1] <= TIMES * max(times[0], LEAST)
 
 
 def one(name: str, scale: bool) -> None:
@@ -607,15 +614,20 @@ def one(name: str, scale: bool) -> None:
     n = case.n * (case.soak if scale else 1)
     most = (case.most << 20) * (case.soak if scale else 1)
     with tempfile.TemporaryDirectory(prefix="kwire-growth-") as folder:
-        works = []
-        for size in (n, 2 * n):
+
+        def made(size: int) -> Callable[[], Any]:
             place = Path(folder, str(size))
             place.mkdir()
-            works.append(case.make(place, size))
+            return case.make(place, size)
+
+        works = [made(n), made(2 * n)]
         times, grown = best(works, most)
-    how = f"{n}: {times[0]:.3f} s, {2 * n}: {times[1]:.3f} s, {grown / MIB:.0f} MiB"
+        how = f"{n}: {times[0]:.3f} s, {2 * n}: {times[1]:.3f} s, {grown / MIB:.0f} MiB"
+        if grown <= most and not is_level(times):
+            times, _ = best([works[1], made(4 * n)], sys.maxsize)
+            how += f"; {2 * n}: {times[0]:.3f} s, {4 * n}: {times[1]:.3f} s"
     apart.note(how)
-    expect(times[1] <= TIMES * max(times[0], LEAST), f"it grows faster than its input: {how}")
+    expect(is_level(times), f"it grows faster than its input: {how}")
     expect(grown <= most, f"more memory than {most >> 20} MiB: {how}")
 
 

@@ -21,12 +21,12 @@ LARGE = " (large)"
 @cache
 def short_sizes() -> dict[str, str | None]:
     """What broke of each; all of them share a process."""
-    return apart.run("tests.hostile.sizes", SHORT, 60)
+    return apart.run("tests.hostile.sizes", SHORT, 300)
 
 
 @cache
 def short_growth() -> dict[str, str | None]:
-    return apart.run("tests.hostile.growth", list(growth.CASES), 120)
+    return apart.run("tests.hostile.growth", list(growth.CASES), 600)
 
 
 @pytest.mark.checkout
