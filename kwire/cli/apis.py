@@ -115,8 +115,7 @@ def _messages(pattern: str | None, release: str | None, kind: str | None) -> Ite
 
 def _has(releases: tuple[str, ...], release: str) -> bool:
     """Is a release between the first and the last of a message's?"""
-    names = schema.releases(old=True)
-    return not releases or names.index(releases[0]) <= names.index(release) <= names.index(releases[-1])
+    return not releases or (schema.is_at_least(release, releases[0]) and schema.is_at_least(releases[-1], release))
 
 
 @click.command()

@@ -9,6 +9,7 @@ from typing import Any
 
 from kwire.cli.dump_decoders import Decoder, NotDecoded, java_json
 from kwire.cli.dump_dialects import Dialect
+from kwire.cli.terminal import BATCH_FIELDS
 from kwire.codec.control import control_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
@@ -33,11 +34,6 @@ _CONTROL = {"LEADER_CHANGE": "LeaderChange:", "SNAPSHOT_HEADER": "SnapshotHeader
             "KRAFT_VERSION": "KRaftVersion", "KRAFT_VOTERS": "KRaftVoters"}  # fmt: skip
 _MOST_SEQUENCE = (1 << 31) - 1
 _ENTRY_START = Struct(">qiIb").unpack_from  # of an entry of magic 0 or 1: offset, length, checksum, magic
-_BATCH_FIELDS = (
-    "position", "size", "magic", "codec", "base_offset", "last_offset", "count", "partition_leader_epoch", "crc",
-    "attributes", "timestamp_type", "base_timestamp", "max_timestamp", "is_transactional", "is_control",
-    "delete_horizon", "producer_id", "producer_epoch", "base_sequence",
-)  # fmt: skip
 
 
 def truth(value: bool) -> str:
@@ -103,9 +99,9 @@ def batch_values(batch: RecordBatch) -> dict[str, Any]:
     if batch.magic < 2:
         names = ("position", "size", "magic", "codec", "last_offset", "crc", "timestamp_type", "max_timestamp")
         return {name: getattr(batch, name) for name in names} | {"is_valid": batch.is_valid()}
-    values: dict[str, Any] = dict.fromkeys(_BATCH_FIELDS)
+    values: dict[str, Any] = dict.fromkeys(BATCH_FIELDS)
     values["base_offset"], values["count"] = _base_and_count(batch)
-    values |= {name: getattr(batch, name) for name in _BATCH_FIELDS if values[name] is None}
+    values |= {name: getattr(batch, name) for name in BATCH_FIELDS if values[name] is None}
     return values | {"last_sequence": last_sequence(batch), "is_valid": batch.is_valid()}
 
 

@@ -14,7 +14,7 @@ from kwire.cli.damage import STOP, Damage, on_error
 from kwire.cli.log import segment_name
 from kwire.cli.selectors import segments_at, selected, span, without_side_files
 from kwire.cli.show_records import Filter, Output, Records
-from kwire.cli.terminal import print_json, when
+from kwire.cli.terminal import BATCH_FIELDS, print_json, when
 from kwire.codec.json import json_text
 from kwire.codec.records import BadBatch
 from kwire_c.printable import printable
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from kwire.storage import LogDirectory, SideFile
 
 _ALIGNED = 10_000  # entries of a file whose columns are as wide as the widest of them
-_BATCH_FIELDS = (
-    "position", "size", "magic", "codec", "base_offset", "last_offset", "count", "partition_leader_epoch", "crc",
-    "attributes", "timestamp_type", "base_timestamp", "max_timestamp", "is_transactional", "is_control",
-    "delete_horizon", "producer_id", "producer_epoch", "base_sequence",
-)  # fmt: skip
 
 
 @click.command()
@@ -182,7 +177,7 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
         if as_lines:
             print_json({
                 "topic": segment.topic, "partition": segment.partition, "path": _shown(segment.path),
-                **{name: getattr(batch, name) for name in _BATCH_FIELDS},
+                **{name: getattr(batch, name) for name in BATCH_FIELDS},
             })
             continue
         flags = " ".join(

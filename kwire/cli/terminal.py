@@ -26,6 +26,12 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}  # of the units of a Size
+# of batches, as log show --batches and log dump show them in JSON
+BATCH_FIELDS = (
+    "position", "size", "magic", "codec", "base_offset", "last_offset", "count", "partition_leader_epoch", "crc",
+    "attributes", "timestamp_type", "base_timestamp", "max_timestamp", "is_transactional", "is_control",
+    "delete_horizon", "producer_id", "producer_epoch", "base_sequence",
+)  # fmt: skip
 
 
 class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -19,6 +19,7 @@ from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
 from kwire.net.address import Address
 from kwire.net.errors import BrokerConnectionError, FrameSizeError
+from kwire.schema import api_keys
 from kwire_c.plan import message_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class Channel:
         frame = encode_request(message, version, correlation_id=number, client_id=self.client_id)
         self._writer.write(pack_frame(frame))
         definition = message_of(message).schema
-        if isinstance(message, messages.ProduceRequest) and message.acks == 0:
+        is_produce = definition.api_key == api_keys.PRODUCE  # first: the class is made only for it
+        if is_produce and isinstance(message, messages.ProduceRequest) and message.acks == 0:
             return None
         answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (answer, definition.api_key, version)

@@ -152,11 +152,16 @@ def _api_by_release(key: int) -> tuple[tuple[str, Api | None], ...]:
 
 def is_at_least(release: str, other: str) -> bool:
     """Whether a release is that one or a later one. Raises UnsupportedVersionError for an unknown one."""
-    names = releases(old=True)
+    places = _places()
     try:
-        return names.index(release) >= names.index(other)
-    except ValueError:
-        return names.index(release_name(release)) >= names.index(release_name(other))
+        return places[release] >= places[other]
+    except (KeyError, TypeError):
+        return places[release_name(release)] >= places[release_name(other)]
+
+
+@lru_cache(None)
+def _places() -> dict[str, int]:
+    return {name: place for place, name in enumerate(releases(old=True))}
 
 
 def release_after(release: str) -> str | None:

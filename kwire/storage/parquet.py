@@ -10,6 +10,7 @@ from kwire.storage.record_tables import (
     Counted,
     RowGroups,
     Tables,
+    check_rows,
     import_pyarrow,
     inputs_of,
     record_batches,
@@ -42,8 +43,7 @@ def write_parquet(
     partition_by: a folder of that name instead, as write_dataset() has it; the result has "files" too. Raises
     ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
-    if rows < 1:
-        raise ValueError(f"rows must be at least 1, not {rows}")
+    check_rows(rows)
     import_pyarrow(f"{output}: writing Parquet")
     if partition_by:
         return write_dataset(

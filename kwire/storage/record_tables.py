@@ -124,6 +124,12 @@ def inputs_of(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[st
     return inputs
 
 
+def check_rows(rows: int) -> None:
+    """Raises ValueError for row groups of fewer than 1 row, which never end."""
+    if rows < 1:
+        raise ValueError(f"rows must be at least 1, not {rows}")
+
+
 def write_table(
     segments: Sequence[LogSegment],
     output: str,
@@ -148,6 +154,7 @@ def write_table(
         raise ValueError(f"form must be one of {', '.join(FORMATS)}, not {form!r}")
     if compression not in (None, *COMPRESSIONS[form]):
         raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
+    check_rows(rows)
     import_pyarrow(f"{output}: writing {form}")
     if partition_by:
         return write_dataset(
@@ -374,6 +381,7 @@ def write_dataset(
     if unknown or len(set(partition_by)) < len(partition_by):
         raise ValueError(f"partition_by must be some of {', '.join(PARTITION_COLUMNS)}, each once, "
                          f"not {', '.join(partition_by)}")
+    check_rows(rows)
     tables = Tables(segments)
     with new_folder(output) as folder:
         dataset = _Dataset(folder, partition_by, form, compression, rows, tables.schema)

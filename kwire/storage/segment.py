@@ -33,7 +33,7 @@ from kwire.storage.transactions import (
 
 if TYPE_CHECKING:
     from kwire.codec.record_columns import RecordColumns
-    from kwire.codec.records import BadBatch, Record, RecordBatch
+    from kwire.codec.records import Record, RecordBatch
     from kwire.storage.filesystem import File
     from kwire.storage.keywords import ColumnRange, ReadRange
     from kwire.storage.stats import SegmentStats

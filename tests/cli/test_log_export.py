@@ -229,7 +229,8 @@ def test_usage(
 def test_errors_of_wrong_arguments(logs: Path, tmp_path: Path) -> None:
     segments = LogDirectory(logs).segments
     for options, words in (({"form": "xml"}, "form must be"), ({"form": "csv", "compression": "lz4"}, "none, gzip"),
-                           ({"form": "csv", "partition_by": ("x",)}, "partition_by must be")):
+                           ({"form": "csv", "partition_by": ("x",)}, "partition_by must be"),
+                           ({"form": "csv", "rows": 0}, "rows must be")):
         with pytest.raises(ValueError, match=words):
             write_table(segments, str(tmp_path / "x"), **options)
 
