@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from kwire.codec.frames import FrameReader, pack_frame
 from kwire.net import AuthenticationError, BrokerConnectionError, Cluster, connect, connect_sync, keywords_of
 from kwire.net.address import address
 from kwire.net.config import jaas_options
+from tests.limits import processor_time
 from tests.net.fake import HOST, Broker, cluster_answer, of_release, run, serving
 from tests.net.test_sasl import PASSWORD, USER, Guarded
 
@@ -106,11 +106,9 @@ def test_any_words_of_a_broker_are_an_authentication_error(words: str) -> None:
 def test_a_long_refusal_of_a_token_takes_no_time() -> None:
     async def work() -> None:
         async with Guarded("4.4", "OAUTHBEARER", echo=lambda _: "{" + "+" * (1 << 20)) as broker:
-            begun = time.perf_counter()
-            with pytest.raises(AuthenticationError):
+            with processor_time(10), pytest.raises(AuthenticationError):
                 async with connect(broker.address, sasl=lambda: "".join(f"{n:04x}" for n in range(250)), timeout=5):
                     pass
-            assert time.perf_counter() - begun < 1.5
 
     run(work())
 
@@ -179,10 +177,8 @@ def test_a_port_of_many_digits_is_no_address() -> None:
 @pytest.mark.parametrize("text", ["a.B required " + "a" * 200_000, " " * 200_000 + "x", "a.B required " + "a " * 99_999,
                                   "a.B" + " " * 200_000, 'a.B required a="' + "\\" * 200_001])
 def test_jaas_takes_linear_time(text: str) -> None:
-    begun = time.perf_counter()
-    with pytest.raises(AuthenticationError):
+    with processor_time(10), pytest.raises(AuthenticationError):
         jaas_options(text)
-    assert time.perf_counter() - begun < 1
 
 
 def in_time(work: Any) -> None:
