@@ -1,4 +1,4 @@
-"""`kwire log ls`: what a log directory holds, by names, indexes and a few bytes of segments."""
+"""`kwire log ls`: the topics, partitions and segments of a log directory, by names, indexes and a few bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DROPPED = ("codec", "first time (UTC)", "segments", "partitions", "records", "l
 
 
 class TopicSummary(NamedTuple):
-    """The partitions of a topic together; records: at most, by the offsets; timestamps: milliseconds."""
+    """The partitions of a topic together. records: at most, by the offsets; timestamps: milliseconds."""
 
     topic: str | None
     partitions: int
@@ -45,8 +45,8 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
        sort: str, as_lines: bool) -> None:
     """List topics, partitions and segments with their offsets, sizes and times.
 
-    Nothing is read but listings, the last entries of indexes, the head of the first batch, and the heads of the last
-    batches of a partition: the number of records comes from the offsets (a compacted log has fewer). On a terminal
+    Nothing is read but listings, the last entries of indexes, the header of the first batch, and the headers of the
+    last batches of a partition: the number of records comes from the offsets (a compacted log has fewer). On a terminal
     that is too narrow columns are left out in this order: the codec, the first time, the numbers of segments,
     partitions and records, the last time.
     """
