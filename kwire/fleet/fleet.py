@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from kwire import schema
 from kwire.codec.records import read_batches
 from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import ClusterState
+from kwire.fleet.disk_storage import DiskStorage
 from kwire.fleet.faults import Fault, Faults
 from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.node import Node
@@ -21,10 +23,11 @@ from kwire.schema.error_codes import ErrorCode
 
 
 class Fleet:
-    """Brokers on loopback that speak as brokers of a release do, with their data in memory.
+    """Brokers on loopback that speak as brokers of a release do, with their data in memory or in a folder.
 
     release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
-    made at the start. data: None, in memory; rules: "released", what released controllers do. levels: finalized feature
+    made at the start if they are not there. data: None, in memory, or a folder: new, empty, or of an earlier Fleet that
+    goes on (docs/fleet.md); rules: "released", what released controllers do. levels: finalized feature
     levels that differ from the release's own. sasl: {user: password}, for PLAIN and SCRAM; without it nobody logs in.
     tls: a server's SSLContext. seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time,
     a simulation's clock in one. port: of the first node, the others follow (0: free ones).
@@ -35,12 +38,10 @@ class Fleet:
 
     def __init__(
         self, release: str | None = None, nodes: int | None = None, *, releases: Sequence[str] | None = None,
-        data: str | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
+        data: str | os.PathLike[str] | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
         topics: Mapping[str, int] | None = None, sasl: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
     ) -> None:
-        if data is not None:
-            raise ValueError("data= is not there yet: a Fleet keeps its data in memory")
         if rules != "released":
             raise ValueError(f"unknown rules {rules!r}: expected 'released' (those of KIP-778 are not there yet)")
         if release is not None and releases is not None:
@@ -52,6 +53,8 @@ class Fleet:
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
         self.clock = clock or Clock()
         self.cluster = ClusterState(self.clock, seed)
+        if data is not None:
+            self.cluster.storage = DiskStorage(data, levels or {})
         self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
@@ -115,8 +118,10 @@ class Fleet:
         try:
             for node in self.nodes:
                 node.start()
+            self.cluster.storage.open(self.cluster)
             for name, partitions in self._topics.items():
-                self.cluster.create_topic(name, partitions)
+                if name not in self.cluster.topics:
+                    self.cluster.create_topic(name, partitions)
         except BaseException:
             await self._close()
             raise
@@ -130,10 +135,13 @@ class Fleet:
     async def _close(self) -> None:
         self.cluster.groups.close()
         self.cluster.transactions.close()
-        for node in self.nodes:
-            node.stop()
-        for node in self.nodes:
-            await node.closed()
+        try:
+            self.cluster.storage.close()
+        finally:
+            for node in self.nodes:
+                node.stop()
+            for node in self.nodes:
+                await node.closed()
 
     def __enter__(self) -> Fleet:
         if self._thread is not None:
