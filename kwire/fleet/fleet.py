@@ -14,10 +14,13 @@ from kwire.codec.records import read_batches
 from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import ClusterState
 from kwire.fleet.disk_storage import DiskStorage
+from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Fault, Faults
 from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.node import Node
+from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.releases import offer
+from kwire.fleet.retention import compact, retain
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 
@@ -101,6 +104,38 @@ class Fleet:
         fleet.fault("Produce", error="NOT_LEADER_OR_FOLLOWER", times=3). Raises UnsupportedVersionError, ValueError.
         """
         return self._faults.add(api, error, **what)
+
+    def retain(self, topic: str | None = None) -> int:
+        """Delete the oldest segments of a topic (None: of all) by its retention.ms and retention.bytes; how many.
+
+        A broker does so every five minutes, a Fleet only here. Raises ApiError.
+        """
+        return sum(self._each_log(topic, partial(retain, now=self.clock.now_ms())))
+
+    def compact(self, topic: str) -> int:
+        """Compact a topic whose cleanup.policy has compact, all that was written before; the bytes that it saved.
+
+        Raises ApiError, INVALID_CONFIG for another topic.
+        """
+        policy = self.cluster.topic(topic).configs.get("cleanup.policy", "delete")
+        if "compact" not in policy.split(","):
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG, f"cleanup.policy of {topic} is {policy}: expected one with compact")
+        return sum(self._each_log(topic, partial(compact, now=self.clock.now_ms())))
+
+    def _each_log(self, topic: str | None, work: Callable[[PartitionLog], int]) -> list[int]:
+        """What work returns for each log, run where the nodes run."""
+        topics = [self.cluster.topic(topic)] if topic is not None else list(self.cluster.topics.values())
+        done: list[int] = []
+
+        def each() -> None:
+            done.extend(work(partition.log) for one in topics for partition in one.partitions)
+
+        if self._thread is None:
+            each()
+        else:
+            self._thread.call(each)
+        return done
 
     def advance(self, seconds: float) -> None:
         """Move the fleet's ManualClock."""

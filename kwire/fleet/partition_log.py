@@ -21,11 +21,12 @@ _epoch = Struct(">i")
 
 
 class Aborted(NamedTuple):
-    """An aborted transaction: its first offset and that of its marker."""
+    """An aborted transaction: its first offset, that of its marker, the last stable offset after it (AbortedTxn)."""
 
     producer_id: int
     first_offset: int
     last_offset: int
+    last_stable_offset: int
 
 
 class Appended(NamedTuple):
@@ -147,7 +148,7 @@ class PartitionLog:
         self._add(data, marker, now, leader_epoch, now)
         first = self.producers.end_transaction(producer_id, epoch, coordinator_epoch, now)
         if first is not None and not commit:
-            self.aborted.append(Aborted(producer_id, first, marker))
+            self.aborted.append(Aborted(producer_id, first, marker, self.last_stable_offset))
 
     def _add(self, data: bytes, last: int, max_timestamp: int, leader_epoch: int, now: int) -> None:
         base = self.end_offset

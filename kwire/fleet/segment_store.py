@@ -146,7 +146,7 @@ class SegmentStore(BatchStore):
         for state in writer.producers:
             log.producers.producers[state.producer_id] = _producer(state)
         log.aborted = [
-            Aborted(one.producer_id, one.first_offset, one.last_offset)
+            Aborted(one.producer_id, one.first_offset, one.last_offset, one.last_stable_offset)
             for segment in self.segments for one in segment.aborted()]
         log.epochs = self._epochs(log.start_offset, log.end_offset)
         return log
