@@ -34,8 +34,10 @@ from kwire.fleet.cluster import (
 from kwire.fleet.coordinator_records import offset_rows, read_offsets, read_transactions, transaction_row
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import CommittedOffset, TopicPartition
+from kwire.fleet.log_settings import LogSettings
 from kwire.fleet.metadata_store import (
     CONTROLLER,
+    TOPIC,
     MetadataStore,
     config_records,
     configs_of,
@@ -166,11 +168,12 @@ class DiskStorage(Storage):
                 f"{name} {level}" for name, level in levels.items()
                 if not _supports(node.offer.features.get(name, (0, 0)), level)]
             if lacks:
-                raise ValueError(f"Kafka {node.release} does not support the levels {', '.join(lacks)} of {self.folder}")
+                raise ValueError(
+                    f"Kafka {node.release} does not support the finalized levels {', '.join(lacks)} of {self.folder}")
         for name, level in self._wanted.items():
             if name != KRAFT_VERSION and levels.get(name, 0) != level:
                 raise ValueError(
-                    f"{self.folder} has {name} at level {levels.get(name, 0)}, not at {level}: levels= is for a new one")
+                    f"{self.folder} has {name} at level {levels.get(name, 0)}, not {level}: levels= is for a new one")
         if levels:
             cluster.levels = {**kept, **levels}
 
@@ -179,10 +182,10 @@ class DiskStorage(Storage):
         for node in self._nodes.values():
             for name in os.listdir(node.path):
                 path = os.path.join(node.path, name)
-                topic, index = place_of(f"/{name}/x")
+                topic, _ = place_of(f"/{name}/x")
                 if re.fullmatch(r".+\.[0-9a-f]{32}-delete", name) or name.endswith(".cleaned"):
                     shutil.rmtree(path, ignore_errors=True)
-                elif topic is not None and name != _METADATA_LOG and topic not in cluster.topics and os.path.isdir(path):
+                elif topic not in (None, TOPIC, *cluster.topics) and os.path.isdir(path):
                     os.rename(path, f"{path}.{os.urandom(16).hex()}-stray")
 
     def _opened(self, topic: Topic, index: int, replicas: list[int], leader_epoch: int) -> Partition:
@@ -190,15 +193,15 @@ class DiskStorage(Storage):
         node.name_topic(topic.name, index, topic.id)
         store = self._store(topic, index, node)
         log = store.open() or PartitionLog(store)
+        log.settings = LogSettings.of(topic.configs)
         log.start_offset = max(log.start_offset, min(node.starts.get((topic.name, index), 0), log.end_offset))
         if log.epochs:
             leader_epoch = max(leader_epoch, log.epochs[-1][0])
-        partition = Partition(index, log, replicas, replicas[0], leader_epoch)
-        return partition
+        return Partition(index, log, replicas, replicas[0], leader_epoch)
 
     def _store(self, topic: Topic, index: int, node: NodeFolder) -> SegmentStore:
         return SegmentStore(
-            node.path, topic.name, index, interval=int(topic.configs.get("index.interval.bytes", 4096)),
+            node.path, topic.name, index, interval=LogSettings.of(topic.configs).index_interval_bytes,
             started=partial(node.keep_start, (topic.name, index)), reopened=node.lock)
 
     def _transactions(self) -> dict[str, Transaction]:

@@ -46,7 +46,7 @@ class NodeFolder:
                 for one in read_offset_checkpoint(os.path.join(self.path, _STARTS))}
 
     def _properties(self, cluster_id: str) -> MetaProperties:
-        """Those of a KRaft broker; in ZooKeeper mode without a cluster id, so that a broker of any ensemble takes it."""
+        """Those of a KRaft broker; with ZooKeeper there is no cluster id: a broker of any ensemble takes the folder."""
         if not self._offer.is_kraft:
             return MetaProperties(0, None, self.id)
         directory = random_directory_id() if self._offer.at_least(_FIRST_WITH_DIRECTORY_ID) else None

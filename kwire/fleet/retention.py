@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from kwire.codec.records import build_batch, read_batches
-from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.batch_store import Segment
+from kwire.fleet.partition_log import Aborted, PartitionLog
 from kwire.storage.indexes import AbortedTransaction
 
 _DIGEST_BYTES = 16  # of a key: as in Kafka's SkimpyOffsetMap, keys are known by a hash
@@ -86,16 +88,19 @@ def compact(log: PartitionLog, now: int) -> int:
         count += 1
     if not count:
         return 0
-    before = sum(segment.size for segment in segments)
+    before = sum(map(_size, segments))
     cleaner = _Cleaner(log, segments[count].base_offset, now)
-    first = 0
-    for size in _groups([segment.size for segment in segments[:count]], log.settings.segment_bytes):
+    groups = _groups([segment.size for segment in segments[:count]], log.settings.segment_bytes)
+    for first, size in enumerate(groups):  # each one that was replaced is one segment
         end = log.store.segments[first + size].base_offset
         aborted: list[AbortedTransaction] = []
         log.store.replace(first, size, cleaner.cleaned(log.store.segments[first].base_offset, end, aborted), aborted)
-        first += 1
     log.aborted = [one for one in log.aborted if one.last_offset >= cleaner.end or one in cleaner.kept]
-    return before - sum(segment.size for segment in log.store.segments)
+    return before - sum(map(_size, log.store.segments))
+
+
+def _size(segment: Segment) -> int:
+    return segment.size
 
 
 def _groups(sizes: list[int], most: int) -> list[int]:
@@ -110,6 +115,14 @@ def _groups(sizes: list[int], most: int) -> list[int]:
     return groups
 
 
+@dataclass
+class _Ongoing:
+    """An aborted transaction whose marker is still to come. was_met: is a batch of it there?"""
+
+    transaction: Aborted
+    was_met: bool = False
+
+
 class _Cleaner:
     """One round over a log up to an offset. kept: the aborted transactions of which something is left."""
 
@@ -121,13 +134,13 @@ class _Cleaner:
         self._without_batches = {
             producer: state.epoch for producer, state in log.producers.producers.items() if not state.batches}
         self._offsets = self._offset_map()
-        self.kept: set[Any] = set()
+        self.kept: set[Aborted] = set()
         # the transactions of the part that is read: what is to come of the aborted ones, what has begun
         self._to_come = deque(sorted(self._aborted(), key=lambda one: one.first_offset))
-        self._ongoing: dict[int, list[Any]] = {}  # producer id -> [aborted transaction, was a batch of it met]
+        self._ongoing: dict[int, _Ongoing] = {}  # aborted ones, by producer id
         self._committed: set[int] = set()
 
-    def _aborted(self) -> list[Any]:
+    def _aborted(self) -> list[Aborted]:
         return [one for one in self._log.aborted if one.last_offset < self.end]
 
     def _batches(self, start: int, end: int) -> Iterator[Any]:
@@ -193,8 +206,8 @@ class _Cleaner:
         if batch.producer_id < 0:
             return False
         if batch.is_control:
-            return self._without_batches.get(batch.producer_id) == batch.producer_epoch
-        return self._last_of_producers.get(batch.base_offset) == batch.producer_id
+            return bool(self._without_batches.get(batch.producer_id) == batch.producer_epoch)
+        return bool(self._last_of_producers.get(batch.base_offset) == batch.producer_id)
 
     def _is_aborted(self, batch: Any) -> bool:
         """Is the batch of an aborted transaction (CleanedTransactionMetadata.onBatchRead)?"""
@@ -205,14 +218,14 @@ class _Cleaner:
         if found is None:
             self._committed.add(batch.producer_id)
             return False
-        found[1] = True
+        found.was_met = True
         return True
 
     def _begin(self, offset: int) -> None:
         """The aborted transactions that begin up to an offset are met (consumeAbortedTxnsUpTo)."""
         while self._to_come and self._to_come[0].first_offset <= offset:
             one = self._to_come.popleft()
-            self._ongoing.setdefault(one.producer_id, [one, False])
+            self._ongoing.setdefault(one.producer_id, _Ongoing(one))
 
     def _ended(self, batch: Any, aborted: list[AbortedTransaction]) -> bool:
         """Does a marker end a transaction of which no batch is there (CleanedTransactionMetadata.onControlBatchRead)?
@@ -225,11 +238,12 @@ class _Cleaner:
             return not was_met
         if kind != "ABORT":
             return False
-        one, was_met = self._ongoing.pop(batch.producer_id, (None, False))
-        if was_met:
-            self.kept.add(one)
-            aborted.append(AbortedTransaction(0, *one))
-        return not was_met
+        found = self._ongoing.pop(batch.producer_id, None)
+        if found is None or not found.was_met:
+            return True
+        self.kept.add(found.transaction)
+        aborted.append(AbortedTransaction(0, *found.transaction))
+        return False
 
 
 def _largest(batch: Any, records: list[Any]) -> int:
