@@ -80,6 +80,8 @@ class DiskStorage(Storage):
     """
 
     def __init__(self, folder: str | os.PathLike[str], levels: Mapping[str, int]) -> None:
+        if not os.fspath(folder):  # os.path.abspath("") is the current folder
+            raise FileNotFoundError(errno.ENOENT, "the name of the data folder is empty", "")
         self.folder, self._wanted = os.path.abspath(os.fspath(folder)), dict(levels)
         self._lock = -1
         self._nodes: dict[int, NodeFolder] = {}
@@ -93,7 +95,7 @@ class DiskStorage(Storage):
         """Take the folder, and let the cluster have what is in it.
 
         Raises FileExistsError if the folder holds something else, OSError if another fleet or a broker has it or it
-        cannot be read, KwireError for damage, ValueError if the fleet's nodes or levels are not those of the folder.
+        cannot be read, KwireError for damage, and if the fleet's nodes or levels are not those of the folder.
         """
         _check_folder(self.folder)
         os.makedirs(self.folder, exist_ok=True)
@@ -146,7 +148,7 @@ class DiskStorage(Storage):
         metadata.use(cluster.levels)
         last = max((max(p.replicas) for t in image.topics.values() for p in t.partitions.values()), default=1)
         if last > len(self._nodes):
-            raise ValueError(f"{self.folder} is of a fleet of {last} nodes, this one has {len(self._nodes)}")
+            raise KwireError(f"{self.folder} is of a fleet of {last} nodes, this one has {len(self._nodes)}")
         for known in image.topics.values():
             topic = Topic(known.name, known.id, configs=configs_of(image, known))
             self._configs[topic.name] = dict(topic.configs)
@@ -168,11 +170,11 @@ class DiskStorage(Storage):
                 f"{name} {level}" for name, level in levels.items()
                 if not _supports(node.offer.features.get(name, (0, 0)), level)]
             if lacks:
-                raise ValueError(
+                raise KwireError(
                     f"Kafka {node.release} does not support the finalized levels {', '.join(lacks)} of {self.folder}")
         for name, level in self._wanted.items():
             if name != KRAFT_VERSION and levels.get(name, 0) != level:
-                raise ValueError(
+                raise KwireError(
                     f"{self.folder} has {name} at level {levels.get(name, 0)}, not {level}: levels= is for a new one")
         if levels:
             cluster.levels = {**kept, **levels}

@@ -20,7 +20,7 @@ class Storage:
     """A fleet's data in memory: each method is where a folder's storage writes. Those with an error raise ApiError."""
 
     def open(self, cluster: ClusterState) -> None:
-        """Let the cluster have what was kept. Raises OSError, KwireError, ValueError."""
+        """Let the cluster have what was kept. Raises OSError, KwireError."""
 
     def close(self) -> None:
         """The fleet ends. Raises OSError."""

@@ -193,7 +193,7 @@ def test_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
         partition = fleet.cluster.partition("t", 1)
         assert (partition.leader, partition.leader_epoch) == (2, 2)
         assert [record.value for record in fleet.records("t", 1)] == [b"1"]
-    with pytest.raises(ValueError, match="is of a fleet of 3 nodes, this one has 2"):
+    with pytest.raises(kwire.KwireError, match="is of a fleet of 3 nodes, this one has 2"):
         Fleet("4.4", 2, data=tmp_path).__enter__()
 
 
@@ -243,11 +243,11 @@ def test_levels_are_those_of_the_folder(tmp_path: Path) -> None:
         levels = {name: level for name, level in fleet.cluster.levels.items() if level}
     with Fleet("4.4", data=tmp_path) as fleet:
         assert fleet.cluster.levels == levels
-    with pytest.raises(ValueError, match=r"transaction\.version at level 1, not 2"):
+    with pytest.raises(kwire.KwireError, match=r"transaction\.version at level 1, not 2"):
         Fleet("4.4", data=tmp_path, levels={"transaction.version": 2}).__enter__()
-    with pytest.raises(ValueError, match=r"Kafka 3\.9 does not support the finalized levels"):
+    with pytest.raises(kwire.KwireError, match=r"Kafka 3\.9 does not support the finalized levels"):
         Fleet("3.9", data=tmp_path).__enter__()
-    with pytest.raises(ValueError, match=r"Kafka 2\.8 does not support the finalized levels"):
+    with pytest.raises(kwire.KwireError, match=r"Kafka 2\.8 does not support the finalized levels"):
         Fleet("2.8", data=tmp_path).__enter__()
     with Fleet("4.4", data=tmp_path) as fleet:  # the folder was let go each time
         assert fleet.cluster.levels == levels
@@ -265,6 +265,11 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
         Fleet("4.4", data=other).__enter__()
     with pytest.raises(OSError, match="Not a directory"):
         Fleet("4.4", data=tmp_path / "mine.txt").__enter__()
+
+
+def test_a_folder_needs_a_name() -> None:
+    with pytest.raises(FileNotFoundError, match="the name of the data folder is empty"):
+        Fleet("4.4", data="")
 
 
 def test_one_fleet_at_a_time(tmp_path: Path) -> None:
