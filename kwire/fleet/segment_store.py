@@ -88,7 +88,10 @@ class SegmentFiles(Segment):
         wanted = min(max(most, _HEAD_BYTES) + self._interval, _MOST_SEGMENT)
         with _storage_errors(self.path), open(self.path, "rb", buffering=0) as file:
             while position < self.size:
-                piece = os.pread(file.fileno(), min(wanted, self.size - position), position)
+                wanted = min(wanted, self.size - position)
+                piece = os.pread(file.fileno(), wanted, position)
+                if len(piece) < wanted:
+                    raise CorruptBatchError("the file ends here", position=position + len(piece))
                 end = position
                 for entry in entries_in(piece):
                     end += len(entry.data)
