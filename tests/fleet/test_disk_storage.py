@@ -62,7 +62,7 @@ class Producer:
     def __init__(self, connection: Any, name: str) -> None:
         self.connection, self.name, self.sequence = connection, name, 0
         made = connection.send(M.InitProducerIdRequest(
-            transactional_id=name, transaction_timeout_ms=60_000), 4)
+            transactional_id=name, transaction_timeout_ms=800_000), 4)
         assert made.error_code == E.NONE
         self.id, self.epoch = made.producer_id, made.producer_epoch
 
