@@ -240,7 +240,7 @@ class ClusterState:
         nodes = self.alive()
         if not nodes:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return nodes[_partition_for(key) % len(nodes)]
+        return nodes[partition_for(key) % len(nodes)]
 
     def check_coordinator(self, node: Node, key: str) -> None:
         """Raises ApiError, NOT_COORDINATOR, if another node coordinates the key."""
@@ -275,11 +275,11 @@ def check_topic_name(name: str) -> None:
 def partition_of(participant: Participant) -> tuple[str, int]:
     """The partition that takes part in a transaction: of a group, that of __consumer_offsets that has its offsets."""
     if isinstance(participant, str):
-        return OFFSETS_TOPIC, _partition_for(participant)
+        return OFFSETS_TOPIC, partition_for(participant)
     return participant
 
 
-def _partition_for(key: str) -> int:
+def partition_for(key: str, partitions: int = INTERNAL_PARTITIONS) -> int:
     """The partition of an internal topic for a group or transactional id: Utils.abs(hashCode), which is 0 for MIN."""
     value = java_hash(key)
-    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % INTERNAL_PARTITIONS
+    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % partitions

@@ -29,7 +29,7 @@ from kwire.fleet.cluster import (
     ClusterState,
     Partition,
     Topic,
-    partition_of,
+    partition_for,
 )
 from kwire.fleet.coordinator_records import offset_rows, read_offsets, read_transactions, transaction_row
 from kwire.fleet.errors import ApiError
@@ -327,8 +327,7 @@ class DiskStorage(Storage):
             cluster = self._running()
             now = cluster.clock.now_ms()
             with_epoch = cluster.nodes[0].offer.at_least(_OFFSETS_EPOCH)
-            _, index = partition_of(group_id)
-            self._append(OFFSETS_TOPIC, index, offset_rows(group_id, offsets, with_epoch, now), producer)
+            self._append(OFFSETS_TOPIC, group_id, offset_rows(group_id, offsets, with_epoch, now), producer)
 
     def transaction_changed(self, transaction: Transaction) -> None:
         """As Storage's."""
@@ -336,24 +335,30 @@ class DiskStorage(Storage):
         now = cluster.clock.now_ms()
         row = transaction_row(
             transaction, self.marked(transaction.participants), cluster.levels.get(_TRANSACTION_VERSION, 0) > 0, now)
-        _, index = partition_of(transaction.id)
-        self._append(TRANSACTIONS_TOPIC, index, [row], None)
+        self._append(TRANSACTIONS_TOPIC, transaction.id, [row], None)
 
     def _running(self) -> ClusterState:
         if self._cluster is None:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
         return self._cluster
 
-    def _append(self, name: str, index: int, rows: list[Any], producer: tuple[int, int] | None) -> None:
+    def _append(self, name: str, key: str, rows: list[Any], producer: tuple[int, int] | None) -> None:
+        cluster = self._running()
+        partition = cluster.partition(name, self._partition_for(name, key))
+        partition.log.append_own(rows, partition.leader_epoch, cluster.clock.now_ms(), producer)
+
+    def _partition_for(self, name: str, key: str) -> int:
+        """The partition of an internal topic, which is made with its first record, for a group or transactional id."""
         cluster = self._running()
         if name not in cluster.topics:
             cluster.create_topic(name, INTERNAL_PARTITIONS)
-        partition = cluster.partition(name, index % len(cluster.topics[name].partitions))
-        partition.log.append_own(rows, partition.leader_epoch, cluster.clock.now_ms(), producer)
+        return partition_for(key, len(cluster.topics[name].partitions))
 
     def marked(self, participants: set[Participant]) -> list[TopicPartition]:
         """As Storage's; a group's offsets are in a partition that gets a marker too."""
-        return sorted({partition_of(one) for one in participants})
+        return sorted({
+            (OFFSETS_TOPIC, self._partition_for(OFFSETS_TOPIC, one)) if isinstance(one, str) else one
+            for one in participants})
 
 
 def _store_of(partition: Partition) -> SegmentStore:

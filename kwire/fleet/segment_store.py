@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import shutil
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from kwire.errors import CorruptBatchError, KwireError
@@ -145,6 +148,7 @@ class SegmentStore(BatchStore):
         self._list()
         log = PartitionLog(self)
         log.end_offset = writer.next_offset
+        log.changed_at = int(os.path.getmtime(self.segments[-1].path) * 1000)
         log.start_offset = min(self.segments[0].base_offset, log.end_offset)
         for state in writer.producers:
             log.producers.producers[state.producer_id] = _producer(state)
@@ -162,9 +166,15 @@ class SegmentStore(BatchStore):
         return os.path.join(self.folder, f"{base_offset:020}.log")
 
     def _write(self, base_offset: int | None = None) -> SegmentWriter:
-        return SegmentWriter(
-            self._node, self._topic, self._partition, base_offset=base_offset, segment_bytes=_MOST_SEGMENT,
-            index_interval_bytes=self._interval, sync=False)
+        make = partial(
+            SegmentWriter, self._node, self._topic, self._partition, base_offset=base_offset,
+            segment_bytes=_MOST_SEGMENT, index_interval_bytes=self._interval, sync=False)
+        try:
+            return make()
+        except OSError as error:
+            if error.errno != errno.EMFILE or not _more_files():
+                raise
+            return make()
 
     def _epochs(self, start: int, end: int) -> list[tuple[int, int]]:
         """The leader epochs by the checkpoint; without it as the batches say."""
@@ -307,6 +317,15 @@ def _producer(state: Any) -> Producer:
         producer.batches.append(WrittenBatch(
             first, state.last_sequence, state.last_offset - state.offset_delta, state.timestamp))
     return producer
+
+
+def _more_files() -> bool:
+    """Let the process have as many open files as it may, as a JVM does; a partition needs four."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return False
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return True
 
 
 def _complete_swaps(folder: str) -> None:

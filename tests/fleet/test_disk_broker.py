@@ -149,10 +149,10 @@ def test_a_broker_goes_on(tmp_path: Path, release: str, is_killed: bool) -> None
     if not is_killed:
         check_files(release, data / "node-1")
     with real(release, data, tmp_path / "broker") as running, connect_sync(running.bootstrap) as connection:
-        until(lambda: read(connection, start=201))
+        until(lambda: _equal(read(connection, start=201)[0], written))
         found, row = read(connection, start=201)
         assert found == written and row.log_start_offset == 201 and row.high_watermark == 1000
-        assert read(connection, "u")[0] == uncommitted
+        until(lambda: _equal(read(connection, "u")[0], uncommitted))
         row = fetch(connection, 0, topic="u", isolation=1, version=11)
         assert row.last_stable_offset == 3 and [
             (one.producer_id, one.first_offset) for one in row.aborted_transactions] == [(gone.id, 0)]
@@ -208,7 +208,7 @@ def test_a_broker_with_zookeeper_takes_the_partitions(tmp_path: Path) -> None:
             M.CreateTopicsRequest.CreatableTopic(name=name, num_partitions=count, replication_factor=1)
             for name, count in (("t", 1), ("u", 1), ("__consumer_offsets", 50), ("__transaction_state", 50))]))
         until(lambda: _equal(read(connection)[0], written))
-        assert read(connection, "u")[0] == uncommitted
+        until(lambda: _equal(read(connection, "u")[0], uncommitted))
         assert fetch(connection, 0, topic="u", isolation=1, version=11).last_stable_offset == 3
         until(lambda: _equal(committed(connection, stable=False), (123, E.NONE)))
 
