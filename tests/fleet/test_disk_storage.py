@@ -50,9 +50,14 @@ def commit(connection: Any, offset: int, group: str = "g", topic: str = "t") -> 
 
 def committed(connection: Any, group: str = "g", topic: str = "t", stable: bool = True) -> tuple[int, int]:
     """(offset, error code)."""
-    request = M.OffsetFetchRequest(require_stable=stable, groups=[M.OffsetFetchRequest.OffsetFetchRequestGroup(
-        group_id=group, topics=[M.OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[0])])])
-    (row,) = connection.send(request, 8).groups[0].topics[0].partitions
+    if connection.versions["OffsetFetch"][1] < 8:
+        row = M.OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
+        found = connection.send(M.OffsetFetchRequest(group_id=group, require_stable=stable, topics=[row]), 7).topics
+    else:
+        of_group = M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=[
+            M.OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[0])])
+        found = connection.send(M.OffsetFetchRequest(require_stable=stable, groups=[of_group]), 8).groups[0].topics
+    (row,) = found[0].partitions
     return row.committed_offset, row.error_code
 
 
@@ -73,7 +78,8 @@ class Producer:
             v3_and_below_producer_epoch=self.epoch, v3_and_below_topics=[row]), 3)
         data = batch(*texts, producer_id=self.id, producer_epoch=self.epoch, base_sequence=self.sequence,
                      transactional=True)
-        answer = produce(self.connection, data, topic=topic, version=11, transactional_id=self.name)
+        version = min(11, self.connection.versions["Produce"][1])
+        answer = produce(self.connection, data, topic=topic, version=version, transactional_id=self.name)
         self.sequence += len(texts)
         return answer
 
