@@ -109,7 +109,7 @@ def partition_record(topic: Any, partition: Any) -> Any:
     home = partition.replicas[0]
     return messages.PartitionRecord(
         partition_id=partition.index, topic_id=topic.id, replicas=list(partition.replicas), isr=[home], leader=home,
-        leader_epoch=partition.leader_epoch)
+        leader_epoch=partition.leader_epoch, partition_epoch=0)
 
 
 def leader_record(topic: Any, partition: Any) -> Any:
