@@ -250,7 +250,7 @@ class ClusterState:
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
         up = {node.id for node in self.alive()}
-        for topic, partition in self._partitions():
+        for topic, partition in self.all_partitions():
             if partition.leader in up:
                 continue
             leader = next((node for node in partition.replicas if node in up), -1)
@@ -260,7 +260,8 @@ class ClusterState:
         if self.controller_id not in up:
             self.controller_id = min(up, default=-1)
 
-    def _partitions(self) -> Iterator[tuple[Topic, Partition]]:
+    def all_partitions(self) -> Iterator[tuple[Topic, Partition]]:
+        """Each partition, with its topic."""
         for topic in self.topics.values():
             for partition in topic.partitions:
                 yield topic, partition

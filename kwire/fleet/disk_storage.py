@@ -52,8 +52,9 @@ from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, Transaction
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
-from kwire.storage.discovery import place_of
+from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
+from kwire.storage.metadata.tables import Topic as TopicRecords
 
 _NODE, _METADATA = re.compile(r"node-[1-9][0-9]*"), "metadata"
 _METADATA_LOG = "__cluster_metadata-0"
@@ -88,6 +89,7 @@ class DiskStorage(Storage):
         self._metadata: MetadataStore | None = None
         self._configs: dict[str, dict[str, str]] = {}  # by topic, as written
         self._cluster: ClusterState | None = None
+        self._is_whole = False  # all of the folder was read
 
     # begin and end
 
@@ -120,6 +122,7 @@ class DiskStorage(Storage):
             self._restore(cluster)
         for node in self._nodes.values():
             node.lock()
+        self._is_whole = True
 
     def _metadata_place(self, cluster: ClusterState) -> str:
         """The folder with the metadata log: where it is, else where it belongs."""
@@ -146,10 +149,11 @@ class DiskStorage(Storage):
         image = metadata.image
         self._take_levels(cluster, image.features)
         metadata.use(cluster.levels)
-        last = max((max(p.replicas) for t in image.topics.values() for p in t.partitions.values()), default=1)
-        if last > len(self._nodes):
-            raise KwireError(f"{self.folder} is of a fleet of {last} nodes, this one has {len(self._nodes)}")
+        cluster.topics.clear()
+        cluster.topics_by_id.clear()
+        cluster.groups.groups.clear()
         for known in image.topics.values():
+            self._check(known)
             topic = Topic(known.name, known.id, configs=configs_of(image, known))
             self._configs[topic.name] = dict(topic.configs)
             cluster.topics[topic.name] = cluster.topics_by_id[topic.id] = topic
@@ -162,6 +166,18 @@ class DiskStorage(Storage):
                 topic.partitions.append(self._opened(topic, index, replicas, record.leader_epoch))
         cluster.transactions.restore(self._transactions(), image.next_producer_id or 0)
         self._restore_groups(cluster)
+
+    def _check(self, topic: TopicRecords) -> None:
+        """Can the fleet have this topic? Raises KwireError."""
+        if not is_topic_name(topic.name):  # it becomes the name of a folder
+            raise KwireError(f"{self.folder}: invalid topic {topic.name[:300]!r} in the metadata log")
+        if sorted(topic.partitions) != list(range(len(topic.partitions))) or not topic.partitions:
+            raise KwireError(f"{self.folder}: topic {topic.name} lacks a partition in the metadata log")
+        for record in topic.partitions.values():
+            if not record.replicas or not {*record.replicas, *record.isr} <= set(self._nodes):
+                raise KwireError(
+                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet "
+                    f"has {len(self._nodes)} nodes")
 
     def _take_levels(self, cluster: ClusterState, levels: Mapping[str, int]) -> None:
         kept = {name: level for name, level in cluster.levels.items() if name == KRAFT_VERSION}
@@ -191,11 +207,12 @@ class DiskStorage(Storage):
                     os.rename(path, f"{path}.{os.urandom(16).hex()}-stray")
 
     def _opened(self, topic: Topic, index: int, replicas: list[int], leader_epoch: int) -> Partition:
+        """A partition with its log."""
         node = self._nodes[replicas[0]]
         node.name_topic(topic.name, index, topic.id)
         store = self._store(topic, index, node)
         log = store.open() or PartitionLog(store)
-        log.settings = LogSettings.of(topic.configs)
+        log.settings = self._settings(topic)
         log.start_offset = max(log.start_offset, min(node.starts.get((topic.name, index), 0), log.end_offset))
         if log.epochs:
             leader_epoch = max(leader_epoch, log.epochs[-1][0])
@@ -203,8 +220,14 @@ class DiskStorage(Storage):
 
     def _store(self, topic: Topic, index: int, node: NodeFolder) -> SegmentStore:
         return SegmentStore(
-            node.path, topic.name, index, interval=LogSettings.of(topic.configs).index_interval_bytes,
+            node.path, topic.name, index, interval=self._settings(topic).index_interval_bytes,
             started=partial(node.keep_start, (topic.name, index)), reopened=node.lock)
+
+    def _settings(self, topic: Topic) -> LogSettings:
+        try:
+            return LogSettings.of(topic.configs)
+        except ValueError as error:
+            raise KwireError(f"{self.folder}: a config of topic {topic.name}: {error}") from None
 
     def _transactions(self) -> dict[str, Transaction]:
         found: dict[str, Transaction] = {}
@@ -232,9 +255,13 @@ class DiskStorage(Storage):
         """A clean shutdown: segments, snapshots and checkpoints are whole. Raises OSError."""
         cluster, self._cluster = self._cluster, None
         try:
-            if cluster is not None:
+            if cluster is not None and self._is_whole:
                 self._close(cluster)
+            elif cluster is not None:
+                for _, partition in cluster.all_partitions():
+                    _store_of(partition).abandon()
         finally:
+            self._is_whole = False
             if self._metadata is not None:
                 self._metadata.abandon()
             self._metadata = None
@@ -247,13 +274,12 @@ class DiskStorage(Storage):
     def _close(self, cluster: ClusterState) -> None:
         ends: dict[int, dict[TopicPartition, int]] = {node: {} for node in self._nodes}
         failed: OSError | None = None
-        for topic in cluster.topics.values():
-            for partition in topic.partitions:
-                try:
-                    _store_of(partition).close()
-                    ends[partition.replicas[0]][topic.name, partition.index] = partition.log.end_offset
-                except OSError as error:
-                    failed = failed or error
+        for topic, partition in cluster.all_partitions():
+            try:
+                _store_of(partition).close()
+                ends[partition.replicas[0]][topic.name, partition.index] = partition.log.end_offset
+            except OSError as error:
+                failed = failed or error
         assert self._metadata is not None
         self._metadata.close()
         if failed is not None:
