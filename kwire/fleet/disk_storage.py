@@ -336,9 +336,10 @@ class DiskStorage(Storage):
             self._metadata.set_levels(levels, self._cluster.clock.now_ms())
 
     def leader_changed(self, topic: Topic, partition: Partition) -> None:
-        """As Storage's."""
+        """As Storage's. No error: the epoch is in leader-epoch-checkpoint too, from its first batch on."""
         if self._cluster is not None:  # else the nodes stop, because the fleet is closed
-            self._records([leader_record(topic, partition)])
+            with suppress(ApiError):
+                self._records([leader_record(topic, partition)])
 
     def producer_ids(self, following: int) -> None:
         """As Storage's."""

@@ -42,13 +42,15 @@ def killed(folder: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def commit(connection: Any, offset: int, group: str = "g", topic: str = "t") -> None:
+def commit(
+    connection: Any, offset: int, group: str = "g", topic: str = "t", expected: int = E.NONE, metadata: str = "m"
+) -> None:
     request = M.OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[
         M.OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=[
             M.OffsetCommitRequest.OffsetCommitRequestPartition(
-                partition_index=0, committed_offset=offset, committed_metadata="m")])])
+                partition_index=0, committed_offset=offset, committed_metadata=metadata)])])
     (row,) = connection.send(request, 8).topics
-    assert row.partitions[0].error_code == E.NONE
+    assert row.partitions[0].error_code == expected
 
 
 def committed(connection: Any, group: str = "g", topic: str = "t", stable: bool = True) -> tuple[int, int]:
@@ -315,10 +317,15 @@ def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
                 M.CreateTopicsRequest.CreatableTopic(name="v", num_partitions=1, replication_factor=1)])).topics[0]
             assert created.error_code == E.KAFKA_STORAGE_ERROR and "v" not in fleet.cluster.topics
             assert values(fetch(connection, 0)) == [b"a"]
+            commit(connection, 1, expected=E.KAFKA_STORAGE_ERROR, metadata="m" * 200)
+            fleet.nodes[0].stop()
+            fleet.nodes[0].start()
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        again = produce(connection, batch("b" * 300, producer_id=3, producer_epoch=0, base_sequence=0))
-        assert (again.error_code, again.base_offset) == (E.NONE, 1)
+        with connect_sync(fleet.bootstrap) as another:
+            again = produce(another, batch("b" * 300, producer_id=3, producer_epoch=0, base_sequence=0))
+            assert (again.error_code, again.base_offset) == (E.NONE, 1)
+            assert committed(another) == (-1, E.NONE)
         fleet.cluster.create_topic("v", 1)
     assert LogDirectory(tmp_path / "node-1").verify() == []
     with running(tmp_path) as (fleet, connection):
