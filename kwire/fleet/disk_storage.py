@@ -54,6 +54,7 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
+from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.tables import Topic as TopicRecords
 
 _NODE, _METADATA = re.compile(r"node-[1-9][0-9]*"), "metadata"
@@ -117,9 +118,13 @@ class DiskStorage(Storage):
         self._cluster = cluster
         image = self._metadata.image
         if image is None:
-            self._metadata.set_levels(cluster.levels, now)
+            self._metadata.use({})
         else:
-            self._restore(cluster)
+            self._restore(cluster, image)
+        self._metadata.set_levels(cluster.levels, now)
+        directory_id = MetaProperties.read(self._nodes[CONTROLLER].path).directory_id
+        if cluster.levels.get(KRAFT_VERSION) and directory_id is not None:
+            self._metadata.make_dynamic(cluster.levels[KRAFT_VERSION], directory_id, now)
         for node in self._nodes.values():
             node.lock()
         self._is_whole = True
@@ -143,12 +148,11 @@ class DiskStorage(Storage):
             with open(os.path.join(place, "meta.properties"), "wb") as file:
                 file.write(MetaProperties(0, cluster.cluster_id, None).to_bytes())
 
-    def _restore(self, cluster: ClusterState) -> None:
-        metadata = self._metadata
-        assert metadata is not None and metadata.image is not None
-        image = metadata.image
+    def _restore(self, cluster: ClusterState, image: ClusterImage) -> None:
+        """Let the cluster have what the metadata log says, and what is in the logs."""
+        assert self._metadata is not None
+        self._metadata.use(image.features)
         self._take_levels(cluster, image.features)
-        metadata.use(cluster.levels)
         cluster.topics.clear()
         cluster.topics_by_id.clear()
         cluster.groups.groups.clear()

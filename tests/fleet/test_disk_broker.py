@@ -31,8 +31,10 @@ NOW = int(time.time() * 1000)  # a broker forgets producers that are older than 
 
 
 @contextmanager
-def real(release: str, data: Path, folder: Path, nodes: int = 1, **properties: str) -> Iterator[broker.Running]:
-    """A broker for each node's folder; the first one is the controller."""
+def real(
+    release: str, data: Path, folder: Path, nodes: int = 1, dynamic: bool = False, **properties: str
+) -> Iterator[broker.Running]:
+    """A broker for each node's folder; the first one is the controller. dynamic: by bootstrap servers (KIP-853)."""
     folder.mkdir()
     free = broker.free_ports(2 * nodes + 1)
     kraft = broker.version(release) >= (3, 3)
@@ -53,7 +55,9 @@ def real(release: str, data: Path, folder: Path, nodes: int = 1, **properties: s
         if number > 1:
             lines = [line.replace("broker,controller", "broker") for line in lines]
             lines = [line.split(",CONTROLLER://")[0] if "listeners=" in line else line for line in lines]
-        lines.append(f"controller.quorum.voters=1@127.0.0.1:{state.controller_ports[0]}")
+        address = f"127.0.0.1:{state.controller_ports[0]}"
+        lines.append(f"controller.quorum.bootstrap.servers={address}" if dynamic else
+                     f"controller.quorum.voters=1@{address}")
         path.write_text("\n".join(lines))
     state.save()
     try:
@@ -220,7 +224,7 @@ def test_three_brokers_fetch_what_they_lack(tmp_path: Path) -> None:
         for index in range(3):
             fleet.cluster.partition("t", index).log.append(
                 list(kwire.read_batches(kwire.build_batch([(NOW, None, b"%d" % index)] * 10))), 0, NOW)
-    with real("4.3.0", data, tmp_path / "broker", nodes=3) as running:
+    with real("4.3.0", data, tmp_path / "broker", nodes=3, dynamic=True) as running:
         ports = [f"127.0.0.1:{port}" for port in running.ports]
         with connect_sync(ports[0]) as connection:
 
@@ -291,7 +295,7 @@ def test_compaction_keeps_what_a_broker_keeps(tmp_path: Path, seed: int) -> None
     with Fleet("4.3", data=copy) as fleet:
         assert fleet.compact("c") > 0
     cleaner = {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "100"}
-    with real("4.3.0", data, tmp_path / "broker", **cleaner):
+    with real("4.3.0", data, tmp_path / "broker", dynamic=seed == 1, **cleaner):
         checkpoint = tmp_path / "broker" / "data1" / "cleaner-offset-checkpoint"
         until(lambda: _equal(f"c 0 {end}" in checkpoint.read_text(), True))
     theirs, mine = data / "node-1" / "c-0", copy / "node-1" / "c-0"
