@@ -188,6 +188,8 @@ class PartitionLog:
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if offset >= limit:
+            return b""
         chosen: list[Data] = []
         size = 0
         for entry in self.store.entries(offset, max_bytes):

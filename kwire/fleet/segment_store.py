@@ -201,12 +201,21 @@ class SegmentStore(BatchStore):
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
         if self._writer is None:
             if self.segments:
+                self._take_back()
                 self._writer = self._write()
                 self._list()
                 self._reopened()
             else:
                 self._writer = self._write(base_offset)
         return self._writer
+
+    def _take_back(self) -> None:
+        """Take away what an append has left that was answered with an error: the producer sends it again."""
+        last = self.segments[-1]
+        for name in os.listdir(self.folder):
+            if name.endswith(".log") and int(name[:-4]) > last.base_offset:
+                SegmentFiles(os.path.join(self.folder, name), int(name[:-4]), 0).remove()
+        os.truncate(last.path, last.size)
 
     def add(self, entry: Entry) -> None:
         """As BatchStore's; the batch is handed to the operating system."""
