@@ -98,6 +98,13 @@ def fill(fleet: Fleet, connection: Any) -> tuple[Producer, Producer]:
     assert (gone.end(commit=False), done.end(commit=True)) == (0, 0)
     commit(connection, 123)
     going.commit_offset(200)
+    if fleet.cluster.levels.get("group.version"):
+        for epoch in (0, -1):  # one of KIP-848, which its member leaves
+            beat = connection.send(M.ConsumerGroupHeartbeatRequest(
+                group_id="new", member_id="m", member_epoch=epoch, subscribed_topic_names=["t"],
+                rebalance_timeout_ms=1000, topic_partitions=[]), 0)
+            assert beat.error_code == E.NONE
+        commit(connection, 77, "new")
     return gone, going
 
 
@@ -178,6 +185,10 @@ def test_a_broker_goes_on(tmp_path: Path, release: str, is_killed: bool) -> None
         going.connection = connection
         until(lambda: _equal(going.end(commit=True), E.NONE))
         until(lambda: _equal(committed(connection), (200, E.NONE)))
+        if release > "4":
+            until(lambda: _equal(committed(connection, "new"), (77, E.NONE)))
+            listed = connection.send(M.ListGroupsRequest(), 5).groups
+            assert {(row.group_id, row.group_type) for row in listed} == {("g", "classic"), ("new", "consumer")}
         assert until(lambda: _above(fetch(connection, 0, topic="u", isolation=1, version=11), 6))
         made = until(lambda: Producer(connection, "new"))
         assert made.id > going.id
