@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kwire.fleet.clock import Clock
+from kwire.fleet.controller import topic_records
+from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import GroupCoordinator
 from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
@@ -67,12 +69,10 @@ class ClusterState:
         self.clock, self.random = clock, Random(seed)
         self.cluster_id = self.new_id_text()
         self.nodes: list[Node] = []
-        self.controller_id = 1
+        self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
-        self.levels: dict[str, int] = {}  # finalized feature levels
-        self.levels_epoch = -1
         self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
         self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
         self.auto_create, self.default_partitions = True, 1
@@ -86,9 +86,22 @@ class ClusterState:
         text = uuid_text(self.new_id())
         return text if not text.startswith("-") else self.new_id_text()
 
+    @property
+    def controller_id(self) -> int:
+        """The node that clients are given as the controller: the active one, if it is a broker too; -1 if none is."""
+        active = self.controller.active
+        if active is not None and active.is_broker:
+            return active.id
+        return min((node.id for node in self.alive()), default=-1)
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The finalized feature levels."""
+        return self.controller.levels
+
     def alive(self) -> list[Node]:
-        """The nodes that are up, by id."""
-        return [node for node in self.nodes if node.alive]
+        """The brokers that are up and not fenced, by id."""
+        return [node for node in self.nodes if not node.fenced]
 
     def node(self, node_id: int) -> Node | None:
         """A node that is up."""
@@ -172,7 +185,13 @@ class ClusterState:
             topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
         if not validate_only:
             self.topics[name] = self.topics_by_id[topic.id] = topic
+            self._write(topic_records.topic_created(topic))
         return topic
+
+    def _write(self, records: Iterable[Any]) -> None:
+        """Write to the metadata log, where there is one."""
+        if self.controller.kraft:
+            self.controller.log.append(*records)
 
     def new_log(self, topic: Topic) -> PartitionLog:
         """The log of a new partition."""
@@ -182,12 +201,10 @@ class ClusterState:
 
     def apply_configs(self, topic: Topic) -> None:
         """The configs of a topic were changed."""
+        known = self.controller.log.configs_of(topic.name)
+        self._write(topic_records.configs_changed(topic, known, topic.configs))
         for partition in topic.partitions:
             _configure(partition.log, topic)
-
-    def set_levels(self, levels: dict[str, int]) -> None:
-        """Finalize feature levels, in a new epoch; UpdateFeatures at last calls this."""
-        self.levels, self.levels_epoch = levels, self.levels_epoch + 1
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool
@@ -211,10 +228,12 @@ class ClusterState:
             ids = assignments[index - have] if assignments else [
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
             topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
+        self._write(topic_records.partitions_created(topic, topic.partitions[have:]))
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered."""
         del self.topics[topic.name], self.topics_by_id[topic.id]
+        self._write(topic_records.topic_deleted(topic))
         for partition in topic.partitions:
             partition.log.changed()
 
@@ -233,18 +252,15 @@ class ClusterState:
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
         up = {node.id for node in self.alive()}
-        for partition in self._partitions():
-            if partition.leader in up:
-                continue
-            leader = next((node for node in partition.replicas if node in up), -1)
-            if leader != partition.leader:
-                partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
-        if self.controller_id not in up:
-            self.controller_id = min(up, default=-1)
-
-    def _partitions(self) -> Iterator[Partition]:
         for topic in self.topics.values():
-            yield from topic.partitions
+            for partition in topic.partitions:
+                if partition.leader not in up:
+                    leader = next((node for node in partition.replicas if node in up), -1)
+                    if leader != partition.leader:
+                        partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
+                if self.controller.kraft:
+                    known = self.controller.log.topics[topic.id].partitions[partition.index]
+                    self._write(topic_records.partition_changed(topic, partition, known, up))
 
 
 def _configure(log: PartitionLog, topic: Topic) -> None:

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from kwire import messages
+from kwire.fleet.apis.controllers import describe_controllers
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
@@ -27,11 +28,21 @@ ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with 
 
 @handles("ApiVersions")
 def api_versions(call: Call) -> Any:
-    """The ranges of the node's release, and the finalized levels of the cluster (KIP-35, KIP-584)."""
+    """The ranges that a broker has now, and the finalized levels of the cluster (KIP-35, KIP-584, KIP-778)."""
+    return _api_versions(call, call.node.ranges)
+
+
+@handles("ApiVersions", broker=False, controller=True)
+def api_versions_of_controller(call: Call) -> Any:
+    """The ranges of a controller, and the finalized levels of the cluster."""
+    return _api_versions(call, call.node.offer.controller_ranges)
+
+
+def _api_versions(call: Call, offered: dict[int, tuple[int, int]]) -> Any:
     message, node = call.message, call.node
     if call.version >= 3 and not (_is_name(message.client_software_name) and _is_name(message.client_software_version)):
         return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    answer = ranges(node.offer.ranges)
+    answer = ranges(offered)
     if call.version >= 3 and node.offer.features:
         row = messages.ApiVersionsResponse.SupportedFeatureKey
         # before version 4 a minimum of 0 is hidden: older clients refuse it (KIP-1022, KAFKA-17011)
@@ -41,9 +52,9 @@ def api_versions(call: Call) -> Any:
         final = messages.ApiVersionsResponse.FinalizedFeatureKey
         answer.finalized_features = [
             final(name=name, min_version_level=level, max_version_level=level)
-            for name, level in call.cluster.levels.items() if level > 0]
+            for name, level in node.levels.items()]
     if call.version >= 3 and node.offer.at_least(_FINALIZES):
-        answer.finalized_features_epoch = call.cluster.levels_epoch
+        answer.finalized_features_epoch = call.cluster.controller.levels_epoch
     return answer
 
 
@@ -113,13 +124,20 @@ def _partition(call: Call, partition: Partition) -> Any:
         offline_replicas=[node for node in partition.replicas if node not in up])
 
 
+@handles("DescribeCluster", broker=False, controller=True)
+def describe_cluster_of_controller(call: Call) -> Any:
+    """The controllers (KIP-919)."""
+    return describe_controllers(call)
+
+
 @handles("DescribeCluster")
 def describe_cluster(call: Call) -> Any:
     """The nodes, once more (KIP-700). endpoint_type: brokers only; controllers listen elsewhere."""
     if call.version >= 1 and call.message.endpoint_type != 1:
         return messages.DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=1,
-            error_message="The request was sent to an endpoint of the wrong type.")
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            "CONTROLLER")
     row = messages.DescribeClusterResponse.DescribeClusterBroker
     return messages.DescribeClusterResponse(
         cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=1,
