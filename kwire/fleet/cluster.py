@@ -152,7 +152,7 @@ class ClusterState:
         if name in self.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         alike = name.replace(".", "_")
-        for other in self.topics:
+        for other in self.topics if "_" in alike else ():
             if other.replace(".", "_") == alike:
                 raise ApiError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")

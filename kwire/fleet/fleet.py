@@ -19,6 +19,7 @@ from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.node import BOTH_ROLES, Node
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.metadata.image import ClusterImage
 
 
 class Fleet:
@@ -96,6 +97,11 @@ class Fleet:
     def controller(self) -> Node | None:
         """The node that is the active controller, None while none is up."""
         return self.cluster.controller.active
+
+    @property
+    def image(self) -> ClusterImage:
+        """The metadata of the cluster as it is now. Raises ValueError with ZooKeeper."""
+        return self.nodes[0].image
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -130,7 +130,7 @@ class Node:
             return self.offer.ranges
         active = controller.active
         held = self.held_back
-        forwarded = self._rules.forwarded_ranges(self.offer.ranges, None if active is None else active.offer)
+        forwarded = self._rules.forwarded_ranges(self.offer, None if active is None else active.offer)
         return {key: span for key, span in forwarded.items() if key not in held}
 
     @property
@@ -196,11 +196,11 @@ class Node:
         self.faults.note("started", node=self.id, release=self.release)
         self._changes_state(self.cluster.controller.node_started)
 
-    def _stop(self) -> None:
+    def _stop(self, at_once: bool = True) -> None:
         if not self.alive:
             return
-        self._clients.close()
-        self._controllers.close()
+        self._clients.close(at_once)
+        self._controllers.close(at_once)
         self.fetch_sessions = FetchSessions()
         self.faults.note("stopped", node=self.id)
         self._changes_state(self.cluster.controller.node_stopped)
@@ -211,9 +211,9 @@ class Node:
         self.cluster.elect()
 
     def terminate(self, reason: str) -> None:
-        """End, as a process does that cannot go on. In the loop of the fleet."""
+        """End, as a process does that cannot go on, after what is being answered. In the loop of the fleet."""
         self.reason = reason
-        self._stop()
+        self._stop(at_once=False)
 
     def drop_connections(self) -> None:
         """End all connections of clients, as brokers do when their ranges change; after what is being answered."""
@@ -265,8 +265,8 @@ class Listener:
         else:
             server.close()
 
-    def close(self) -> None:
-        """Listen no more, and end all connections."""
+    def close(self, at_once: bool) -> None:
+        """Listen no more, and end all connections; at_once: also those on which a request is being answered."""
         listener, self._listener = self._listener, None
         if listener is None:
             return
@@ -275,7 +275,10 @@ class Listener:
         self._server = None
         if listener is not self._served:  # else its server closes it, at the latest when it is made
             listener.close()
-        self.abort_connections()
+        if at_once:
+            self.abort_connections()
+        else:
+            self.drop_connections()
 
     def abort_connections(self) -> None:
         """End all connections at once."""

@@ -246,14 +246,14 @@ class Kip778:
                 versions[api] = min(mine.usable[key][1], theirs.usable[key][1], at_level)
         return versions
 
-    def forwarded_ranges(self, offered: Mapping[int, Range], active: Offer | None) -> dict[int, Range]:
+    def forwarded_ranges(self, broker: Offer, active: Offer | None) -> dict[int, Range]:
         """ "For forwarded APIs, the broker and controller's ApiVersions are intersected to determine maximal safe set
         of APIs to advertise." active: of the active controller, None while there is none."""
         if active is None:
-            return dict(offered)
+            return broker.ranges
         ranges = {}
-        for key, (low, high) in offered.items():
-            if key not in active.forwardable:
+        for key, (low, high) in broker.ranges.items():
+            if key not in broker.forwardable:
                 ranges[key] = (low, high)
                 continue
             theirs = active.controller_ranges.get(key, (0, -1))
