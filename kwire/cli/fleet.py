@@ -8,6 +8,7 @@ import signal
 import click
 
 from kwire.cli.audit import Release
+from kwire.fleet.controller.rules import RULES
 from kwire.fleet.fleet import Fleet
 
 
@@ -22,8 +23,11 @@ from kwire.fleet.fleet import Fleet
               help="A topic to begin with; 1 partition by default.")
 @click.option("--level", "levels", multiple=True, metavar="FEATURE=LEVEL",
               help="A finalized feature level that differs from the release's own.")
+@click.option("--rules", type=click.Choice(list(RULES)), default="released", show_default=True,
+              help="The rules of the controller: those of the releases, or those of KIP-778 as the document has them.")
 def fleet(
-    releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...]
+    releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...],
+    rules: str,
 ) -> int:
     """Start brokers in this process, for tests of clients; their data is in memory and ends with them.
 
@@ -33,10 +37,10 @@ def fleet(
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
     if len(releases) > 1:
-        made = Fleet(releases=releases, topics=_topics(topics), levels=_levels(levels), port=port)
+        made = Fleet(releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, rules=rules)
     else:
         release = releases[0] if releases else None
-        made = Fleet(release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port)
+        made = Fleet(release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, rules=rules)
     return asyncio.run(_run(made))
 
 
