@@ -6,24 +6,24 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
-from kwire.fleet.controller.rules import SAFE_DOWNGRADE, UPGRADE, Update
+from kwire.fleet.controller.rules import Update
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.java import put_order
 
 
 @handles("UpdateFeatures", controller=True)
 def update_features(call: Call) -> Any:
     """Up to 3.9 a result for each update; from version 2 on, and from 4.0 on for all versions, one error for all."""
     message, response = call.message, messages.UpdateFeaturesResponse
-    updates = [
-        Update(one.feature, int(one.max_version_level), _kind(one, call.version)) for one in message.feature_updates]
+    updates = _updates(call)
     errors: dict[str, ApiError] = {}
     try:
         if not call.node.offer.features:
             _refuse_old(call)
-        errors = call.cluster.controller.update_features(updates, call.version >= 1 and message.validate_only)
+        errors = call.cluster.controller.update_features(list(updates.values()), call.version >= 1 and message.validate_only)
     except ApiError as error:
-        errors = {one.feature: error for one in updates}
+        errors = dict.fromkeys(updates, error)
     if call.version >= 2 or (errors and call.node.offer.at_least("4.0")):
         first = next(iter(errors.values()), None)
         if first is None:
@@ -32,14 +32,21 @@ def update_features(call: Call) -> Any:
         return response(error_code=first.code, error_message=reason)
     row = response.UpdatableFeatureResult
     return response(results=[
-        row(feature=one.feature) if one.feature not in errors else
+        row(feature=one.feature, error_message=ErrorCode.NONE.name) if one.feature not in errors else
         row(feature=one.feature, error_code=errors[one.feature].code, error_message=errors[one.feature].message)
-        for one in updates])
+        for one in message.feature_updates])
 
 
-def _kind(update: Any, version: int) -> int:
-    """The UpgradeType; version 0 has AllowDowngrade instead."""
-    return int(update.upgrade_type) if version >= 1 else (SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE)
+def _updates(call: Call) -> dict[str, Update]:
+    """The updates, in the order in which Kafka's controller has them: the first error is that of the first one.
+
+    Of two of one feature the later one counts. Version 0 has AllowDowngrade in the place of the UpgradeType.
+    """
+    rules, updates = call.cluster.controller.rules, {}
+    for one in call.message.feature_updates:
+        kind = int(one.upgrade_type) if call.version >= 1 else rules.kind_of(one.allow_downgrade)
+        updates[one.feature] = Update(one.feature, int(one.max_version_level), kind)
+    return {name: updates[name] for name in put_order(updates)}
 
 
 def _refuse_old(call: Call) -> None:

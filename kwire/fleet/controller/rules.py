@@ -167,6 +167,10 @@ class Kip778:
         serving = (one for one in controller.registered_brokers() if not one[2])
         return _unable("Broker", ((broker_id, supported) for broker_id, supported, _ in serving), feature, level)
 
+    def kind_of(self, allow_downgrade: bool) -> int:
+        """ "Keep this constructor for backwards compatibility": AllowDowngrade of version 0 is a SAFE downgrade."""
+        return SAFE_DOWNGRADE if allow_downgrade else UPGRADE
+
     def check_downgrade_type(self, update: Update) -> None:
         """ "Three types are supported: 0 is NONE (no downgrade will be performed), 1 is SAFE, and 2 is UNSAFE."
 
@@ -296,6 +300,10 @@ class Released(Kip778):
         known = {active.id, *(one[0] for one in others)}
         missing = next((one.id for one in controller.voters() if one.id not in known), None)
         return None if missing is None else f"controller {missing} has not registered, and may not support this feature"
+
+    def kind_of(self, allow_downgrade: bool) -> int:
+        """Controllers do not look at AllowDowngrade: version 0 never lowers a level."""
+        return UPGRADE
 
     def broker_refusal(self, controller: QuorumController, feature: str, level: int) -> str | None:
         """All registered brokers must support a level, fenced ones too; up to 3.6 also know the feature."""
