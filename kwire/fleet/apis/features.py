@@ -31,10 +31,11 @@ def update_features(call: Call) -> Any:
         reason = f"The update failed for all features since the following feature had an error: {first.message}"
         return response(error_code=first.code, error_message=reason)
     row = response.UpdatableFeatureResult
+    new = call.node.offer.at_least("4.0")
     return response(results=[
-        row(feature=one.feature, error_message=ErrorCode.NONE.name) if one.feature not in errors else
-        row(feature=one.feature, error_code=errors[one.feature].code, error_message=errors[one.feature].message)
-        for one in message.feature_updates])
+        row(feature=name, error_code=errors[name].code, error_message=errors[name].message) if name in errors else
+        row(feature=name, error_message=ErrorCode.NONE.name if new else None)
+        for name in ([one.feature for one in message.feature_updates] if new else updates)])
 
 
 def _updates(call: Call) -> dict[str, Update]:

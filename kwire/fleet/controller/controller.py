@@ -45,6 +45,7 @@ class QuorumController:
         self.log = MetadataLog(cluster.clock)
         self.losses: list[Loss] = []
         self._directories: dict[int, UUID] = {}  # of the voters
+        self._unread_kraft_version = 0  # where the rules say that the level of kraft.version is not known
 
     # what is known
 
@@ -275,10 +276,13 @@ class QuorumController:
         Source: FeatureControlManager.updateFeatures.
         """
         active = self.check_active().offer
-        proposed = {**self.levels, **{update.feature: update.level for update in updates}}
+        before = {**self.levels}
+        if not self.rules.knows_kraft_version(active):
+            before[KRAFT_VERSION] = self._unread_kraft_version
+        proposed = {**before, **{update.feature: update.level for update in updates}}
         changes, errors = {}, {}
         for update in updates:
-            update.have, update.proposed = self.levels.get(update.feature, 0), proposed
+            update.have, update.proposed = before.get(update.feature, 0), proposed
             try:
                 self.rules.check_update(self, active, update)
                 changes[update.feature] = update.level
@@ -286,7 +290,12 @@ class QuorumController:
                 errors[update.feature] = error
                 if active.at_least("4.0"):
                     return errors
-        if changes and not validate_only:
+        if validate_only:
+            return errors
+        if not self.rules.knows_kraft_version(active) and KRAFT_VERSION in changes:
+            level = changes.pop(KRAFT_VERSION)
+            self._unread_kraft_version = 0 if active.at_least("4.0") else level
+        if changes:
             self.change_levels(changes)
         return errors
 

@@ -220,6 +220,10 @@ class Kip778:
         except FormatterError as error:
             raise update.refused(str(error)) from None
 
+    def knows_kraft_version(self, active: Offer) -> bool:
+        """Whether the active controller knows the level of kraft.version, which came after KIP-778 (KIP-853)."""
+        return True
+
     # what a change does
 
     def takes_snapshot_before_change(self) -> bool:
@@ -337,6 +341,10 @@ class Released(Kip778):
             " Retry using UNSAFE_DOWNGRADE if you want to force the downgrade to proceed.")
         raise _invalid(f"{prefix} Refusing to perform the requested downgrade because it might delete metadata "
                        f"information.{advice}")
+
+    def knows_kraft_version(self, active: Offer) -> bool:
+        """From 4.1 on; before, it took kraft.version for a level of its own, which nothing read (KAFKA-18979)."""
+        return active.at_least("4.1")
 
     def takes_snapshot_before_change(self) -> bool:
         """Snapshots are made by size and age only."""
