@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -226,7 +227,7 @@ def test_registration_and_heartbeats_of_a_broker_on_the_controllers_listener() -
             row = request.Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=high)
             return connection.send(request(
                 broker_id=broker_id, cluster_id=fleet.cluster.cluster_id, features=[row, *features],
-                listeners=[request.Listener(name="PLAINTEXT", host="h", port=1)]))
+                listeners=[request.Listener(name="PLAINTEXT", host="h", port=1)], log_dirs=[UUID(int=1 << 90)]))
 
         def beat(epoch: int, want_fence: bool = False) -> Any:
             return connection.send(messages.BrokerHeartbeatRequest(

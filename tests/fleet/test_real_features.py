@@ -68,7 +68,7 @@ def answers(address: str, release: str) -> list[tuple[Any, ...]]:
                         message.validate_only = validate_only
                     try:
                         answer: Any = connection.send(message, version)
-                        shown = (
+                        shown: Any = (
                             answer.error_code, without_id(answer.error_message),
                             sorted((row.feature, row.error_code, without_id(row.error_message))
                                    for row in answer.results))

@@ -11,7 +11,9 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION
 
 METADATA_TOPIC = "__cluster_metadata"
-_CONTROLLERS = 2  # DescribeClusterRequest.EndpointType
+BROKERS, CONTROLLERS = 1, 2  # DescribeClusterRequest.EndpointType
+_TYPES = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
+_RESERVED_IDS = 100  # the first ids of directories are Kafka's own (DirectoryId)
 
 
 @handles("BrokerRegistration", broker=False, controller=True)
@@ -24,9 +26,12 @@ def broker_registration(call: Call) -> Any:
         known = {node.id for node in call.cluster.alive()}
         if message.broker_id in known:
             raise ApiError(ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+        directories = list(message.log_dirs) if call.version >= 2 else []
+        if call.cluster.controller.log.can.get("isDirectoryAssignmentSupported"):
+            _check_directories(directories)
         epoch = _active(call).register_broker(
             message.broker_id, {METADATA_VERSION: (1, 1), **_features(message)}, _listeners(message), message.rack,
-            message.incarnation_id)
+            message.incarnation_id, directories)
         return response(broker_epoch=epoch)
     except ApiError as error:
         return response(error_code=error.code)
@@ -84,9 +89,13 @@ def describe_quorum(call: Call) -> Any:
     """The leader and the voters of the metadata log; brokers are its observers (KIP-595, KIP-836, KIP-853)."""
     message, cluster, response = call.message, call.cluster, messages.DescribeQuorumResponse
     log, active = cluster.controller.log, cluster.controller.active
-    asked = [(topic.topic_name, part.partition_index) for topic in message.topics for part in topic.partitions]
-    if asked != [(METADATA_TOPIC, 0)]:
-        return response(error_code=ErrorCode.INVALID_REQUEST)
+    asked = [(topic.topic_name, [part.partition_index for part in topic.partitions]) for topic in message.topics]
+    if asked != [(METADATA_TOPIC, [0])]:
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return response(topics=[
+            response.TopicData(topic_name=name, partitions=[
+                response.PartitionData(partition_index=index, error_code=unknown) for index in indexes])
+            for name, indexes in asked])
     state, now = response.ReplicaState, cluster.clock.now_ms()
 
     def replica(node: Any) -> Any:
@@ -118,8 +127,8 @@ def add_raft_voter(call: Call) -> Any:
         voters = _dynamic_voters(call)
         if call.message.voter_id in voters:
             raise ApiError(
-                ErrorCode.DUPLICATE_VOTER, f"The voter id for ReplicaKey(id={call.message.voter_id}) is already part "
-                f"of the set of voters {sorted(voters)}.")
+                ErrorCode.DUPLICATE_VOTER,
+                f"The voter id {call.message.voter_id} is already part of the set of voters {sorted(voters)}.")
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
     except ApiError as error:
         return response(error_code=error.code, error_message=error.message)
@@ -137,9 +146,11 @@ def remove_raft_voter(call: Call) -> Any:
 
 
 def _dynamic_voters(call: Call) -> set[int]:
-    """The ids of the voters. Raises ApiError: UNSUPPORTED_VERSION at kraft.version 0."""
+    """The ids of the voters. Raises ApiError: INCONSISTENT_CLUSTER_ID, UNSUPPORTED_VERSION at kraft.version 0."""
     controller = call.cluster.controller
     controller.check_active()
+    if call.message.cluster_id not in (None, call.cluster.cluster_id):
+        raise ApiError(ErrorCode.INCONSISTENT_CLUSTER_ID)
     if not controller.log.kraft_version:
         raise ApiError(
             ErrorCode.UNSUPPORTED_VERSION,
@@ -147,25 +158,41 @@ def _dynamic_voters(call: Call) -> set[int]:
     return {node.id for node in controller.voters()}
 
 
-def describe_controllers(call: Call) -> Any:
-    """DescribeCluster at a controller's listener: the controllers (KIP-919)."""
+@handles("DescribeCluster", broker=False, controller=True)
+def describe_cluster(call: Call) -> Any:
+    """The controllers (KIP-919), from version 1 and metadata.version 3.7-IV0 on."""
     response, cluster = messages.DescribeClusterResponse, call.cluster
-    if call.message.endpoint_type != _CONTROLLERS:
-        return response(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=_CONTROLLERS,
-            error_message="The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of type "
-            "BROKER")
     controller = cluster.controller
-    if not controller.log.can.get("isControllerRegistrationSupported"):
-        return response(
-            error_code=ErrorCode.UNSUPPORTED_VERSION, endpoint_type=_CONTROLLERS,
-            error_message="Direct-to-controller communication is not supported with the current MetadataVersion.")
-    row = response.DescribeClusterBroker
-    active = controller.active
+    try:
+        check_endpoint_type(call, CONTROLLERS)
+        if not controller.log.can.get("isControllerRegistrationSupported"):
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "Direct-to-controller communication is not supported with the current MetadataVersion.")
+    except ApiError as error:
+        return response(error_code=error.code, error_message=error.message)
+    row, active = response.DescribeClusterBroker, controller.active
     return response(
-        cluster_id=cluster.cluster_id, controller_id=-1 if active is None else active.id, endpoint_type=_CONTROLLERS,
+        cluster_id=cluster.cluster_id, controller_id=-1 if active is None else active.id, endpoint_type=CONTROLLERS,
         brokers=[row(broker_id=node.id, host=node.host, port=node.controller_port)
                  for node in controller.voters() if node.alive])
+
+
+def check_endpoint_type(call: Call, expected: int) -> None:
+    """Is DescribeCluster meant for this listener? Version 0 is for brokers.
+
+    Raises ApiError: INVALID_REQUEST, UNSUPPORTED_ENDPOINT_TYPE, MISMATCHED_ENDPOINT_TYPE. Source: AuthHelper.
+    """
+    asked = call.message.endpoint_type if call.version >= 1 else BROKERS
+    if call.version == 0 and expected == CONTROLLERS:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid request version 0, expected 1 or newer")
+    if asked not in _TYPES:
+        raise ApiError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}")
+    if asked != expected:
+        raise ApiError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            f"The request was sent to an endpoint of type {_TYPES[expected]}, but we wanted an endpoint of type "
+            f"{_TYPES[asked]}")
 
 
 def _active(call: Call) -> Any:
@@ -178,6 +205,17 @@ def _active(call: Call) -> Any:
 
 def _features(message: Any) -> dict[str, tuple[int, int]]:
     return {one.name: (one.min_supported_version, one.max_supported_version) for one in message.features}
+
+
+def _check_directories(directories: list[Any]) -> None:
+    """Raises ApiError, INVALID_REGISTRATION, unless there are some, different ones. Source: ClusterControlManager."""
+    if not directories:
+        raise ApiError(ErrorCode.INVALID_REGISTRATION, "No directories specified in request")
+    if len(set(directories)) != len(directories):
+        raise ApiError(ErrorCode.INVALID_REGISTRATION, "Duplicate directory ID in request")
+    for one in directories:
+        if one.int < _RESERVED_IDS:
+            raise ApiError(ErrorCode.INVALID_REGISTRATION, f"Reserved directory ID in request: {one}")
 
 
 def _listeners(message: Any) -> list[tuple[str, str, int]]:

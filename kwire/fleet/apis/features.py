@@ -16,12 +16,12 @@ from kwire.storage.java import put_order
 def update_features(call: Call) -> Any:
     """Up to 3.9 a result for each update; from version 2 on, and from 4.0 on for all versions, one error for all."""
     message, response = call.message, messages.UpdateFeaturesResponse
-    updates = _updates(call)
+    updates, validate_only = _updates(call), call.version >= 1 and call.message.validate_only
     errors: dict[str, ApiError] = {}
     try:
         if not call.node.offer.features:
             _refuse_old(call)
-        errors = call.cluster.controller.update_features(list(updates.values()), call.version >= 1 and message.validate_only)
+        errors = call.cluster.controller.update_features(list(updates.values()), validate_only)
     except ApiError as error:
         errors = dict.fromkeys(updates, error)
     if call.version >= 2 or (errors and call.node.offer.at_least("4.0")):

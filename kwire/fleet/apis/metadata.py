@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from kwire import messages
-from kwire.fleet.apis.controllers import describe_controllers
+from kwire.fleet.apis.controllers import BROKERS, check_endpoint_type
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
@@ -124,23 +124,16 @@ def _partition(call: Call, partition: Partition) -> Any:
         offline_replicas=[node for node in partition.replicas if node not in up])
 
 
-@handles("DescribeCluster", broker=False, controller=True)
-def describe_cluster_of_controller(call: Call) -> Any:
-    """The controllers (KIP-919)."""
-    return describe_controllers(call)
-
-
 @handles("DescribeCluster")
 def describe_cluster(call: Call) -> Any:
     """The nodes, once more (KIP-700). endpoint_type: brokers only; controllers listen elsewhere."""
-    if call.version >= 1 and call.message.endpoint_type != 1:
-        return messages.DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=1,
-            error_message="The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
-            "CONTROLLER")
+    try:
+        check_endpoint_type(call, BROKERS)
+    except ApiError as error:
+        return messages.DescribeClusterResponse(error_code=error.code, error_message=error.message)
     row = messages.DescribeClusterResponse.DescribeClusterBroker
     return messages.DescribeClusterResponse(
-        cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=1,
+        cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=BROKERS,
         brokers=[row(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
                  for node in call.cluster.alive()])
 

@@ -186,7 +186,7 @@ class QuorumController:
 
     def register_broker(
         self, broker_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]],
-        rack: str | None, incarnation: UUID,
+        rack: str | None, incarnation: UUID, directories: Iterable[UUID] = (),
     ) -> int:
         """Register a broker, fenced; its epoch. Raises ApiError: UNSUPPORTED_VERSION, NOT_CONTROLLER."""
         self.check_active()
@@ -197,6 +197,7 @@ class QuorumController:
         epoch = self.log.offset + 1
         self.log.append(made(
             broker_id=broker_id, incarnation_id=incarnation, broker_epoch=epoch, rack=rack, fenced=True,
+            log_dirs=list(directories),
             end_points=[made.BrokerEndpoint(name=name, host=host, port=port) for name, host, port in listeners],
             features=_rows(made.BrokerFeature, supported)))
         return epoch
