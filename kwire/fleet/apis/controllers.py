@@ -164,11 +164,11 @@ def describe_cluster(call: Call) -> Any:
     response, cluster = messages.DescribeClusterResponse, call.cluster
     controller = cluster.controller
     try:
-        check_endpoint_type(call, CONTROLLERS)
         if not controller.log.can.get("isControllerRegistrationSupported"):
             raise ApiError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "Direct-to-controller communication is not supported with the current MetadataVersion.")
+        check_endpoint_type(call, CONTROLLERS)
     except ApiError as error:
         return response(error_code=error.code, error_message=error.message)
     row, active = response.DescribeClusterBroker, controller.active

@@ -21,6 +21,7 @@ from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
+_CONTROLLERS_SAY_LEVELS = "3.6"  # the first release whose controllers say finalized levels
 _NO_ID = uuid.UUID(int=0)
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
 ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with a topic
@@ -29,31 +30,31 @@ ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with 
 @handles("ApiVersions")
 def api_versions(call: Call) -> Any:
     """The ranges that a broker has now, and the finalized levels of the cluster (KIP-35, KIP-584, KIP-778)."""
-    return _api_versions(call, call.node.ranges)
+    return _api_versions(call, call.node.ranges, call.node.offer.at_least(_FINALIZES))
 
 
 @handles("ApiVersions", broker=False, controller=True)
 def api_versions_of_controller(call: Call) -> Any:
     """The ranges of a controller, and the finalized levels of the cluster."""
-    return _api_versions(call, call.node.offer.controller_ranges)
+    return _api_versions(call, call.node.offer.controller_ranges, call.node.offer.at_least(_CONTROLLERS_SAY_LEVELS))
 
 
-def _api_versions(call: Call, offered: dict[int, tuple[int, int]]) -> Any:
+def _api_versions(call: Call, offered: dict[int, tuple[int, int]], says_levels: bool) -> Any:
     message, node = call.message, call.node
     if call.version >= 3 and not (_is_name(message.client_software_name) and _is_name(message.client_software_version)):
         return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     answer = ranges(offered)
-    if call.version >= 3 and node.offer.features:
+    if call.version >= 3:
         row = messages.ApiVersionsResponse.SupportedFeatureKey
         # before version 4 a minimum of 0 is hidden: older clients refuse it (KIP-1022, KAFKA-17011)
         answer.supported_features = [
             row(name=name, min_version=low, max_version=high) for name, (low, high) in node.offer.features.items()
             if low > 0 or call.version >= 4]
+    if call.version >= 3 and says_levels:
         final = messages.ApiVersionsResponse.FinalizedFeatureKey
         answer.finalized_features = [
             final(name=name, min_version_level=level, max_version_level=level)
             for name, level in node.levels.items()]
-    if call.version >= 3 and node.offer.at_least(_FINALIZES):
         answer.finalized_features_epoch = call.cluster.controller.levels_epoch
     return answer
 
