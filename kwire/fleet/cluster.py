@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,9 @@ from kwire.fleet.controller import topic_records
 from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import GroupCoordinator
-from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
+from kwire.fleet.log_settings import LogSettings
+from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.discovery import is_topic_name
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
+_INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 
 
 @dataclass
@@ -68,6 +71,7 @@ class ClusterState:
     def __init__(self, clock: Clock, seed: int = 0) -> None:
         self.clock, self.random = clock, Random(seed)
         self.cluster_id = self.new_id_text()
+        self.storage = Storage()
         self.nodes: list[Node] = []
         self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
@@ -178,12 +182,14 @@ class ClusterState:
             index: [nodes[(index + at) % len(nodes)] for at in range(replicas)] for index in range(partitions)}
         if sorted(chosen) != list(range(len(chosen))):
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-        topic = Topic(name, self.new_id(), configs=dict(configs or {}))
+        own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
+        topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
         for index, ids in sorted(chosen.items()):
             if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
                 raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-            topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
+            topic.partitions.append(self._new_partition(topic, index, list(ids)))
         if not validate_only:
+            self.storage.topic_created(topic)
             self.topics[name] = self.topics_by_id[topic.id] = topic
             self._write(topic_records.topic_created(topic))
         return topic
@@ -193,18 +199,24 @@ class ClusterState:
         if self.controller.kraft:
             self.controller.log.append(*records)
 
-    def new_log(self, topic: Topic) -> PartitionLog:
-        """The log of a new partition."""
-        log = PartitionLog()
-        _configure(log, topic)
-        return log
+    def _new_topic_id(self) -> uuid.UUID:
+        """An id that no topic has: a fleet that goes on has given out ids by the same seed before."""
+        while (topic_id := self.new_id()) in self.topics_by_id:
+            pass
+        return topic_id
+
+    def _new_partition(self, topic: Topic, index: int, replicas: list[int]) -> Partition:
+        log = self.storage.new_log(topic, index, replicas[0])
+        log.settings = LogSettings.of(topic.configs)
+        return Partition(index, log, replicas, replicas[0])
 
     def apply_configs(self, topic: Topic) -> None:
         """The configs of a topic were changed."""
+        self.storage.configs_changed(topic)
         known = self.controller.log.configs_of(topic.name)
         self._write(topic_records.configs_changed(topic, known, topic.configs))
         for partition in topic.partitions:
-            _configure(partition.log, topic)
+            partition.log.settings = LogSettings.of(topic.configs)
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool
@@ -224,14 +236,18 @@ class ClusterState:
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
+        added = []
         for index in range(have, count):
             ids = assignments[index - have] if assignments else [
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
-            topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
-        self._write(topic_records.partitions_created(topic, topic.partitions[have:]))
+            added.append(self._new_partition(topic, index, list(ids)))
+        self.storage.partitions_added(topic, added)
+        topic.partitions += added
+        self._write(topic_records.partitions_created(topic, added))
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered."""
+        self.storage.topic_deleted(topic)
         del self.topics[topic.name], self.topics_by_id[topic.id]
         self._write(topic_records.topic_deleted(topic))
         for partition in topic.partitions:
@@ -242,7 +258,7 @@ class ClusterState:
         nodes = self.alive()
         if not nodes:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return nodes[_partition_for(key) % len(nodes)]
+        return nodes[partition_for(key) % len(nodes)]
 
     def check_coordinator(self, node: Node, key: str) -> None:
         """Raises ApiError, NOT_COORDINATOR, if another node coordinates the key."""
@@ -252,20 +268,25 @@ class ClusterState:
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
         up = {node.id for node in self.alive()}
+        for topic, partition in self._partitions():
+            if partition.leader not in up:
+                leader = next((node for node in partition.replicas if node in up), -1)
+                if leader != partition.leader:
+                    partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
+                    self.storage.leader_changed(topic, partition)
+            if self.controller.kraft:
+                known = self.controller.log.topics[topic.id].partitions[partition.index]
+                self._write(topic_records.partition_changed(topic, partition, known, up))
+
+    def restored(self) -> None:
+        """The topics that were kept in a folder are there: the metadata log gets them."""
+        for topic in self.topics.values():
+            self._write(topic_records.topic_created(topic))
+
+    def _partitions(self) -> Iterator[tuple[Topic, Partition]]:
         for topic in self.topics.values():
             for partition in topic.partitions:
-                if partition.leader not in up:
-                    leader = next((node for node in partition.replicas if node in up), -1)
-                    if leader != partition.leader:
-                        partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
-                if self.controller.kraft:
-                    known = self.controller.log.topics[topic.id].partitions[partition.index]
-                    self._write(topic_records.partition_changed(topic, partition, known, up))
-
-
-def _configure(log: PartitionLog, topic: Topic) -> None:
-    log.log_append_time = topic.configs.get("message.timestamp.type") == "LogAppendTime"
-    log.max_message_bytes = int(topic.configs.get("max.message.bytes", MAX_MESSAGE_BYTES))
+                yield topic, partition
 
 
 def check_topic_name(name: str) -> None:
@@ -277,11 +298,11 @@ def check_topic_name(name: str) -> None:
 def partition_of(participant: Participant) -> tuple[str, int]:
     """The partition that takes part in a transaction: of a group, that of __consumer_offsets that has its offsets."""
     if isinstance(participant, str):
-        return OFFSETS_TOPIC, _partition_for(participant)
+        return OFFSETS_TOPIC, partition_for(participant)
     return participant
 
 
-def _partition_for(key: str) -> int:
+def partition_for(key: str, partitions: int = INTERNAL_PARTITIONS) -> int:
     """The partition of an internal topic for a group or transactional id: Utils.abs(hashCode), which is 0 for MIN."""
     value = java_hash(key)
-    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % INTERNAL_PARTITIONS
+    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % partitions

@@ -306,11 +306,14 @@ class QuorumController:
         Source: KIP-778, "Metadata Version Change Implementation".
         """
         before, log, snapshot = self.levels, self.log, None
+        new = self._with_dependents({**before, **changes})
+        self.cluster.storage.levels_changed({name: level for name, level in new.items() if level > 0})
         with self._renegotiating():
             if METADATA_VERSION in changes and self.rules.takes_snapshot_before_change():
                 snapshot = log.take_snapshot()
             first = log.offset + 1
-            self._write_levels(before, changes)
+            self._write_levels({
+                name: level for name, level in new.items() if name in changes or level != before.get(name)})
             records = log.offset + 1 - first
             losses = log.rewrite() if METADATA_VERSION in changes and self.rules.rewrites_state_at_change() else []
             self.losses += losses
@@ -321,16 +324,26 @@ class QuorumController:
             self._register_all()
         self.cluster.elect()
 
-    def _write_levels(self, before: Mapping[str, int], changes: Mapping[str, int]) -> None:
-        new = {**before, **changes}
-        if METADATA_VERSION in new and self.rules.lowers_dependent_features():
-            new |= lowered_features(new)
-        if new.get(KRAFT_VERSION, 0) > before.get(KRAFT_VERSION, 0):
-            self.log.set_quorum(new[KRAFT_VERSION], self._voters_record())
+    def _with_dependents(self, levels: dict[str, int]) -> dict[str, int]:
+        if METADATA_VERSION in levels and self.rules.lowers_dependent_features():
+            return levels | lowered_features(levels)
+        return levels
+
+    def _write_levels(self, levels: Mapping[str, int]) -> None:
+        if levels.get(KRAFT_VERSION, 0) > self.log.kraft_version:
+            self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record())
         records = [
-            messages.FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(new.items())
-            if name != KRAFT_VERSION and (name in changes or level != before.get(name, 0))]
+            messages.FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(levels.items())
+            if name != KRAFT_VERSION]
         self.log.append(*sorted(records, key=lambda record: record.name != METADATA_VERSION))
+
+    def restore_levels(self, levels: Mapping[str, int]) -> None:
+        """The levels that were kept in a folder, in the place of those that a new one begins with."""
+        before = self.levels
+        new = {**dict.fromkeys(before, 0), **levels}
+        self._write_levels({name: level for name, level in new.items() if level != before.get(name)})
+        self._publish()
+        self._register_all()
 
     def _publish(self) -> None:
         """Each node that runs sees the levels that are in the log now, and renegotiates or ends by them."""
