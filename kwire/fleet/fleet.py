@@ -71,6 +71,8 @@ class Fleet:
             for number, (name, role) in enumerate(zip(names, _roles(roles, count), strict=True))]
         self.cluster.nodes = self.nodes
         self.cluster.controller = self._controller(levels or {}, RULES[rules], seed)
+        if roles is not None and not self.cluster.controller.kraft:
+            raise ValueError("roles= is for KRaft: with ZooKeeper all nodes are brokers")
         self._topics = dict(topics or {})
         self._thread: LoopThread | None = None
 
@@ -79,6 +81,8 @@ class Fleet:
         oldest = min((node.offer for node in self.nodes), key=lambda one: schema.releases(old=True).index(one.release))
         chosen = {name: level for name, level in {**oldest.levels, **levels}.items() if level > 0}
         kraft = rules.uses_metadata_version(oldest)
+        if chosen and not kraft:
+            raise ValueError(f"levels= is for KRaft: Kafka {oldest.release} has no feature levels")
         if kraft and all(unsupported(supported_by(node.offer), chosen) for node in self.nodes):
             reason = unsupported(supported_by(self.nodes[0].offer), chosen)
             raise ValueError(f"no node supports the levels to begin with: {reason}")

@@ -18,8 +18,9 @@ from kwire.net import connect_sync
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata import ClusterImage
+from tests.cli.features_cases import kwire_features
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.checkout]
 OK, REFUSED = ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION
 CONTROLLERS = ["controller"] * 3
 
@@ -567,6 +568,36 @@ def test_the_rolling_upgrade_from_2_8_to_4_4_and_the_downgrade() -> None:
                 roll(fleet, release, "downgrade")
         assert state(fleet) == (None, last(), None, names) and len(fleet.image.topics["t"].partitions) == 3
         assert happened(fleet, "terminated") == happened(fleet, "registration refused") == []
+
+
+# "The addition of --unsafe in the kafka-features tool (...) is meant to override this behavior."
+def test_the_tool_upgrades_and_downgrades_unsafely() -> None:
+    with kip("4.3", levels={METADATA_VERSION: 29}) as fleet:
+        def tool(*line: str) -> tuple[int, str]:
+            code, out, _ = kwire_features("--as", "4.3", "--bootstrap-server", fleet.bootstrap, *line)
+            return code, out.splitlines()[0]
+
+        assert tool("upgrade", "--feature", "metadata.version=30") == (0, "metadata.version was upgraded to 30.")
+        code, text = tool("downgrade", "--feature", "metadata.version=29")
+        assert code == 1 and text.startswith("Could not downgrade metadata.version to 29.")
+        unsafe = ("downgrade", "--feature", "metadata.version=29", "--unsafe")
+        assert tool(*unsafe, "--dry-run") == (0, "metadata.version can be downgraded to 29.")
+        assert fleet.nodes[0].levels[METADATA_VERSION] == 30
+        assert tool(*unsafe) == (0, "metadata.version was downgraded to 29.")
+        assert fleet.nodes[0].levels[METADATA_VERSION] == 29
+
+
+@pytest.mark.parametrize(("keywords", "error"), [
+    ({"rules": "kip"}, "unknown rules 'kip': expected 'released' or 'kip-778'"),
+    ({"release": "4.4", "levels": {METADATA_VERSION: 99}}, "metadata.version 99 is not supported: expected 7 to 33"),
+    ({"release": "2.8", "levels": {METADATA_VERSION: 1}}, "Kafka 2.8 has no feature levels"),
+    ({"release": "2.8", "roles": ["broker,controller"]}, "roles= is for KRaft"),
+    ({"release": "4.4", "roles": ["broker"]}, "at least one controller"),
+    ({"release": "4.4", "roles": ["controller", "broker"]}, "for each of 1 nodes"),
+    ({"release": "4.4", "roles": ["voter"]}, "roles must be")])
+def test_wrong_arguments(keywords: dict[str, Any], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        Fleet(**keywords)
 
 
 def test_nodes_show_why_they_are_down_or_fenced() -> None:
