@@ -133,6 +133,32 @@ def test_unsafe_feature_downgrade_is_named() -> None:
         assert code == REFUSED and text is not None and "from 30 to 29" in text and "UNSAFE_FEATURE_DOWNGRADE" in text
 
 
+# "Keep this constructor for backwards compatibility: this(maxVersionLevel, DowngradeType.SAFE)"
+@pytest.mark.parametrize(("rules", "allowed"), [("kip-778", OK), ("released", REFUSED)])
+def test_allow_downgrade_of_version_0_is_a_safe_downgrade(rules: str, allowed: ErrorCode) -> None:
+    def ask(level: int, allow_downgrade: bool) -> int:
+        request = messages.UpdateFeaturesRequest
+        row = request.FeatureUpdateKey(
+            feature=METADATA_VERSION, max_version_level=level, allow_downgrade=allow_downgrade)
+        answer: Any = connection.send(request(feature_updates=[row]), 0)
+        return int(answer.error_code or answer.results[0].error_code)
+
+    with Fleet("4.3", levels={METADATA_VERSION: 27}, rules=rules) as fleet, connect_sync(fleet.bootstrap) as connection:
+        assert ask(25, False) == ask(22, True) == REFUSED  # 23 changed the records
+        assert ask(25, True) == allowed
+
+
+# A level may need a level of another feature, which came after KIP-778 (KIP-1022).
+@pytest.mark.parametrize("rules", ["kip-778", "released"])
+def test_a_level_needs_levels_of_other_features(rules: str) -> None:
+    name = "eligible.leader.replicas.version"
+    with Fleet("4.3", levels={METADATA_VERSION: 21, name: 0}, rules=rules) as fleet:
+        code, text = update(fleet, 1, feature=name)
+        assert code == REFUSED and "because it depends on metadata.version level 23" in str(text)
+        assert update(fleet, 23) == (OK, None)
+        assert update(fleet, 1, feature=name) == (OK, None)
+
+
 # What was released of it: "Unsafe metadata downgrade is not supported in this version."
 def test_released_controllers_refuse_unsafe_downgrades() -> None:
     with Fleet("4.3") as fleet:
@@ -294,9 +320,11 @@ def test_a_majority_of_the_quorum_must_support_a_version() -> None:
 # "Since it's possible for a minority of the quorum to be offline while committing a new metadata.version, we cannot
 # require that all controller nodes support the version"
 def test_a_minority_of_the_quorum_may_be_offline() -> None:
-    with kip("4.4", 3, levels={METADATA_VERSION: 30}) as fleet:
+    with kip(releases=["4.4", "4.4", "3.9"]) as fleet:
         fleet.nodes[2].stop()
         assert update(fleet, 32) == (OK, None)
+        fleet.nodes[2].start()  # it finds in the log what it cannot support
+        assert not fleet.nodes[2].alive and fleet.nodes[2].fenced
         fleet.nodes[1].stop()
         code, text = update(fleet, 33)
         assert code == REFUSED and text is not None and "1 of the 3 controllers" in text
