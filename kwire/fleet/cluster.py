@@ -268,7 +268,7 @@ class ClusterState:
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
         up = {node.id for node in self.alive()}
-        for topic, partition in self._partitions():
+        for topic, partition in self.all_partitions():
             if partition.leader not in up:
                 leader = next((node for node in partition.replicas if node in up), -1)
                 if leader != partition.leader:
@@ -283,7 +283,8 @@ class ClusterState:
         for topic in self.topics.values():
             self._write(topic_records.topic_created(topic))
 
-    def _partitions(self) -> Iterator[tuple[Topic, Partition]]:
+    def all_partitions(self) -> Iterator[tuple[Topic, Partition]]:
+        """Each partition, with its topic."""
         for topic in self.topics.values():
             for partition in topic.partitions:
                 yield topic, partition

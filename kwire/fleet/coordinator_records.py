@@ -98,7 +98,7 @@ def read_transactions(log: PartitionLog) -> dict[str, Transaction]:
         if known is None or known.name is None:
             continue
         name, value = known.key.transactional_id, known.value
-        if value is None:
+        if value is None or not 0 <= value.transaction_status < len(TRANSACTION_STATES):
             found.pop(name, None)
             continue
         found[name] = Transaction(

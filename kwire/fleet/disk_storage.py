@@ -52,8 +52,10 @@ from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, Transaction
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
-from kwire.storage.discovery import place_of
+from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
+from kwire.storage.metadata.image import ClusterImage
+from kwire.storage.metadata.tables import Topic as TopicRecords
 
 _NODE, _METADATA = re.compile(r"node-[1-9][0-9]*"), "metadata"
 _METADATA_LOG = "__cluster_metadata-0"
@@ -88,6 +90,7 @@ class DiskStorage(Storage):
         self._metadata: MetadataStore | None = None
         self._configs: dict[str, dict[str, str]] = {}  # by topic, as written
         self._cluster: ClusterState | None = None
+        self._is_whole = False  # all of the folder was read
 
     # begin and end
 
@@ -115,11 +118,16 @@ class DiskStorage(Storage):
         self._cluster = cluster
         image = self._metadata.image
         if image is None:
-            self._metadata.set_levels(cluster.levels, now)
+            self._metadata.use({})
         else:
-            self._restore(cluster)
+            self._restore(cluster, image)
+        self._metadata.set_levels(cluster.levels, now)
+        directory_id = MetaProperties.read(self._nodes[CONTROLLER].path).directory_id
+        if cluster.levels.get(KRAFT_VERSION) and directory_id is not None:
+            self._metadata.make_dynamic(cluster.levels[KRAFT_VERSION], directory_id, now)
         for node in self._nodes.values():
             node.lock()
+        self._is_whole = True
 
     def _metadata_place(self, cluster: ClusterState) -> str:
         """The folder with the metadata log: where it is, else where it belongs."""
@@ -140,16 +148,16 @@ class DiskStorage(Storage):
             with open(os.path.join(place, "meta.properties"), "wb") as file:
                 file.write(MetaProperties(0, cluster.cluster_id, None).to_bytes())
 
-    def _restore(self, cluster: ClusterState) -> None:
-        metadata = self._metadata
-        assert metadata is not None and metadata.image is not None
-        image = metadata.image
+    def _restore(self, cluster: ClusterState, image: ClusterImage) -> None:
+        """Let the cluster have what the metadata log says, and what is in the logs."""
+        assert self._metadata is not None
+        self._metadata.use(image.features)
         self._take_levels(cluster, image.features)
-        metadata.use(cluster.levels)
-        last = max((max(p.replicas) for t in image.topics.values() for p in t.partitions.values()), default=1)
-        if last > len(self._nodes):
-            raise KwireError(f"{self.folder} is of a fleet of {last} nodes, this one has {len(self._nodes)}")
+        cluster.topics.clear()
+        cluster.topics_by_id.clear()
+        cluster.groups.groups.clear()
         for known in image.topics.values():
+            self._check(known)
             topic = Topic(known.name, known.id, configs=configs_of(image, known))
             self._configs[topic.name] = dict(topic.configs)
             cluster.topics[topic.name] = cluster.topics_by_id[topic.id] = topic
@@ -163,6 +171,18 @@ class DiskStorage(Storage):
         cluster.restored()
         cluster.transactions.restore(self._transactions(), image.next_producer_id or 0)
         self._restore_groups(cluster)
+
+    def _check(self, topic: TopicRecords) -> None:
+        """Can the fleet have this topic? Raises KwireError."""
+        if not is_topic_name(topic.name):  # it becomes the name of a folder
+            raise KwireError(f"{self.folder}: invalid topic {topic.name[:300]!r} in the metadata log")
+        if sorted(topic.partitions) != list(range(len(topic.partitions))) or not topic.partitions:
+            raise KwireError(f"{self.folder}: topic {topic.name} lacks a partition in the metadata log")
+        for record in topic.partitions.values():
+            if not record.replicas or not {*record.replicas, *record.isr} <= set(self._nodes):
+                raise KwireError(
+                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet "
+                    f"has {len(self._nodes)} nodes")
 
     def _take_levels(self, cluster: ClusterState, levels: Mapping[str, int]) -> None:
         kept = {name: level for name, level in cluster.levels.items() if name == KRAFT_VERSION}
@@ -192,11 +212,12 @@ class DiskStorage(Storage):
                     os.rename(path, f"{path}.{os.urandom(16).hex()}-stray")
 
     def _opened(self, topic: Topic, index: int, replicas: list[int], leader_epoch: int) -> Partition:
+        """A partition with its log."""
         node = self._nodes[replicas[0]]
         node.name_topic(topic.name, index, topic.id)
         store = self._store(topic, index, node)
         log = store.open() or PartitionLog(store)
-        log.settings = LogSettings.of(topic.configs)
+        log.settings = self._settings(topic)
         log.start_offset = max(log.start_offset, min(node.starts.get((topic.name, index), 0), log.end_offset))
         if log.epochs:
             leader_epoch = max(leader_epoch, log.epochs[-1][0])
@@ -204,8 +225,14 @@ class DiskStorage(Storage):
 
     def _store(self, topic: Topic, index: int, node: NodeFolder) -> SegmentStore:
         return SegmentStore(
-            node.path, topic.name, index, interval=LogSettings.of(topic.configs).index_interval_bytes,
+            node.path, topic.name, index, interval=self._settings(topic).index_interval_bytes,
             started=partial(node.keep_start, (topic.name, index)), reopened=node.lock)
+
+    def _settings(self, topic: Topic) -> LogSettings:
+        try:
+            return LogSettings.of(topic.configs)
+        except ValueError as error:
+            raise KwireError(f"{self.folder}: a config of topic {topic.name}: {error}") from None
 
     def _transactions(self) -> dict[str, Transaction]:
         found: dict[str, Transaction] = {}
@@ -233,9 +260,13 @@ class DiskStorage(Storage):
         """A clean shutdown: segments, snapshots and checkpoints are whole. Raises OSError."""
         cluster, self._cluster = self._cluster, None
         try:
-            if cluster is not None:
+            if cluster is not None and self._is_whole:
                 self._close(cluster)
+            elif cluster is not None:
+                for _, partition in cluster.all_partitions():
+                    _store_of(partition).abandon()
         finally:
+            self._is_whole = False
             if self._metadata is not None:
                 self._metadata.abandon()
             self._metadata = None
@@ -248,13 +279,12 @@ class DiskStorage(Storage):
     def _close(self, cluster: ClusterState) -> None:
         ends: dict[int, dict[TopicPartition, int]] = {node: {} for node in self._nodes}
         failed: OSError | None = None
-        for topic in cluster.topics.values():
-            for partition in topic.partitions:
-                try:
-                    _store_of(partition).close()
-                    ends[partition.replicas[0]][topic.name, partition.index] = partition.log.end_offset
-                except OSError as error:
-                    failed = failed or error
+        for topic, partition in cluster.all_partitions():
+            try:
+                _store_of(partition).close()
+                ends[partition.replicas[0]][topic.name, partition.index] = partition.log.end_offset
+            except OSError as error:
+                failed = failed or error
         assert self._metadata is not None
         self._metadata.close()
         if failed is not None:
@@ -311,9 +341,10 @@ class DiskStorage(Storage):
             self._metadata.set_levels(levels, self._cluster.clock.now_ms())
 
     def leader_changed(self, topic: Topic, partition: Partition) -> None:
-        """As Storage's."""
+        """As Storage's. No error: the epoch is in leader-epoch-checkpoint too, from its first batch on."""
         if self._cluster is not None:  # else the nodes stop, because the fleet is closed
-            self._records([leader_record(topic, partition)])
+            with suppress(ApiError):
+                self._records([leader_record(topic, partition)])
 
     def producer_ids(self, following: int) -> None:
         """As Storage's."""

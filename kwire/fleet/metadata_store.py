@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 from kwire import messages, schema
 from kwire.codec.messages import encode
@@ -15,6 +16,9 @@ from kwire.fleet.segment_store import EPOCHS_FILE
 from kwire.output import new_file
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint
+from kwire.storage.formatting.dynamic_voters import DynamicVoter, voters_record
+from kwire.storage.formatting.formatter import METADATA_SNAPSHOT
+from kwire.storage.formatting.snapshots import quorum_snapshot
 from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.levels import ELIGIBLE_REPLICAS, Writer
 from kwire.storage.metadata.tables import Topic as TopicRecords
@@ -25,6 +29,7 @@ CONTROLLER = 1  # the node that has the metadata log
 _TOPIC_RESOURCE = 2  # ConfigResource.Type
 _LEADER_CHANGE = b"\0\0\0\2"  # the key of the control record (ControlRecordType.LEADER_CHANGE)
 _BATCH_RECORDS = 1000
+_LISTENER, _PORT = "CONTROLLER", 9093  # of the voter, until the broker that starts says its own
 
 
 class MetadataStore:
@@ -35,7 +40,7 @@ class MetadataStore:
 
     def __init__(self, folder: str, now: int) -> None:
         self._writer = SegmentWriter(folder, TOPIC, 0, sync=False)  # it cuts off what a kill left half written
-        self.path, self._levels = self._writer.folder, dict[str, int]()
+        self.path = self._writer.folder
         self.image: ClusterImage | None = None
         try:
             if self._writer.next_offset:
@@ -53,6 +58,17 @@ class MetadataStore:
         self._append([(now, _LEADER_CHANGE, encode(change, 0))], control=True)
         with new_file(os.path.join(self.path, EPOCHS_FILE), force=True, sync=False) as file:
             file.write(leader_epoch_checkpoint([LeaderEpoch(self._epoch, 0)]))
+
+    def make_dynamic(self, kraft_version: int, directory_id: UUID, now: int) -> None:
+        """Let node 1 be the one voter of a dynamic quorum (KIP-853), if the log has no snapshot. Raises OSError.
+
+        So brokers start with controller.quorum.bootstrap.servers as with controller.quorum.voters.
+        """
+        if any(name.endswith(".checkpoint") for name in os.listdir(self.path)):
+            return
+        voters = voters_record({CONTROLLER: DynamicVoter(CONTROLLER, "localhost", _PORT, directory_id)}, _LISTENER)
+        with new_file(os.path.join(self.path, os.path.basename(METADATA_SNAPSHOT)), sync=False) as file:
+            file.write(quorum_snapshot(kraft_version, voters, None, now))
 
     def use(self, levels: Mapping[str, int]) -> None:
         """The finalized levels, by which records are written from now on."""
@@ -109,7 +125,7 @@ def partition_record(topic: Any, partition: Any) -> Any:
     home = partition.replicas[0]
     return messages.PartitionRecord(
         partition_id=partition.index, topic_id=topic.id, replicas=list(partition.replicas), isr=[home], leader=home,
-        leader_epoch=partition.leader_epoch)
+        leader_epoch=partition.leader_epoch, partition_epoch=0)
 
 
 def leader_record(topic: Any, partition: Any) -> Any:

@@ -99,8 +99,11 @@ class PartitionLog:
             if batch.count != count or count < 1:
                 raise ApiError(
                     ErrorCode.INVALID_RECORD, f"Inconsistent record count {batch.count} for offsets of {count} records")
+            keyless = self.settings.compacts and any(record.key is None for record in batch)
         except KwireError as error:
             raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        if keyless:
+            raise ApiError(ErrorCode.INVALID_RECORD, "Compacted topic cannot accept message without key")
         if batch.is_control:
             raise ApiError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records")
         append_time = -1
@@ -185,6 +188,8 @@ class PartitionLog:
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if offset >= limit:
+            return b""
         chosen: list[Data] = []
         size = 0
         for entry in self.store.entries(offset, max_bytes):

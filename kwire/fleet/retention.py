@@ -186,7 +186,7 @@ class _Cleaner:
             return None
         return build_batch(
             records, codec=batch.codec if records else "none", base_offset=batch.base_offset,
-            last_offset=batch.last_offset, base_timestamp=None if records else batch.max_timestamp,
+            last_offset=batch.last_offset, base_timestamp=None if records else -1,
             max_timestamp=_largest(batch, records), timestamp_type=batch.timestamp_type,
             delete_horizon=horizon if records else None,
             producer_id=batch.producer_id, producer_epoch=batch.producer_epoch, base_sequence=batch.base_sequence,

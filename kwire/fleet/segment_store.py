@@ -144,7 +144,14 @@ class SegmentStore(BatchStore):
         _complete_swaps(self.folder)
         if not any(name.endswith(".log") for name in os.listdir(self.folder)):
             return None
-        writer = self._writer = self._write()
+        self._writer = self._write()
+        try:
+            return self._restored(self._writer)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def _restored(self, writer: SegmentWriter) -> PartitionLog:
         self._list()
         log = PartitionLog(self)
         log.end_offset = writer.next_offset
@@ -194,12 +201,21 @@ class SegmentStore(BatchStore):
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
         if self._writer is None:
             if self.segments:
+                self._take_back()
                 self._writer = self._write()
                 self._list()
                 self._reopened()
             else:
                 self._writer = self._write(base_offset)
         return self._writer
+
+    def _take_back(self) -> None:
+        """Take away what an append has left that was answered with an error: the producer sends it again."""
+        last = self.segments[-1]
+        for name in os.listdir(self.folder):
+            if name.endswith(".log") and int(name[:-4]) > last.base_offset:
+                SegmentFiles(os.path.join(self.folder, name), int(name[:-4]), 0).remove()
+        os.truncate(last.path, last.size)
 
     def add(self, entry: Entry) -> None:
         """As BatchStore's; the batch is handed to the operating system."""
@@ -210,7 +226,7 @@ class SegmentStore(BatchStore):
             try:
                 writer.append(entry.data)
             except BaseException:
-                self._let_go()
+                self.abandon()
                 raise
             assert writer.path is not None
             if not self.segments or self.segments[-1].path != writer.path:
@@ -224,7 +240,7 @@ class SegmentStore(BatchStore):
             try:
                 writer.roll()
             except BaseException:
-                self._let_go()
+                self.abandon()
                 raise
             assert writer.path is not None
             if self.segments[-1].path != writer.path:
@@ -233,8 +249,8 @@ class SegmentStore(BatchStore):
     def _begun(self, path: str) -> None:
         self.segments.append(SegmentFiles(path, int(os.path.basename(path)[:-4]), self._interval))
 
-    def _let_go(self) -> None:
-        """After an error: the next batch opens the folder again."""
+    def abandon(self) -> None:
+        """Close the files as they are, after an error; the next batch opens them again."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.__exit__(OSError, OSError(), None)
@@ -298,7 +314,7 @@ class SegmentStore(BatchStore):
     def delete(self) -> None:
         """Delete the folder: it gets Kafka's name of a deleted partition first. Raises OSError."""
         self._is_closed = True
-        self._let_go()
+        self.abandon()
         gone = f"{self.folder}.{os.urandom(16).hex()}-delete"
         with suppress(FileNotFoundError):
             os.rename(self.folder, gone)

@@ -45,7 +45,7 @@ class Storage:
         """Feature levels are finalized."""
 
     def leader_changed(self, topic: Topic, partition: Partition) -> None:
-        """A partition is in a new leader epoch."""
+        """A partition is in a new leader epoch. No error."""
 
     def producer_ids(self, following: int) -> None:
         """The producer ids before this one may be given out."""

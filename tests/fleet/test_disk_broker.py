@@ -31,8 +31,10 @@ NOW = int(time.time() * 1000)  # a broker forgets producers that are older than 
 
 
 @contextmanager
-def real(release: str, data: Path, folder: Path, nodes: int = 1, **properties: str) -> Iterator[broker.Running]:
-    """A broker for each node's folder; the first one is the controller."""
+def real(
+    release: str, data: Path, folder: Path, nodes: int = 1, dynamic: bool = False, **properties: str
+) -> Iterator[broker.Running]:
+    """A broker for each node's folder; the first one is the controller. dynamic: by bootstrap servers (KIP-853)."""
     folder.mkdir()
     free = broker.free_ports(2 * nodes + 1)
     kraft = broker.version(release) >= (3, 3)
@@ -53,7 +55,9 @@ def real(release: str, data: Path, folder: Path, nodes: int = 1, **properties: s
         if number > 1:
             lines = [line.replace("broker,controller", "broker") for line in lines]
             lines = [line.split(",CONTROLLER://")[0] if "listeners=" in line else line for line in lines]
-        lines.append(f"controller.quorum.voters=1@127.0.0.1:{state.controller_ports[0]}")
+        address = f"127.0.0.1:{state.controller_ports[0]}"
+        lines.append(f"controller.quorum.bootstrap.servers={address}" if dynamic else
+                     f"controller.quorum.voters=1@{address}")
         path.write_text("\n".join(lines))
     state.save()
     try:
@@ -82,12 +86,12 @@ def until(check: Callable[[], Any]) -> Any:
 
 def fill(fleet: Fleet, connection: Any) -> tuple[Producer, Producer]:
     """Records with all codecs over many segments, a producer with sequences, transactions: (aborted, open)."""
-    chance = random.Random(3)
+    chance, version = random.Random(3), min(11, connection.versions["Produce"][1])
     for at in range(200):
         codec = CODECS[at % len(CODECS)]
         rows = [(NOW + at, f"k{at % 7}".encode(), chance.randbytes(8000)) for _ in range(5)]
-        assert produce(connection, kwire.build_batch(
-            rows, codec=codec, producer_id=900, producer_epoch=1, base_sequence=5 * at)).error_code == E.NONE
+        data = kwire.build_batch(rows, codec=codec, producer_id=900, producer_epoch=1, base_sequence=5 * at)
+        assert produce(connection, data, version=version).error_code == E.NONE
     gone, done, going = (Producer(connection, name) for name in ("gone", "done", "going"))
     for one, text in ((gone, "a"), (done, "b"), (gone, "c"), (going, "d")):
         assert one.write(text, topic="u").error_code == E.NONE
@@ -182,7 +186,7 @@ def test_a_broker_goes_on(tmp_path: Path, release: str, is_killed: bool) -> None
     with Fleet(release.rpartition(".")[0], data=data) as fleet, connect_sync(fleet.bootstrap) as connection:
         assert read(connection, start=201)[0][-1].value == b"real"
         assert committed(connection) == (200, E.NONE)
-        assert produce(connection, kwire.build_batch([(NOW, b"k", b"fleet")])).base_offset == 1001
+        assert produce(connection, kwire.build_batch([(NOW, b"k", b"fleet")]), version=11).base_offset == 1001
         assert Producer(connection, "another").id > made.id
 
 
@@ -220,7 +224,7 @@ def test_three_brokers_fetch_what_they_lack(tmp_path: Path) -> None:
         for index in range(3):
             fleet.cluster.partition("t", index).log.append(
                 list(kwire.read_batches(kwire.build_batch([(NOW, None, b"%d" % index)] * 10))), 0, NOW)
-    with real("4.3.0", data, tmp_path / "broker", nodes=3) as running:
+    with real("4.3.0", data, tmp_path / "broker", nodes=3, dynamic=True) as running:
         ports = [f"127.0.0.1:{port}" for port in running.ports]
         with connect_sync(ports[0]) as connection:
 
@@ -237,3 +241,68 @@ def test_three_brokers_fetch_what_they_lack(tmp_path: Path) -> None:
                 row = fetch(connection, 0, partition=index, version=11)
                 assert [record.value for batch in kwire.read_batches(row.records) for record in batch] == [
                     b"%d" % index] * 10
+
+
+def heads(folder: Path) -> Iterator[tuple[Any, ...]]:
+    """What each batch of a partition is, delete horizons apart, which are times of the cleaner."""
+    for batch in LogDirectory(folder).batches():
+        has_horizon = batch.delete_horizon is not None
+        yield (
+            batch.base_offset, batch.last_offset, batch.count, batch.codec, batch.attributes,
+            None if has_horizon else batch.base_timestamp, batch.max_timestamp, batch.producer_id,
+            batch.producer_epoch, batch.base_sequence, batch.partition_leader_epoch, has_horizon,
+            [(record.offset, record.timestamp, record.key, record.value, record.headers) for record in batch])
+
+
+def fill_compacted(log: Any, chance: random.Random) -> None:
+    """Keys that come again, tombstones, producers with sequences, transactions that commit, abort or stay open."""
+    sequences: dict[int, int] = {}
+    ongoing: set[int] = set()
+    for at in range(600):
+        producer = chance.choice([-1, 1, 2, 3, 4, 5])
+        rows = [
+            (NOW - chance.randrange(1000), f"k{chance.randrange(40)}".encode(),
+             None if chance.random() < 0.1 else chance.randbytes(chance.choice([10, 4000])))
+            for _ in range(chance.randrange(1, 6))]
+        log.append(list(kwire.read_batches(kwire.build_batch(
+            rows, codec=chance.choice(CODECS), producer_id=producer, producer_epoch=0 if producer > 0 else -1,
+            base_sequence=sequences.get(producer, 0) if producer > 0 else -1, transactional=producer > 2))), 0, NOW)
+        if producer > 0:
+            sequences[producer] = sequences.get(producer, 0) + len(rows)
+        if producer > 2:
+            ongoing.add(producer)
+        if ongoing and chance.random() < 0.3:
+            ending = chance.choice(sorted(ongoing))
+            log.append_marker(ending, 0, chance.random() < 0.5, 0, 0, NOW)
+            ongoing.remove(ending)
+        if at == 300:
+            log.roll()
+    for ending in sorted(ongoing):
+        log.append_marker(ending, 0, True, 0, 0, NOW)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_compaction_keeps_what_a_broker_keeps(tmp_path: Path, seed: int) -> None:
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    with Fleet("4.3", data=data) as fleet:
+        fleet.cluster.create_topic("c", 1, configs={
+            "cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.0"})
+        log = fleet.cluster.partition("c", 0).log
+        fill_compacted(log, random.Random(seed))
+        log.roll()
+        end = log.end_offset
+    shutil.copytree(data, copy)
+    with Fleet("4.3", data=copy) as fleet:
+        assert fleet.compact("c") > 0
+    cleaner = {"log.cleaner.enable": "true", "log.cleaner.backoff.ms": "100"}
+    with real("4.3.0", data, tmp_path / "broker", dynamic=seed == 1, **cleaner):
+        checkpoint = tmp_path / "broker" / "data1" / "cleaner-offset-checkpoint"
+        until(lambda: _equal(f"c 0 {end}" in checkpoint.read_text(), True))
+    theirs, mine = data / "node-1" / "c-0", copy / "node-1" / "c-0"
+    assert list(heads(mine)) == list(heads(theirs))
+    for kind in ("log", "txnindex"):
+        names = [{path.name for path in folder.glob(f"*.{kind}") if path.stat().st_size} for folder in (mine, theirs)]
+        assert names[0] == names[1]
+    for name in names[0]:
+        assert (mine / name).read_bytes() == (theirs / name).read_bytes()
+    assert LogDirectory(copy / "node-1").verify() == []

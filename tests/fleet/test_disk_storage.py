@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +17,10 @@ import pytest
 import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.metadata_store import MetadataStore
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage import ClusterImage, LogDirectory, read_leader_epochs, read_partition_metadata
+from kwire.storage import ClusterImage, LogDirectory, SegmentWriter, read_leader_epochs, read_partition_metadata
 from kwire.storage.checkpoints import read_offset_checkpoint
 from tests.fleet.test_apis import batch, fetch, produce, values
 
@@ -39,20 +42,27 @@ def killed(folder: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def commit(connection: Any, offset: int, group: str = "g", topic: str = "t") -> None:
+def commit(
+    connection: Any, offset: int, group: str = "g", topic: str = "t", expected: int = E.NONE, metadata: str = "m"
+) -> None:
     request = M.OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[
         M.OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=[
             M.OffsetCommitRequest.OffsetCommitRequestPartition(
-                partition_index=0, committed_offset=offset, committed_metadata="m")])])
+                partition_index=0, committed_offset=offset, committed_metadata=metadata)])])
     (row,) = connection.send(request, 8).topics
-    assert row.partitions[0].error_code == E.NONE
+    assert row.partitions[0].error_code == expected
 
 
 def committed(connection: Any, group: str = "g", topic: str = "t", stable: bool = True) -> tuple[int, int]:
     """(offset, error code)."""
-    request = M.OffsetFetchRequest(require_stable=stable, groups=[M.OffsetFetchRequest.OffsetFetchRequestGroup(
-        group_id=group, topics=[M.OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[0])])])
-    (row,) = connection.send(request, 8).groups[0].topics[0].partitions
+    if connection.versions["OffsetFetch"][1] < 8:
+        row = M.OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
+        found = connection.send(M.OffsetFetchRequest(group_id=group, require_stable=stable, topics=[row]), 7).topics
+    else:
+        of_group = M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=[
+            M.OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[0])])
+        found = connection.send(M.OffsetFetchRequest(require_stable=stable, groups=[of_group]), 8).groups[0].topics
+    (row,) = found[0].partitions
     return row.committed_offset, row.error_code
 
 
@@ -73,7 +83,8 @@ class Producer:
             v3_and_below_producer_epoch=self.epoch, v3_and_below_topics=[row]), 3)
         data = batch(*texts, producer_id=self.id, producer_epoch=self.epoch, base_sequence=self.sequence,
                      transactional=True)
-        answer = produce(self.connection, data, topic=topic, version=11, transactional_id=self.name)
+        version = min(11, self.connection.versions["Produce"][1])
+        answer = produce(self.connection, data, topic=topic, version=version, transactional_id=self.name)
         self.sequence += len(texts)
         return answer
 
@@ -158,6 +169,8 @@ def test_the_folder_is_a_log_directory(tmp_path: Path) -> None:
         node / "replication-offset-checkpoint")}
     assert ends == {("t", 0): 3, ("t", 1): 0}
     image = ClusterImage.read(node)
+    for record in image.topics["t"].partitions.values():  # a broker skips a leader whose partition epoch is below 0
+        assert (record.leader, record.leader_epoch, record.partition_epoch, *record.isr) == (1, 0, 0, 1)
     assert image.topics["t"].id == topic_id and image.features == {
         name: level for name, level in fleet.cluster.levels.items() if name != "kraft.version"}
     text = (node / "meta.properties").read_text()
@@ -193,7 +206,7 @@ def test_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
         partition = fleet.cluster.partition("t", 1)
         assert (partition.leader, partition.leader_epoch) == (2, 2)
         assert [record.value for record in fleet.records("t", 1)] == [b"1"]
-    with pytest.raises(kwire.KwireError, match="is of a fleet of 3 nodes, this one has 2"):
+    with pytest.raises(kwire.KwireError, match=r"has replicas on the nodes \[3\], the fleet has 2 nodes"):
         Fleet("4.4", 2, data=tmp_path).__enter__()
 
 
@@ -304,10 +317,15 @@ def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
                 M.CreateTopicsRequest.CreatableTopic(name="v", num_partitions=1, replication_factor=1)])).topics[0]
             assert created.error_code == E.KAFKA_STORAGE_ERROR and "v" not in fleet.cluster.topics
             assert values(fetch(connection, 0)) == [b"a"]
+            commit(connection, 1, expected=E.KAFKA_STORAGE_ERROR, metadata="m" * 200)
+            fleet.nodes[0].stop()
+            fleet.nodes[0].start()
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        again = produce(connection, batch("b" * 300, producer_id=3, producer_epoch=0, base_sequence=0))
-        assert (again.error_code, again.base_offset) == (E.NONE, 1)
+        with connect_sync(fleet.bootstrap) as another:
+            again = produce(another, batch("b" * 300, producer_id=3, producer_epoch=0, base_sequence=0))
+            assert (again.error_code, again.base_offset) == (E.NONE, 1)
+            assert committed(another) == (-1, E.NONE)
         fleet.cluster.create_topic("v", 1)
     assert LogDirectory(tmp_path / "node-1").verify() == []
     with running(tmp_path) as (fleet, connection):
@@ -326,3 +344,40 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(kwire.KwireError, match="salvage"):
         Fleet("4.4", data=tmp_path).__enter__()
     assert path.read_bytes() == data
+    assert not (tmp_path / "node-1" / ".kafka_cleanshutdown").exists()  # a broker shall look at it too
+    SegmentWriter(tmp_path / "node-1", "u", 0).close()  # and the folder was let go
+
+
+@pytest.mark.parametrize("records", [
+    [M.TopicRecord(name="../../evil", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[1], isr=[1], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5))],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), partition_id=1, replicas=[1], isr=[1], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[], isr=[], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[-5], isr=[1], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[1], isr=[1], leader=1),
+     M.ConfigRecord(resource_type=2, resource_name="t", name="segment.bytes", value="many")],
+], ids=["path", "no-partition", "gap", "no-replica", "no-node", "config"])
+def test_a_hostile_metadata_log(tmp_path: Path, records: list[Any]) -> None:
+    with Fleet("4.4", data=tmp_path / "data") as fleet:
+        levels = fleet.cluster.levels
+    store = MetadataStore(str(tmp_path / "data" / "node-1"), 1)
+    store.use(levels)
+    store.write(records, 1)
+    store.close()
+    with pytest.raises(kwire.KwireError, match=re.escape(str(tmp_path))):
+        Fleet("4.4", data=tmp_path / "data").__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_fleet_may_be_entered_again(tmp_path: Path) -> None:
+    fleet = Fleet("4.4", data=tmp_path, topics={"t": 2})
+    for number in range(2):
+        with fleet, connect_sync(fleet.bootstrap) as connection:
+            assert produce(connection, batch("a")).base_offset == number
+            assert len(fleet.cluster.topics["t"].partitions) == 2
+    assert [record.value for record in fleet.records("t")] == [b"a", b"a"]  # read from the files

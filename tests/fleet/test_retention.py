@@ -47,7 +47,9 @@ def write(log: Any, *rows: tuple[str | None, str | None], time: int = NOW, **mor
     data = kwire.build_batch([
         (time, None if key is None else key.encode(), None if value is None else value.encode())
         for key, value in rows], **more)
+    settings, log.settings = log.settings, log.settings._replace(compacts=False)  # it may have been so when written
     log.append(list(kwire.read_batches(data)), 0, NOW)
+    log.settings = settings
 
 
 def kept(fleet: Fleet) -> list[tuple[int, str | None, str | None]]:
@@ -112,7 +114,7 @@ def test_compaction_keeps_the_newest_of_each_key(fleet: Fleet, connection: SyncC
     write(log, ("d", "2"), (None, "without a key"))
     fleet.compact("t")
     assert kept(fleet) == [(3, "c", "1"), (4, "a", "3"), (5, "b", "2"), (7, "d", "2")]
-    assert produce(connection, batch("new")).base_offset == 9
+    assert produce(connection, kwire.build_batch([(NOW, b"e", b"new")])).base_offset == 9
 
 
 def test_the_last_batch_stays_without_records(fleet: Fleet) -> None:
@@ -169,6 +171,7 @@ def test_transactions(fleet: Fleet, connection: SyncConnection) -> None:
     """Aborted records go, markers when nothing of their transaction is there and their time is over."""
     log = topic(fleet, cleanup_policy="compact", delete_retention_ms=1000, segment_bytes=200)
     write(log, ("a", "before"))
+    log.settings = log.settings._replace(compacts=False)
     gone, done, going = (Producer(connection, name) for name in ("gone", "done", "going"))
     gone.write("1")
     done.write("2")
@@ -177,6 +180,7 @@ def test_transactions(fleet: Fleet, connection: SyncConnection) -> None:
     fleet.cluster.partition("t", 0)
     write(log, ("a", "after"))
     going.write("4")
+    log.settings = log.settings._replace(compacts=True)
     fleet.compact("t")
     # records without keys go, those of an aborted transaction first; the last batch of each producer stays, empty
     rows = heads(log)
@@ -218,6 +222,13 @@ def test_segments_are_joined(fleet: Fleet) -> None:
     fleet.compact("t")
     assert [value for _, _, value in kept(fleet)] == ["17", "18", "19"]
     assert len(log.store.segments) < sizes / 2
+
+
+def test_records_of_a_compacted_topic_have_keys(fleet: Fleet, connection: SyncConnection) -> None:
+    topic(fleet, cleanup_policy="compact")
+    row = produce(connection, batch("without"))
+    assert row.error_code == E.INVALID_RECORD and "without key" in row.error_message
+    assert produce(connection, kwire.build_batch([(NOW, b"", b"with")])).base_offset == 0
 
 
 def test_only_what_may_be_compacted(fleet: Fleet) -> None:

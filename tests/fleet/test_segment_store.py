@@ -18,6 +18,7 @@ from kwire.fleet.partition_log import EARLIEST, LATEST, MAX_TIMESTAMP, Partition
 from kwire.fleet.segment_store import SegmentStore
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import LogDirectory, OffsetIndex, SegmentWriter
+from kwire.storage.index_writer import IndexWriter
 
 pytestmark = pytest.mark.quick
 Make = Callable[..., PartitionLog]
@@ -191,6 +192,30 @@ def test_damage_in_the_middle_is_a_storage_error(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(ApiError, match="No such file"):
         log.read(0, 1 << 20, 5, True)
+
+
+@pytest.mark.parametrize("failing", ["add", "add_time"])
+def test_what_was_refused_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    """The batch is in the .log when its index entry does not fit on the disk, or when a roll is cut short."""
+    log = on_disk(tmp_path, segment_bytes=600, index_interval_bytes=0)
+    add(log, 3)
+    with monkeypatch.context() as patch:
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(IndexWriter, failing, full)
+        for _ in range(2):
+            with pytest.raises(ApiError, match="No space left on device") as caught:
+                add(log, 2)
+            assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    end = log.end_offset
+    assert offsets(log.read(0, 1 << 20, end, True)) == list(range(end))
+    add(log, 5)
+    assert isinstance(log.store, SegmentStore)
+    log.store.close()
+    again = on_disk(tmp_path)
+    assert offsets(again.read(0, 1 << 20, end + 5, True)) == list(range(end + 5))
+    assert LogDirectory(tmp_path).verify() == []
 
 
 def test_a_swap_that_was_cut_short_is_ended(tmp_path: Path) -> None:
