@@ -152,6 +152,7 @@ class ClusterState:
         validate_only: bool = False,
     ) -> Topic:
         """Create a topic, with leaders spread over the nodes. Raises ApiError."""
+        self.controller.check_active()
         check_topic_name(name)
         if name in self.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -222,6 +223,7 @@ class ClusterState:
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool
     ) -> None:
         """Let a topic have so many partitions in all. Raises ApiError."""
+        self.controller.check_active()
         have = len(topic.partitions)
         if count <= have:
             reason = (
@@ -246,7 +248,8 @@ class ClusterState:
         self._write(topic_records.partitions_created(topic, added))
 
     def delete_topic(self, topic: Topic) -> None:
-        """Delete a topic; fetches that wait for it are answered."""
+        """Delete a topic; fetches that wait for it are answered. Raises ApiError: NOT_CONTROLLER."""
+        self.controller.check_active()
         self.storage.topic_deleted(topic)
         del self.topics[topic.name], self.topics_by_id[topic.id]
         self._write(topic_records.topic_deleted(topic))

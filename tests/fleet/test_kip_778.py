@@ -479,6 +479,18 @@ def test_a_lossy_downgrade_lowers_the_features_that_need_more() -> None:
         assert "eligible.leader.replicas.version" not in finalized(fleet.bootstrap)
 
 
+# "There may be tagged fields present in the metadata records from previous newer version, but these are transparently
+# skipped over during record deserialization."
+def test_tagged_fields_of_a_newer_version_are_skipped() -> None:
+    name = b"metadata.version"
+    record = bytes([1, 12, 0, len(name) + 1]) + name + b"\0\x15" + bytes([1, 99, 2]) + b"xx"  # tag 99
+    known: Any = kwire.decode_metadata_record(record)[0]
+    assert (known.name, known.feature_level) == (METADATA_VERSION, 21)
+    with kip("3.9", levels={METADATA_VERSION: 20}) as fleet:
+        fleet.nodes[0].in_loop(lambda: fleet.cluster.controller.log.append(known) and None)
+        assert fleet.nodes[0].levels[METADATA_VERSION] == 21
+
+
 # "Once the downgrade snapshot has been loaded by all nodes, a software downgrade is now possible."
 def test_a_software_downgrade_is_possible_after_the_downgrade() -> None:
     with kip(levels={METADATA_VERSION: 33, "transaction.version": 0}) as fleet:
@@ -626,6 +638,39 @@ def test_the_tool_upgrades_and_downgrades_unsafely() -> None:
 def test_wrong_arguments(keywords: dict[str, Any], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         Fleet(**keywords)
+
+
+# A folder keeps the levels: the next fleet goes on at them, whatever its software's default is.
+def test_a_folder_keeps_the_levels(tmp_path: Path) -> None:
+    with kip("2.8", data=tmp_path, topics={"t": 1}) as fleet:
+        fleet.nodes[0].upgrade("3.9")
+        assert update(fleet, 14) == (OK, None)
+    with kip("3.9", data=tmp_path) as fleet:
+        image = fleet.image
+        assert image.metadata_version == 14 and image.controllers == {} and list(image.topics) == ["t"]
+        again = ClusterImage.read(image.write_snapshot(tmp_path / "snapshot"))
+        assert again == image
+
+
+def test_without_a_controller_nothing_changes() -> None:
+    with Fleet("4.4", 2, roles=["broker", "controller"], topics={}) as fleet:
+        broker, controller = fleet.nodes
+        assert not broker.fenced and broker.refused is None and fleet.controller is controller  # it tried again
+        controller.stop()
+        request = messages.CreateTopicsRequest
+        topic = request.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        with connect_sync(broker.address) as connection:
+            answer: Any = connection.send(request(topics=[topic]))
+        assert answer.topics[0].error_code == ErrorCode.NOT_CONTROLLER and fleet.controller is None
+        assert update(fleet, 32, SAFE_DOWNGRADE)[0] == ErrorCode.NOT_CONTROLLER
+        broker.stop()
+        broker.start()
+        assert broker.fenced and broker.alive
+        controller.start()
+        assert not broker.fenced and fleet.controller is controller
+        with connect_sync(broker.address) as connection:
+            answer = connection.send(request(topics=[topic]))
+        assert answer.topics[0].error_code == OK
 
 
 def test_nodes_show_why_they_are_down_or_fenced() -> None:

@@ -90,6 +90,7 @@ class QuorumController:
                 self._join(node)
             if node.is_broker and node.alive:
                 self._register(node)
+            self._register_all()
 
     def node_stopped(self, node: Node) -> None:
         """A node is down: another controller becomes active, its broker is fenced."""
@@ -178,8 +179,9 @@ class QuorumController:
             epoch = self.register_broker(
                 node.id, supported_by(node.offer), [(LISTENER, node.host, node.port)], node.rack, self._new_id())
         except ApiError as error:
+            if node.refused != error.message:
+                self._faults.note("registration refused", node=node.id, reason=error.message)
             node.refused = error.message
-            self._faults.note("registration refused", node=node.id, reason=error.message)
             return
         node.refused = None
         self.unfence(node.id, epoch)
@@ -342,6 +344,7 @@ class QuorumController:
         before = self.levels
         new = {**dict.fromkeys(before, 0), **levels}
         self._write_levels({name: level for name, level in new.items() if level != before.get(name)})
+        self.log.rewrite()  # what was registered at a level that the folder does not have
         self._publish()
         self._register_all()
 
@@ -363,9 +366,9 @@ class QuorumController:
             self.rules.inactive_controller_meets_unsupported_level(self, node, reason)
 
     def _register_all(self) -> None:
-        """At other levels, controllers register that could not, and brokers that were refused try again."""
+        """At other levels, or another active controller, those register that could not."""
         for node in self.cluster.nodes:
-            if node.alive and node.is_controller and node.id not in self.log.controllers:
+            if node.alive and node.is_controller and self.active is not None and node.id not in self.log.controllers:
                 self._register_controller(node)
             if node.alive and node.refused is not None:
                 self._register(node)
