@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -487,7 +487,10 @@ def test_tagged_fields_of_a_newer_version_are_skipped() -> None:
     known: Any = kwire.decode_metadata_record(record)[0]
     assert (known.name, known.feature_level) == (METADATA_VERSION, 21)
     with kip("3.9", levels={METADATA_VERSION: 20}) as fleet:
-        fleet.nodes[0].in_loop(lambda: fleet.cluster.controller.log.append(known) and None)
+        def write() -> None:
+            fleet.cluster.controller.log.append(known)
+
+        fleet.nodes[0].in_loop(write)
         assert fleet.nodes[0].levels[METADATA_VERSION] == 21
 
 
@@ -553,17 +556,58 @@ def test_a_change_over_10_000_topics_is_a_delta_of_one_record() -> None:
 # The workflows, step by step
 
 
-def state(fleet: Fleet) -> tuple[Any, ...]:
-    """(level, epoch of the levels, range of UpdateFeatures, names of snapshots)."""
-    node = next(node for node in fleet.nodes if not node.fenced)
-    answer = asked(node.address)
-    level = {row.name: row.max_version_level for row in answer.finalized_features}.get(METADATA_VERSION)
-    ranges = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
-    return level, answer.finalized_features_epoch, ranges.get(57), [*node.snapshots]
+class Step(NamedTuple):
+    """A step, and what is there after it: the software of all nodes, or a level. None: a client is not told.
+
+    offset: FinalizedFeaturesEpoch; epoch: of the active controller; apis: how many each broker offers; update_features,
+    fetch: their ranges; snapshot: the new one.
+    """
+
+    change: str | int
+    level: int | None
+    offset: int
+    epoch: int
+    apis: int
+    update_features: tuple[int, int] | None
+    fetch: tuple[int, int]
+    snapshot: str | None = None
+
+
+# 2.8 is a preview: level 1 is initialized by 3.3. 55 of 3.9's 61 APIs and 71 of 4.4's 77 are there below the levels of
+# SCRAM and delegation tokens. Each roll elects two controllers, and registers three brokers again. At 21 the
+# three controllers register too.
+UPGRADE_STEPS = (
+    Step("2.8", None, 10, 1, 32, None, (0, 12)),
+    Step("3.3", 1, 28, 3, 49, (0, 1), (0, 13)),
+    Step(4, 4, 29, 3, 49, (0, 1), (0, 13), "00000000000000000029-0000000003.checkpoint"),
+    Step("3.9", 4, 46, 5, 55, (0, 1), (0, 17)),
+    Step(7, 7, 47, 5, 55, (0, 1), (0, 17), "00000000000000000047-0000000005.checkpoint"),
+    Step("4.4", 7, 64, 7, 71, (0, 2), (4, 18)),
+    Step(21, 21, 68, 7, 77, (0, 2), (4, 18), "00000000000000000065-0000000007.checkpoint"),
+    Step(33, 33, 69, 7, 77, (0, 2), (4, 18), "00000000000000000069-0000000007.checkpoint"),
+)
+DOWNGRADE_STEPS = (
+    Step(21, 21, 70, 7, 77, (0, 2), (4, 18), "00000000000000000070-0000000007.checkpoint"),
+    Step(7, 7, 71, 7, 71, (0, 2), (4, 18), "00000000000000000071-0000000007.checkpoint"),
+    Step("3.9", 7, 88, 9, 55, (0, 1), (0, 17)),
+    Step(1, 1, 89, 9, 55, (0, 1), (0, 17), "00000000000000000089-0000000009.checkpoint"),
+    Step("2.8", None, 106, 11, 32, None, (0, 12)),
+)
+
+
+def state(fleet: Fleet, step: Step) -> Step:
+    """What all nodes show after a step."""
+    answers = [asked(node.address) for node in fleet.nodes]
+    assert all(answer == answers[0] for answer in answers)
+    ranges, snapshots = advertised(fleet.nodes[0].address), [*fleet.nodes[0].snapshots]
+    return Step(
+        step.change, {row.name: row.max_version_level for row in answers[0].finalized_features}.get(METADATA_VERSION),
+        answers[0].finalized_features_epoch, fleet.cluster.controller.log.epoch, len(ranges),
+        ranges.get("UpdateFeatures"), ranges["Fetch"], snapshots[-1] if isinstance(step.change, int) else None)
 
 
 def roll(fleet: Fleet, release: str, change: str) -> None:
-    """Restart node by node with other software; a client that asks any node is served all the time."""
+    """Restart node by node with other software; clients are served by all of them all the time."""
     for node in fleet.nodes:
         getattr(node, change)(release)
         assert not any(one.fenced for one in fleet.nodes)
@@ -577,37 +621,22 @@ def roll(fleet: Fleet, release: str, change: str) -> None:
 # flag", from a preview cluster of 2.8 to 4.4; and "operator decreases metadata.version", then the software, back to it.
 def test_the_rolling_upgrade_from_2_8_to_4_4_and_the_downgrade() -> None:
     with kip("2.8", 3, topics={"t": 3}) as fleet:
-        def step(level: int, kind: int = UPGRADE) -> tuple[Any, ...]:
-            assert update(fleet, level, kind) == (OK, None)
-            return state(fleet)
-
-        names: list[str] = []
-
-        def snapshots(offset: int) -> list[str]:
-            names.append(f"{offset:020d}-{fleet.cluster.controller.log.epoch:010d}.checkpoint")
-            return names
-
-        def last() -> int:
-            return fleet.cluster.controller.log.offset
-
-        assert state(fleet) == (None, last(), None, [])  # UpdateFeatures came to KRaft with 3.3
-        roll(fleet, "3.3", "upgrade")
-        assert state(fleet) == (1, last(), (0, 1), [])
-        for level, ranges, release in ((4, (0, 1), "3.9"), (7, (0, 1), "4.4"), (21, (0, 2), None), (33, (0, 2), None)):
-            at = last()
-            assert step(level) == (level, at + 1 + (level == 21) * 3, ranges, snapshots(at + 1))
-            if release is not None:
-                roll(fleet, release, "upgrade")
-                assert state(fleet) == (level, last(), (0, 2) if release == "4.4" else ranges, names)
-        for level, release in ((21, None), (7, "3.9"), (1, "2.8")):
-            at = last()
-            assert update(fleet, level, SAFE_DOWNGRADE)[0] == REFUSED and last() == at
-            code, text = update(fleet, level, UNSAFE_DOWNGRADE)
-            assert (code, text) == (OK, None) and state(fleet)[::3] == (level, snapshots(at + 1))
-            if release is not None:
-                roll(fleet, release, "downgrade")
-        assert state(fleet) == (None, last(), None, names) and len(fleet.image.topics["t"].partitions) == 3
+        for step in UPGRADE_STEPS:
+            if isinstance(step.change, int):
+                assert update(fleet, step.change) == (OK, None)
+            elif step.change != "2.8":
+                roll(fleet, step.change, "upgrade")
+            assert state(fleet, step) == step
+        for step in DOWNGRADE_STEPS:
+            if isinstance(step.change, int):
+                assert update(fleet, step.change, SAFE_DOWNGRADE)[0] == REFUSED
+                assert update(fleet, step.change, UNSAFE_DOWNGRADE) == (OK, None)
+            else:
+                roll(fleet, step.change, "downgrade")
+            assert state(fleet, step) == step
+        assert len(fleet.image.topics["t"].partitions) == 3
         assert happened(fleet, "terminated") == happened(fleet, "registration refused") == []
+        assert [one["snapshot"] for one in happened(fleet, "levels")] == [*fleet.nodes[0].snapshots]
 
 
 # "The addition of --unsafe in the kafka-features tool (...) is meant to override this behavior."
