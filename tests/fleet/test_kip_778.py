@@ -702,6 +702,16 @@ def test_without_a_controller_nothing_changes() -> None:
         assert answer.topics[0].error_code == OK
 
 
+def test_an_api_of_controllers_without_a_handler_answers_an_error() -> None:
+    with kip() as fleet, connect_sync(fleet.nodes[0].controller_address) as connection:
+        request = messages.FetchSnapshotRequest
+        part = request.PartitionSnapshot(partition=0, snapshot_id=request.SnapshotId(end_offset=1, epoch=1))
+        topic = request.TopicSnapshot(name="__cluster_metadata", partitions=[part])
+        for version in range(connection.versions["FetchSnapshot"][1] + 1):
+            answer: Any = connection.send(request(topics=[topic]), version)
+            assert answer.topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
 def test_nodes_show_why_they_are_down_or_fenced() -> None:
     with kip(releases=["4.4", "4.4"], roles=["controller,broker", "broker"]) as fleet:
         one: Node = fleet.nodes[1]
