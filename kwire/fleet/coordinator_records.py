@@ -16,7 +16,7 @@ from kwire.storage.internal_topics import TRANSACTION_STATES
 Row = tuple[int, bytes, bytes | None]
 Commits = dict[str, dict[TopicPartition, CommittedOffset]]
 _FIRST_WITH_EPOCH = "2.1"  # OffsetCommitValue 3
-_OFFSET_COMMITS = ("OffsetCommit", "LegacyOffsetCommit")
+_OFFSET_COMMITS, _CONSUMER_GROUP = ("OffsetCommit", "LegacyOffsetCommit"), "ConsumerGroupMetadata"
 
 
 def offset_rows(
@@ -32,6 +32,16 @@ def offset_rows(
         version = None if kept is None else 3 if with_epoch else 1
         rows.append((now, *encode_coordinator_record("group", key, value, version)))
     return rows
+
+
+def group_row(group_id: str, is_consumer: bool, now: int) -> Row:
+    """The record of a group of KIP-848, a tombstone if it is none any more. now: milliseconds.
+
+    Its members are not kept: after a restart they join again.
+    """
+    value = messages.ConsumerGroupMetadataValue(epoch=1) if is_consumer else None
+    key = messages.ConsumerGroupMetadataKey(group_id=group_id)
+    return (now, *encode_coordinator_record("group", key, value, 0 if is_consumer else None))
 
 
 def transaction_row(known: Transaction, partitions: list[TopicPartition], flexible: bool, now: int) -> Row:
@@ -62,12 +72,14 @@ def _records(log: PartitionLog, kind: str) -> Iterator[tuple[Any, Any, Any]]:
                 yield batch, record, known
 
 
-def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits]]:
-    """(offsets by group, those of open transactions by producer id and group) in a partition of __consumer_offsets.
+def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits], set[str]]:
+    """What a partition of __consumer_offsets has.
 
-    Raises KwireError for records that cannot be read. Source: OffsetMetadataManager.replay.
+    (offsets by group, those of open transactions by producer id and group, groups of KIP-848). Raises KwireError for
+    records that cannot be read. Source: OffsetMetadataManager.replay, GroupMetadataManager.replay.
     """
     commits: Commits = {}
+    consumers: set[str] = set()
     pending: dict[int, Commits] = {}
     for batch, record, known in _records(log, "group"):
         if known is None:
@@ -75,6 +87,8 @@ def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits]]:
             for group, offsets in ended.items() if record.control_type == "COMMIT" else ():
                 commits.setdefault(group, {}).update(offsets)
             continue
+        if known.name == _CONSUMER_GROUP:
+            (consumers.discard if known.value is None else consumers.add)(known.key.group_id)
         if known.name not in _OFFSET_COMMITS:
             continue
         key, value = known.key, known.value
@@ -85,7 +99,7 @@ def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits]]:
         else:
             offsets[key.topic, key.partition] = CommittedOffset(
                 value.offset, getattr(value, "leader_epoch", -1), value.metadata, value.commit_timestamp)
-    return commits, pending
+    return commits, pending, consumers
 
 
 def read_transactions(log: PartitionLog) -> dict[str, Transaction]:

@@ -31,7 +31,7 @@ from kwire.fleet.cluster import (
     Topic,
     partition_for,
 )
-from kwire.fleet.coordinator_records import offset_rows, read_offsets, read_transactions, transaction_row
+from kwire.fleet.coordinator_records import group_row, offset_rows, read_offsets, read_transactions, transaction_row
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import CommittedOffset, TopicPartition
 from kwire.fleet.log_settings import LogSettings
@@ -242,13 +242,15 @@ class DiskStorage(Storage):
 
     def _restore_groups(self, cluster: ClusterState) -> None:
         for log in self._logs_of(OFFSETS_TOPIC):
-            commits, pending = read_offsets(log)
+            commits, pending, consumers = read_offsets(log)
+            for group_id in consumers:
+                cluster.groups.consumer(group_id, make=True)
             for group_id, offsets in commits.items():
                 if offsets:
-                    cluster.groups.made(group_id).offsets.update(offsets)
+                    cluster.groups.restored(group_id).offsets.update(offsets)
             for producer_id, groups in pending.items():
                 for group_id, offsets in groups.items():
-                    cluster.groups.made(group_id).pending_offsets.setdefault(producer_id, {}).update(offsets)
+                    cluster.groups.restored(group_id).pending_offsets.setdefault(producer_id, {}).update(offsets)
 
     def _logs_of(self, name: str) -> list[PartitionLog]:
         assert self._cluster is not None
@@ -360,6 +362,12 @@ class DiskStorage(Storage):
             now = cluster.clock.now_ms()
             with_epoch = cluster.nodes[0].offer.at_least(_OFFSETS_EPOCH)
             self._append(OFFSETS_TOPIC, group_id, offset_rows(group_id, offsets, with_epoch, now), producer)
+
+    def group_changed(self, group_id: str, is_consumer: bool) -> None:
+        """As Storage's."""
+        if self._is_whole:  # else it comes from there
+            row = group_row(group_id, is_consumer, self._running().clock.now_ms())
+            self._append(OFFSETS_TOPIC, group_id, [row], None)
 
     def transaction_changed(self, transaction: Transaction) -> None:
         """As Storage's."""

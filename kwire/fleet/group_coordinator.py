@@ -58,11 +58,17 @@ class GroupCoordinator:
         self._replace(known, group, group_id)
         return group
 
+    def restored(self, group_id: str) -> Group | ConsumerGroup:
+        """A group whose offsets were kept: classic, if nothing says that it is another."""
+        return self.groups.get(group_id) or self.made(group_id)
+
     def _replace(self, old: Group | ConsumerGroup | None, new: Group | ConsumerGroup, group_id: str) -> None:
         if old is not None:
             old.close()
             new.offsets, new.old_offsets, new.pending_offsets = old.offsets, old.old_offsets, old.pending_offsets
         new.kept = partial(self._cluster.storage.offsets_committed, group_id)
+        if isinstance(new, ConsumerGroup) or isinstance(old, ConsumerGroup):
+            self._cluster.storage.group_changed(group_id, isinstance(new, ConsumerGroup))
         self.groups[group_id] = new
 
     def new_member_id(self, client_id: str, instance_id: str | None) -> str:
@@ -75,6 +81,8 @@ class GroupCoordinator:
         if group.members:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         group.forget(list(group.offsets))
+        if isinstance(group, ConsumerGroup):
+            self._cluster.storage.group_changed(group_id, False)
         group.close()
         del self.groups[group_id]
 

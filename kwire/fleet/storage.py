@@ -56,6 +56,9 @@ class Storage:
     ) -> None:
         """A group commits offsets, None forgets one. producer: (id, epoch) of the transaction in which it does."""
 
+    def group_changed(self, group_id: str, is_consumer: bool) -> None:
+        """A group becomes one of KIP-848, or is none any more."""
+
     def transaction_changed(self, transaction: Transaction) -> None:
         """A transactional id is in another state."""
 

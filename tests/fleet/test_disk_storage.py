@@ -17,6 +17,7 @@ import pytest
 import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.metadata_store import MetadataStore
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
@@ -248,6 +249,28 @@ def test_groups_are_deleted(tmp_path: Path) -> None:
     with running(tmp_path) as (fleet, connection):
         assert set(fleet.cluster.groups.groups) == {"other"}
         assert committed(connection, "other") == (2, E.NONE)
+
+
+def test_groups_of_kip_848_stay_so(tmp_path: Path) -> None:
+    """Else a member's heartbeat after the restart would be a fatal GROUP_ID_NOT_FOUND: it shall join again."""
+
+    def beat(connection: Any, group: str, epoch: int) -> Any:
+        return connection.send(M.ConsumerGroupHeartbeatRequest(
+            group_id=group, member_id="m", member_epoch=epoch, subscribed_topic_names=["t"],
+            rebalance_timeout_ms=1000, topic_partitions=[]), 0)
+
+    with running(tmp_path, topics={"t": 1}) as (fleet, connection):
+        for group in ("g", "gone"):
+            assert beat(connection, group, 0).error_code == E.NONE
+            assert beat(connection, group, -1).error_code == E.NONE
+        commit(connection, 5)
+        assert beat(connection, "g", 0).error_code == E.NONE
+        connection.send(M.DeleteGroupsRequest(groups_names=["gone"]))
+    with running(tmp_path) as (fleet, connection):
+        assert [type(group) for group in fleet.cluster.groups.groups.values()] == [ConsumerGroup]
+        assert beat(connection, "g", 2).error_code == E.UNKNOWN_MEMBER_ID
+        assert beat(connection, "g", 0).error_code == E.NONE
+        assert committed(connection) == (5, E.NONE)
 
 
 def test_levels_are_those_of_the_folder(tmp_path: Path) -> None:

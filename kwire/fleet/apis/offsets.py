@@ -55,9 +55,10 @@ def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]
 def _old_offsets(log: PartitionLog, one: Any, now: int) -> list[int]:
     """Version 0: offsets at which segments begin that are not younger than the time, newest first.
 
-    Here there is one segment. Source: UnifiedLog.legacyFetchOffsetsBefore.
+    All segments have the time of the last one. Source: UnifiedLog.legacyFetchOffsetsBefore.
     """
-    entries = [(log.start_offset, log.changed_at)]
+    bases = [max(segment.base_offset, log.start_offset) for segment in log.store.segments] or [log.start_offset]
+    entries = [(base, log.changed_at) for base in bases]
     if log.end_offset > log.start_offset:
         entries.append((log.end_offset, now))
     if one.timestamp == EARLIEST:
