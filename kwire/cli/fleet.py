@@ -8,6 +8,7 @@ import click
 
 from kwire.cli.audit import Release
 from kwire.cli.signals import stopped
+from kwire.fleet.controller.rules import RULES
 from kwire.fleet.fleet import Fleet
 
 
@@ -25,9 +26,11 @@ from kwire.fleet.fleet import Fleet
 @click.option("--data", type=click.Path(file_okay=False), metavar="DIR",
               help="Keep the data in a folder, a Kafka log directory for each node: a new or empty one, or one of an "
                    "earlier run, which goes on. By default the data is in memory and ends with the brokers.")
+@click.option("--rules", type=click.Choice(list(RULES)), default="released", show_default=True,
+              help="The rules of the controller: those of the releases, or those of KIP-778 as the document has them.")
 def fleet(
     releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...],
-    data: str | None,
+    data: str | None, rules: str,
 ) -> int:
     """Start brokers in this process, for tests of clients.
 
@@ -37,10 +40,12 @@ def fleet(
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
     if len(releases) > 1:
-        made = Fleet(releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, data=data)
+        made = Fleet(
+            releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, data=data, rules=rules)
     else:
         release = releases[0] if releases else None
-        made = Fleet(release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, data=data)
+        made = Fleet(
+            release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, data=data, rules=rules)
     return asyncio.run(_run(made))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kwire.fleet.clock import Clock
+from kwire.fleet.controller import topic_records
+from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import GroupCoordinator
 from kwire.fleet.log_settings import LogSettings
@@ -71,12 +73,10 @@ class ClusterState:
         self.cluster_id = self.new_id_text()
         self.storage = Storage()
         self.nodes: list[Node] = []
-        self.controller_id = 1
+        self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
-        self.levels: dict[str, int] = {}  # finalized feature levels
-        self.levels_epoch = -1
         self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
         self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
         self.auto_create, self.default_partitions = True, 1
@@ -90,9 +90,22 @@ class ClusterState:
         text = uuid_text(self.new_id())
         return text if not text.startswith("-") else self.new_id_text()
 
+    @property
+    def controller_id(self) -> int:
+        """The node that clients are given as the controller: the active one, if it is a broker too; -1 if none is."""
+        active = self.controller.active
+        if active is not None and active.is_broker:
+            return active.id
+        return min((node.id for node in self.alive()), default=-1)
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The finalized feature levels."""
+        return self.controller.levels
+
     def alive(self) -> list[Node]:
-        """The nodes that are up, by id."""
-        return [node for node in self.nodes if node.alive]
+        """The brokers that are up and not fenced, by id."""
+        return [node for node in self.nodes if not node.fenced]
 
     def node(self, node_id: int) -> Node | None:
         """A node that is up."""
@@ -139,11 +152,12 @@ class ClusterState:
         validate_only: bool = False,
     ) -> Topic:
         """Create a topic, with leaders spread over the nodes. Raises ApiError."""
+        self.controller.check_active()
         check_topic_name(name)
         if name in self.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         alike = name.replace(".", "_")
-        for other in self.topics:
+        for other in self.topics if "_" in alike else ():
             if other.replace(".", "_") == alike:
                 raise ApiError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
@@ -178,7 +192,13 @@ class ClusterState:
         if not validate_only:
             self.storage.topic_created(topic)
             self.topics[name] = self.topics_by_id[topic.id] = topic
+            self._write(topic_records.topic_created(topic))
         return topic
+
+    def _write(self, records: Iterable[Any]) -> None:
+        """Write to the metadata log, where there is one."""
+        if self.controller.kraft:
+            self.controller.log.append(*records)
 
     def _new_topic_id(self) -> uuid.UUID:
         """An id that no topic has: a fleet that goes on has given out ids by the same seed before."""
@@ -194,18 +214,16 @@ class ClusterState:
     def apply_configs(self, topic: Topic) -> None:
         """The configs of a topic were changed."""
         self.storage.configs_changed(topic)
+        known = self.controller.log.configs_of(topic.name)
+        self._write(topic_records.configs_changed(topic, known, topic.configs))
         for partition in topic.partitions:
             partition.log.settings = LogSettings.of(topic.configs)
-
-    def set_levels(self, levels: dict[str, int]) -> None:
-        """Finalize feature levels, in a new epoch; UpdateFeatures at last calls this."""
-        self.storage.levels_changed(levels)
-        self.levels, self.levels_epoch = levels, self.levels_epoch + 1
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool
     ) -> None:
         """Let a topic have so many partitions in all. Raises ApiError."""
+        self.controller.check_active()
         have = len(topic.partitions)
         if count <= have:
             reason = (
@@ -227,11 +245,14 @@ class ClusterState:
             added.append(self._new_partition(topic, index, list(ids)))
         self.storage.partitions_added(topic, added)
         topic.partitions += added
+        self._write(topic_records.partitions_created(topic, added))
 
     def delete_topic(self, topic: Topic) -> None:
-        """Delete a topic; fetches that wait for it are answered."""
+        """Delete a topic; fetches that wait for it are answered. Raises ApiError: NOT_CONTROLLER."""
+        self.controller.check_active()
         self.storage.topic_deleted(topic)
         del self.topics[topic.name], self.topics_by_id[topic.id]
+        self._write(topic_records.topic_deleted(topic))
         for partition in topic.partitions:
             partition.log.changed()
 
@@ -251,14 +272,19 @@ class ClusterState:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
         up = {node.id for node in self.alive()}
         for topic, partition in self.all_partitions():
-            if partition.leader in up:
-                continue
-            leader = next((node for node in partition.replicas if node in up), -1)
-            if leader != partition.leader:
-                partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
-                self.storage.leader_changed(topic, partition)
-        if self.controller_id not in up:
-            self.controller_id = min(up, default=-1)
+            if partition.leader not in up:
+                leader = next((node for node in partition.replicas if node in up), -1)
+                if leader != partition.leader:
+                    partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
+                    self.storage.leader_changed(topic, partition)
+            if self.controller.kraft:
+                known = self.controller.log.topics[topic.id].partitions[partition.index]
+                self._write(topic_records.partition_changed(topic, partition, known, up))
+
+    def restored(self) -> None:
+        """The topics that were kept in a folder are there: the metadata log gets them."""
+        for topic in self.topics.values():
+            self._write(topic_records.topic_created(topic))
 
     def all_partitions(self) -> Iterator[tuple[Topic, Partition]]:
         """Each partition, with its topic."""

@@ -15,7 +15,7 @@ class Connection:
         self.writer = writer
         peer = writer.get_extra_info("peername") or ("", 0)
         self.host, self.port = str(peer[0]), int(peer[1])
-        self.closing = False
+        self.closing = self.answering = False
         self.principal: str | None = None  # who was let in
         self.exchange: Exchange | None = None  # of SASL, under way
         self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers

@@ -168,6 +168,7 @@ class DiskStorage(Storage):
                 home = record.replicas[0] if record.replicas[0] in record.isr or not record.isr else record.isr[0]
                 replicas = [home, *(one for one in record.replicas if one != home)]
                 topic.partitions.append(self._opened(topic, index, replicas, record.leader_epoch))
+        cluster.restored()
         cluster.transactions.restore(self._transactions(), image.next_producer_id or 0)
         self._restore_groups(cluster)
 
@@ -197,7 +198,7 @@ class DiskStorage(Storage):
                 raise KwireError(
                     f"{self.folder} has {name} at level {levels.get(name, 0)}, not {level}: levels= is for a new one")
         if levels:
-            cluster.levels = {**kept, **levels}
+            cluster.controller.restore_levels({**kept, **levels})
 
     def _put_aside(self, cluster: ClusterState) -> None:
         """Delete the partitions that were being deleted; others that no topic has get Kafka's name of strays."""

@@ -13,30 +13,35 @@ from kwire import schema
 from kwire.codec.records import read_batches
 from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import ClusterState
+from kwire.fleet.controller.controller import QuorumController
+from kwire.fleet.controller.rules import RULES, Kip778, supported_by, unsupported
 from kwire.fleet.disk_storage import DiskStorage
 from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Fault, Faults
 from kwire.fleet.loop_thread import LoopThread
-from kwire.fleet.node import Node
+from kwire.fleet.node import BOTH_ROLES, Node
 from kwire.fleet.partition_log import PartitionLog
-from kwire.fleet.releases import offer
 from kwire.fleet.retention import compact, retain
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.metadata.image import ClusterImage
 
 
 class Fleet:
     """Brokers on loopback that speak as brokers of a release do, with their data in memory or in a folder.
 
-    release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
-    made at the start if they are not there. data: None, in memory, or a folder: new, empty, or of an earlier Fleet that
-    goes on (docs/fleet.md); rules: "released", what released controllers do. levels: finalized feature
-    levels that differ from the release's own. sasl: {user: password}, for PLAIN and SCRAM; without it nobody logs in.
-    tls: a server's SSLContext. seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time,
-    a simulation's clock in one. port: of the first node, the others follow (0: free ones).
+    release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. roles: of each node, as
+    process.roles: "broker", "controller" or, by default, "broker,controller". topics: {name: partitions}, made at the
+    start if they are not there. data: None, in memory, or a folder: new, empty, or of an earlier Fleet that goes on
+    (docs/fleet.md). rules: of the controller: "released", or "kip-778" as that document has them. levels: finalized
+    feature levels that differ from those that the oldest release formats with. sasl: {user: password}, for PLAIN and
+    SCRAM; without it nobody logs in. tls: a server's SSLContext. seed: of ids, and of faults with a probability. clock:
+    a ManualClock for tests of time, a simulation's clock in one. port: of the first node, the others follow (0: free
+    ones).
 
     A context manager, sync (the nodes run in a thread of their own) or async (they run in this loop). Raises
-    UnsupportedVersionError for an unknown release, OSError if a port is taken.
+    UnsupportedVersionError for an unknown release, ValueError for levels that no node supports, OSError if a port is
+    taken.
     """
 
     def __init__(
@@ -44,9 +49,10 @@ class Fleet:
         data: str | os.PathLike[str] | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
         topics: Mapping[str, int] | None = None, sasl: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
+        roles: Sequence[str] | None = None,
     ) -> None:
-        if rules != "released":
-            raise ValueError(f"unknown rules {rules!r}: expected 'released' (those of KIP-778 are not there yet)")
+        if rules not in RULES:
+            raise ValueError(f"unknown rules {rules!r}: expected {' or '.join(map(repr, RULES))}")
         if release is not None and releases is not None:
             raise ValueError("give release or releases, not both")
         count = len(releases) if releases is not None else 1
@@ -61,14 +67,26 @@ class Fleet:
         self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
-                 users=None if sasl is None else Users(sasl))
-            for number, name in enumerate(names)]
+                 users=None if sasl is None else Users(sasl), roles=role, rules=RULES[rules])
+            for number, (name, role) in enumerate(zip(names, _roles(roles, count), strict=True))]
         self.cluster.nodes = self.nodes
-        oldest = min(names, key=lambda name: schema.releases(old=True).index(schema.release_name(name)))
-        self.cluster.levels = {**offer(oldest).levels, **(levels or {})}
-        self.cluster.levels_epoch = 0
+        self.cluster.controller = self._controller(levels or {}, RULES[rules], seed)
+        if roles is not None and not self.cluster.controller.kraft:
+            raise ValueError("roles= is for KRaft: with ZooKeeper all nodes are brokers")
         self._topics = dict(topics or {})
         self._thread: LoopThread | None = None
+
+    def _controller(self, levels: Mapping[str, int], rules: Kip778, seed: int) -> QuorumController:
+        """The controllers of directories that the oldest of the releases has formatted."""
+        oldest = min((node.offer for node in self.nodes), key=lambda one: schema.releases(old=True).index(one.release))
+        chosen = {name: level for name, level in {**oldest.levels, **levels}.items() if level > 0}
+        kraft = rules.uses_metadata_version(oldest)
+        if chosen and not kraft:
+            raise ValueError(f"levels= is for KRaft: Kafka {oldest.release} has no feature levels")
+        if kraft and all(unsupported(supported_by(node.offer), chosen) for node in self.nodes):
+            reason = unsupported(supported_by(self.nodes[0].offer), chosen)
+            raise ValueError(f"no node supports the levels to begin with: {reason}")
+        return QuorumController(self.cluster, rules, self._faults, chosen or None, kraft, seed)
 
     def __repr__(self) -> str:
         return f"Fleet({', '.join(map(repr, self.nodes))})"
@@ -77,13 +95,23 @@ class Fleet:
 
     @property
     def bootstrap(self) -> str:
-        """bootstrap.servers: host:port of each node, comma separated."""
-        return ",".join(node.address for node in self.nodes)
+        """bootstrap.servers: host:port of each broker, comma separated."""
+        return ",".join(node.address for node in self.nodes if node.is_broker)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """bootstrap.controllers: host:port of each controller, comma separated; "" with ZooKeeper."""
+        return ",".join(node.controller_address for node in self.nodes if node.is_controller)
 
     @property
     def controller(self) -> Node | None:
         """The node that is the active controller, None while none is up."""
-        return self.cluster.node(self.cluster.controller_id)
+        return self.cluster.controller.active
+
+    @property
+    def image(self) -> ClusterImage:
+        """The metadata of the cluster as it is now. Raises ValueError with ZooKeeper."""
+        return self.nodes[0].image
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -206,6 +234,19 @@ class Fleet:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.end()
+
+
+def _roles(roles: Sequence[str] | None, count: int) -> list[frozenset[str]]:
+    """The roles of each node, as in process.roles. Raises ValueError."""
+    if roles is None:
+        return [BOTH_ROLES] * count
+    chosen = [frozenset(text.replace(" ", "").split(",")) for text in roles]
+    if len(chosen) != count or not all(one <= BOTH_ROLES for one in chosen) or not any(
+            "controller" in one for one in chosen):
+        raise ValueError(
+            f"roles must be 'broker', 'controller' or 'broker,controller' for each of {count} nodes, with at least one "
+            f"controller, got {list(roles)}")
+    return chosen
 
 
 def _at_once(work: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""A node: a listener that answers as brokers of one release do."""
+"""A node: listeners that answer as brokers and controllers of one release do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from kwire.codec.frames import FrameReader, Request, decode_request, decode_request_header, encode_response, pack_frame
 from kwire.errors import KwireError
-from kwire.fleet.apis import HANDLERS, Call
+from kwire.fleet.apis import CONTROLLER_HANDLERS, HANDLERS, Call
 from kwire.fleet.apis.metadata import ranges
 from kwire.fleet.cluster import ClusterState
 from kwire.fleet.connection import Connection
+from kwire.fleet.controller.rules import Kip778
 from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Faults
 from kwire.fleet.fetch_sessions import FetchSessions
@@ -23,32 +24,39 @@ from kwire.fleet.releases import offer
 from kwire.fleet.users import Users
 from kwire.schema import api_keys
 from kwire.schema.error_codes import ErrorCode
+from kwire.schema.feature_levels import METADATA_VERSION
+from kwire.storage.metadata.image import ClusterImage
 
 _READ_BYTES = 1 << 18
 _BEFORE_SASL = (api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE)
+BOTH_ROLES = frozenset({"broker", "controller"})
 
 
 class Node:
-    """A broker of a fleet. id: from 1 on; release: "3.9"; host, port: where it listens."""
+    """A node of a fleet: a broker, a controller, or both. id: from 1 on; release: "3.9"; host, port: of the broker.
+
+    roles: as in process.roles. controller_port: of its controller, 0 if it has none. refused: why the controller
+    refused its registration; reason: why it terminated.
+    """
 
     def __init__(
         self, cluster: ClusterState, node_id: int, release: str, faults: Faults, *, host: str = "127.0.0.1",
         port: int = 0, tls: ssl.SSLContext | None = None, rack: str | None = None,
-        users: Users | None = None,
+        users: Users | None = None, roles: frozenset[str] = BOTH_ROLES, rules: Kip778,
     ) -> None:
-        self.cluster, self.id, self.host, self.port, self.rack = cluster, node_id, host, port, rack
-        self.offer = offer(release)
-        self._faults, self._tls, self.users = faults, tls, users
-        self._listener: Any = None  # a listening socket, or what stands for one in a simulation
-        self._server: asyncio.Server | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._served: Any = None  # the listener that became the server's own, which closes it
-        self._connections: dict[asyncio.Task[Any], Connection] = {}
+        self.cluster, self.id, self.host, self.rack = cluster, node_id, host, rack
+        self.faults, self.users, self._roles, self._rules = faults, users, roles, rules
+        self.offer = offer(release, rules.first_kraft)
+        self._clients = Listener(self, port, tls, HANDLERS)
+        self._controllers = Listener(self, 0, tls, CONTROLLER_HANDLERS)
         self.fetch_sessions = FetchSessions()
+        self.refused: str | None = None
+        self.reason: str | None = None
         self.in_loop: Callable[[Callable[[], None]], None] = lambda work: work()  # how to run something in the loop
 
     def __repr__(self) -> str:
-        return f"Node({self.id}, {self.release}, {self.address}{'' if self.alive else ', down'})"
+        state = "" if self.alive else f", down: {self.reason}" if self.reason else ", down"
+        return f"Node({self.id}, {self.release}, {self.address}{state}{', fenced' * (self.alive and self.fenced)})"
 
     @property
     def release(self) -> str:
@@ -56,67 +64,196 @@ class Node:
         return self.offer.release
 
     @property
+    def is_broker(self) -> bool:
+        """Whether it is a broker: clients connect to it."""
+        return "broker" in self._roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether it is a controller of the quorum; with ZooKeeper there are none."""
+        return "controller" in self._roles and self.cluster.controller.kraft
+
+    @property
+    def port(self) -> int:
+        """Where the broker listens, 0 before it was started."""
+        return self._clients.port
+
+    @property
     def address(self) -> str:
-        """host:port."""
+        """host:port of the broker."""
         return f"{self.host}:{self.port}"
 
     @property
+    def controller_port(self) -> int:
+        """Where the controller listens, 0 if there is none."""
+        return self._controllers.port
+
+    @property
+    def controller_address(self) -> str:
+        """host:port of the controller, which takes what kafka-features sends with --bootstrap-controller."""
+        return f"{self.host}:{self.controller_port}"
+
+    @property
     def alive(self) -> bool:
-        """Whether it listens."""
-        return self._listener is not None
+        """Whether it runs."""
+        return self._clients.is_open or self._controllers.is_open
 
     @property
     def levels(self) -> dict[str, int]:
-        """The finalized feature levels that it knows; level 0 is left out."""
-        return dict(self.cluster.levels)
+        """The finalized feature levels that it knows, {} of software without features; level 0 is left out."""
+        return dict(self.cluster.levels) if self.offer.features else {}
 
     @property
     def fenced(self) -> bool:
-        """Whether it may not lead: a node that is down."""
-        return not self.alive
+        """Whether it may not serve: a node that is down, or whose registration the controller refused."""
+        if not (self.alive and self.is_broker):
+            return True
+        return self.cluster.controller.kraft and not self.cluster.controller.is_in_service(self)
+
+    @property
+    def image(self) -> ClusterImage:
+        """The metadata as it is now: a kwire.storage.ClusterImage. Raises ValueError with ZooKeeper."""
+        if not self.cluster.controller.kraft:
+            raise ValueError(f"Kafka {self.release} keeps its metadata in ZooKeeper: there is no image of it")
+        return self.cluster.controller.log.image()
+
+    @property
+    def snapshots(self) -> dict[str, bytes]:
+        """The snapshots of the metadata log: name, as Kafka's OFFSET-EPOCH.checkpoint, -> content, oldest first."""
+        return dict(self.cluster.controller.log.snapshots)
+
+    @property
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """The versions that its broker says it has, by API key: forwarded APIs as the active controller has them."""
+        controller = self.cluster.controller
+        if not controller.kraft:
+            return self.offer.ranges
+        active = controller.active
+        held = self.held_back
+        forwarded = self._rules.forwarded_ranges(self.offer, None if active is None else active.offer)
+        return {key: span for key, span in forwarded.items() if key not in held}
+
+    @property
+    def held_back(self) -> frozenset[int]:
+        """The keys of the APIs that wait for a higher metadata.version."""
+        controller = self.cluster.controller
+        return self._rules.held_back_apis(controller.log.can) if controller.kraft else frozenset()
+
+    @property
+    def peers(self) -> dict[int, dict[str, int]]:
+        """Id of another broker -> the versions of the requests that it sends to it ({"Fetch": 17})."""
+        controller = self.cluster.controller
+        return {
+            other.id: self._rules.versions_between_brokers(controller.log.can, self.offer, other.offer)
+            for other in self.cluster.alive() if other is not self and controller.kraft}
+
+    def negotiated(self) -> tuple[object, ...]:
+        """What a client has learned of it by ApiVersions when it connected: its ranges, and the metadata.version."""
+        return self.ranges, self.cluster.levels.get(METADATA_VERSION)
 
     def start(self) -> None:
         """Listen; after stop() on the same port again. Raises OSError if the port is taken."""
         self.in_loop(self._start)
 
     def stop(self) -> None:
-        """Close the listener and all connections; the partitions that it led get other leaders."""
+        """Close the listeners and all connections; the partitions that it led get other leaders."""
         self.in_loop(self._stop)
 
     def upgrade(self, release: str) -> None:
-        """Stop, and start again as a later release. Raises ValueError if it is not later, UnsupportedVersionError."""
+        """Stop, and start again as a later release. Raises ValueError if it is not later, UnsupportedVersionError.
+
+        A node that does not support the finalized levels terminates, or stays fenced if it is no controller.
+        """
         if not offer(release).at_least(self.release):
             raise ValueError(f"upgrade from {self.release} to {release}: expected a later release")
         self._restart(release)
 
     def downgrade(self, release: str) -> None:
-        """Stop, and start again as an earlier release. Raises ValueError if it is not, UnsupportedVersionError."""
+        """Stop, and start again as an earlier release. Raises ValueError if it is not, UnsupportedVersionError.
+
+        A node that does not support the finalized levels terminates, or stays fenced if it is no controller.
+        """
         if not self.offer.at_least(offer(release).release):
             raise ValueError(f"downgrade from {self.release} to {release}: expected an earlier release")
         self._restart(release)
 
     def _restart(self, release: str) -> None:
-        lacks = [
-            f"{name} {level}" for name, level in self.cluster.levels.items()
-            if not _contains(offer(release).features.get(name, (0, 0)), level)]
-        if lacks:
-            raise ValueError(f"Kafka {release} does not support the finalized levels {', '.join(lacks)}")
-
         def restart() -> None:
             self._stop()
-            self.offer = offer(release)
+            self.offer = offer(release, self._rules.first_kraft)
             self._start()
 
         self.in_loop(restart)
 
     def _start(self) -> None:
-        if self._listener is not None:
+        if self.alive:
             return
-        self._listener = _listen(self.host, self.port)
+        self.reason = self.refused = None
+        if self.is_broker:
+            self._clients.open(self.host, self.offer.usable)
+        if self.is_controller:
+            self._controllers.open(self.host, self.offer.controller_ranges)
+        self.faults.note("started", node=self.id, release=self.release)
+        self._changes_state(self.cluster.controller.node_started)
+
+    def _stop(self, at_once: bool = True) -> None:
+        if not self.alive:
+            return
+        self._clients.close(at_once)
+        self._controllers.close(at_once)
+        self.fetch_sessions = FetchSessions()
+        self.faults.note("stopped", node=self.id)
+        self._changes_state(self.cluster.controller.node_stopped)
+
+    def _changes_state(self, change: Callable[[Node], None]) -> None:
+        """Let the controller know of it: partitions get leaders, other nodes' clients learn their new ranges."""
+        change(self)
+        self.cluster.elect()
+
+    def terminate(self, reason: str) -> None:
+        """End, as a process does that cannot go on, after what is being answered. In the loop of the fleet."""
+        self.reason = reason
+        self._stop(at_once=False)
+
+    def drop_connections(self) -> None:
+        """End all connections of clients, as brokers do when their ranges change; after what is being answered."""
+        if dropped := self._clients.drop_connections():
+            self.faults.note("connections dropped", node=self.id, connections=dropped)
+
+    async def closed(self) -> None:
+        """Wait until all connections have ended, after stop()."""
+        await self._clients.closed()
+        await self._controllers.closed()
+
+
+class Listener:
+    """A listener of a node: clients connect to it, and it answers them. port: where it listens, 0 before that.
+
+    usable: the versions that it decodes, by API key; handlers: what answers them, by API key.
+    """
+
+    def __init__(
+        self, node: Node, port: int, tls: ssl.SSLContext | None, handlers: Mapping[int, Callable[[Call], Any]]
+    ) -> None:
+        self.node, self.port, self.usable = node, port, dict[int, tuple[int, int]]()
+        self._handlers, self._tls, self._faults = handlers, tls, node.faults
+        self._listener: Any = None  # a listening socket, or what stands for one in a simulation
+        self._server: asyncio.Server | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._served: Any = None  # the listener that became the server's own, which closes it
+        self._connections: dict[asyncio.Task[Any], Connection] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self._listener is not None
+
+    def open(self, host: str, usable: dict[int, tuple[int, int]]) -> None:
+        """Listen; after close() on the same port again. Raises OSError if the port is taken."""
+        self.usable = usable
+        self._listener = _listen(host, self.port)
         self.port = self._listener.getsockname()[1]
         self._opening = asyncio.ensure_future(self._open(self._listener))
-        self.cluster.elect()
-        self._faults.note("started", node=self.id, release=self.release)
 
     async def _open(self, listener: Any) -> None:
         if listener is not self._listener:  # stopped before it was open
@@ -128,7 +265,8 @@ class Node:
         else:
             server.close()
 
-    def _stop(self) -> None:
+    def close(self, at_once: bool) -> None:
+        """Listen no more, and end all connections; at_once: also those on which a request is being answered."""
         listener, self._listener = self._listener, None
         if listener is None:
             return
@@ -137,19 +275,28 @@ class Node:
         self._server = None
         if listener is not self._served:  # else its server closes it, at the latest when it is made
             listener.close()
-        self.drop_connections()
-        self.fetch_sessions = FetchSessions()
-        self.cluster.elect()
-        self._faults.note("stopped", node=self.id)
+        if at_once:
+            self.abort_connections()
+        else:
+            self.drop_connections()
 
-    def drop_connections(self) -> None:
-        """Close all connections of clients, as brokers do when their ranges change."""
+    def abort_connections(self) -> None:
+        """End all connections at once."""
         for task, connection in self._connections.items():
             connection.writer.transport.abort()
             task.cancel()
 
+    def drop_connections(self) -> int:
+        """End all connections; those on which a request is being answered after the answer. How many there were."""
+        for connection in self._connections.values():
+            if connection.answering:
+                connection.close()
+            else:
+                connection.writer.transport.abort()
+        return len(self._connections)
+
     async def closed(self) -> None:
-        """Wait until all connections have ended, after stop()."""
+        """Wait until all connections have ended, after close()."""
         if self._opening is not None:
             await asyncio.wait([self._opening])
         if self._connections:
@@ -179,7 +326,9 @@ class Node:
             except KwireError:
                 return  # not Kafka, or a frame above the limit: the broker closes the connection
             for frame in whole:
+                connection.answering = True
                 await self._answer(frame, connection)
+                connection.answering = False
                 if connection.closing:
                     await connection.writer.drain()
                     return
@@ -193,25 +342,25 @@ class Node:
         request = self._decoded(frame, connection)
         if request is None:
             return
-        if self.users is not None and connection.principal is None and request.api_key not in _BEFORE_SASL:
+        if self.node.users is not None and connection.principal is None and request.api_key not in _BEFORE_SASL:
             connection.close()
             return
-        outcome = self._faults.before(request, self.id)
+        outcome = self._faults.before(request, self.node.id)
         if outcome.error is not None:
             answer = refusal(request, outcome.error)
         else:
             answer = await self._handled(request, connection)
-        self._faults.record(request, self.id, outcome, answer is not None)
+        self._faults.record(request, self.node.id, outcome, answer is not None)
         if answer is not None:
             data = pack_frame(encode_response(answer, request.version, correlation_id=request.correlation_id))
             await self._faults.send(outcome, data, connection)
 
     async def _handled(self, request: Request, connection: Connection) -> Any:
-        handler = HANDLERS.get(request.api_key)
-        if handler is None:
+        handler = self._handlers.get(request.api_key)
+        if handler is None or request.api_key in self.node.held_back:
             return refusal(request, ErrorCode.UNSUPPORTED_VERSION)
         try:
-            answer = handler(Call(self, connection, request))
+            answer = handler(Call(self.node, connection, request))
             return await answer if isinstance(answer, Awaitable) else answer
         except ApiError as error:  # what no row of the answer can say alone: the disk is full
             return refusal(request, error.code)
@@ -225,8 +374,8 @@ class Node:
             header = getattr(error, "header", None)
         key = header.request_api_key if header is not None else int.from_bytes(frame[:2], "big", signed=True)
         version = header.request_api_version if header is not None else int.from_bytes(frame[2:4], "big", signed=True)
-        low, high = self.offer.usable.get(key, (0, -1))
-        if key == api_keys.API_VERSIONS and self.offer.is_silent:
+        low, high = self.usable.get(key, (0, -1))
+        if key == api_keys.API_VERSIONS and self.node.offer.is_silent:
             return None  # 0.9 neither answers nor closes
         if low <= version <= high:
             try:
@@ -234,7 +383,7 @@ class Node:
             except KwireError:
                 pass
         elif key == api_keys.API_VERSIONS and header is not None:
-            offered = {key: (low, high)} if self.offer.answers_its_range else {}
+            offered = {key: (low, high)} if self.node.offer.answers_its_range else {}
             answer = ranges(offered)
             answer.error_code = ErrorCode.UNSUPPORTED_VERSION
             data = pack_frame(encode_response(answer, 0, correlation_id=header.correlation_id))
@@ -248,7 +397,3 @@ def _listen(host: str, port: int) -> Any:
     """A listening socket; in a simulation its stand-in. Raises OSError if the port is taken."""
     simulated = getattr(asyncio.get_running_loop(), "simulated_listener", None)
     return socket.create_server((host, port), backlog=1024) if simulated is None else simulated(host, port)
-
-
-def _contains(supported: tuple[int, int], level: int) -> bool:
-    return supported[0] <= level <= supported[1]

@@ -37,6 +37,8 @@ def _fill(
             setattr(row, field.snake_name, code)
         elif field.snake_name.endswith("error_message") and version in field.nullable_versions:
             setattr(row, field.snake_name, code.message)
+        elif field.type == "records" and version not in field.nullable_versions:
+            setattr(row, field.snake_name, b"")
         elif field.type.startswith("[]") and field.fields and any("error_code" in f.snake_name for f in _all(field)):
             source = _rows(field, asked, asked_fields, version)
             if source is not None:
@@ -47,7 +49,7 @@ def _fill(
 def _row(field: Field, one: Any, source: Field, version: int, code: ErrorCode, response: Any) -> Any:
     row = getattr(response, field.type[2:])()
     for inner in field.fields:
-        if version not in inner.versions or "error" in inner.snake_name or inner.type.startswith("[]"):
+        if version not in inner.versions or "error" in inner.snake_name or inner.type.startswith("[]") or inner.fields:
             continue
         if not source.fields:  # an array of names or numbers
             if inner.snake_name in _named("name") | _named("partition") | {"group_id", "key"}:

@@ -12,6 +12,7 @@ from kwire.storage.formatting.levels import effective_levels
 from kwire.storage.formatting.rules import rules_of
 
 FIRST_KRAFT = "3.3"  # the first release whose KRaft is for production: nodes of it and later are KRaft brokers
+FIRST_PREVIEW = "2.8"  # the first release with KRaft as a preview
 _PRODUCE_FROM_0 = "4.0"  # KAFKA-18659: Produce is advertised from version 0, for librdkafka
 _ANSWERS_ITS_RANGE = "2.4"  # KIP-511: an ApiVersions version that it lacks is answered with its own range
 _KNOWS_API_VERSIONS = "0.10.0"  # KIP-35
@@ -22,8 +23,10 @@ class Offer(NamedTuple):
     """What brokers of a release offer.
 
     release: "3.9"; ranges: (minimum, maximum) by API key, as advertised; usable: as decoded (Produce 0 to 2 of 4.x are
-    advertised, and refused); features: supported (minimum, maximum) by name; levels: the finalized ones that a cluster
-    of this release begins with.
+    advertised, and refused); features: supported (minimum, maximum) by name, {} of software that does not know them;
+    levels: the finalized ones that a cluster of this release begins with; is_kraft: whether its nodes are KRaft
+    brokers, else they use ZooKeeper; controller_ranges: as ranges, of a KRaft controller; forwardable: the keys of the
+    APIs that brokers forward to it (KIP-590).
     """
 
     release: str
@@ -31,11 +34,9 @@ class Offer(NamedTuple):
     usable: dict[int, tuple[int, int]]
     features: dict[str, tuple[int, int]]
     levels: dict[str, int]
-
-    @property
-    def is_kraft(self) -> bool:
-        """Whether its nodes are KRaft brokers, else they use ZooKeeper."""
-        return schema.is_at_least(self.release, FIRST_KRAFT)
+    is_kraft: bool
+    controller_ranges: dict[int, tuple[int, int]]
+    forwardable: frozenset[int]
 
     @property
     def is_silent(self) -> bool:
@@ -53,21 +54,23 @@ class Offer(NamedTuple):
 
 
 @lru_cache(None)
-def offer(release: str) -> Offer:
-    """What brokers of a release offer ("0.9.0" to the newest). Raises UnsupportedVersionError."""
+def offer(release: str, first_kraft: str = FIRST_KRAFT) -> Offer:
+    """What brokers of a release offer ("0.9.0" to the newest). Raises UnsupportedVersionError.
+
+    first_kraft: the first release whose nodes are KRaft brokers: FIRST_PREVIEW for those of the preview too.
+    """
     name = schema.release_name(release)
-    kraft = schema.is_at_least(name, FIRST_KRAFT)
-    listener = "broker" if kraft else "zkBroker"
-    usable = {
-        row.key: (row.min_version, row.max_stable_version) for row in schema.apis(name)
-        if (not row.listeners or listener in row.listeners) and row.max_stable_version >= 0
-        and row.key not in _TELEMETRY
-    }
+    kraft = schema.is_at_least(name, first_kraft)
+    usable = _served(name, "broker" if kraft else "zkBroker")
     ranges = dict(usable)
     if schema.is_at_least(name, _PRODUCE_FROM_0):
         ranges[api_keys.PRODUCE] = (0, usable[api_keys.PRODUCE][1])
     if not kraft:
-        return Offer(name, ranges, usable, {}, {})
+        return Offer(name, ranges, usable, {}, {}, False, {}, frozenset())
+    controller = _served(name, "controller")
+    forwardable = frozenset(row.key for row in schema.apis(name) if row.forwardable)
+    if not schema.is_at_least(name, FIRST_KRAFT):
+        return Offer(name, ranges, usable, {}, {}, True, controller, forwardable)
     rules = rules_of(name)
     default = schema.metadata_version(schema.metadata_bounds(name).default)
     supported = {
@@ -75,4 +78,13 @@ def offer(release: str) -> Offer:
         if feature.maximum > 0}
     supported.setdefault(METADATA_VERSION, (1, default.level))
     levels = effective_levels(default, {}, rules.formatter, False, rules)
-    return Offer(name, ranges, usable, supported, levels)
+    return Offer(name, ranges, usable, supported, levels, True, controller, forwardable)
+
+
+def _served(release: str, listener: str) -> dict[int, tuple[int, int]]:
+    """The stable versions of the APIs that a listener serves, by key."""
+    return {
+        row.key: (row.min_version, row.max_stable_version) for row in schema.apis(release)
+        if (not row.listeners or listener in row.listeners) and row.max_stable_version >= 0
+        and row.key not in _TELEMETRY
+    }

@@ -288,7 +288,7 @@ def test_groups_of_kip_848_stay_so(tmp_path: Path) -> None:
 
 def test_levels_are_those_of_the_folder(tmp_path: Path) -> None:
     with Fleet("4.4", data=tmp_path, levels={"transaction.version": 1}) as fleet:
-        fleet.cluster.set_levels({**fleet.cluster.levels, "group.version": 0})
+        fleet.cluster.controller.change_levels({"group.version": 0})
         levels = {name: level for name, level in fleet.cluster.levels.items() if level}
     with Fleet("4.4", data=tmp_path) as fleet:
         assert fleet.cluster.levels == levels

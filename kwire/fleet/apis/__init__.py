@@ -4,6 +4,7 @@ from kwire.fleet.apis import (
     acls,
     configs,
     consumer_groups,
+    controllers,
     features,
     fetch,
     groups,
@@ -14,9 +15,9 @@ from kwire.fleet.apis import (
     topics,
     transactions,
 )
-from kwire.fleet.apis.registry import HANDLERS, Call, handles
+from kwire.fleet.apis.registry import CONTROLLER_HANDLERS, HANDLERS, Call, handles
 
 __all__ = [
-    "HANDLERS", "Call", "acls", "configs", "consumer_groups", "features", "fetch", "groups", "handles", "metadata",
-    "offsets", "produce", "sasl", "topics", "transactions",
+    "CONTROLLER_HANDLERS", "HANDLERS", "Call", "acls", "configs", "consumer_groups", "controllers", "features", "fetch",
+    "groups", "handles", "metadata", "offsets", "produce", "sasl", "topics", "transactions",
 ]

@@ -72,7 +72,7 @@ def _filter(row: Any, call: Call) -> AclFilter:
         row.operation, row.permission_type)
 
 
-@handles("DescribeAcls")
+@handles("DescribeAcls", controller=True)
 def describe_acls(call: Call) -> Any:
     """The ACLs that a filter matches, by resource."""
     response = messages.DescribeAclsResponse
@@ -92,7 +92,7 @@ def describe_acls(call: Call) -> Any:
     return response(resources=list(resources.values()))
 
 
-@handles("CreateAcls")
+@handles("CreateAcls", controller=True)
 def create_acls(call: Call) -> Any:
     """Keep ACLs; one that is there already is no error."""
     response = messages.CreateAclsResponse
@@ -133,7 +133,7 @@ def _check(acl: Acl, call: Call) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}`")
 
 
-@handles("DeleteAcls")
+@handles("DeleteAcls", controller=True)
 def delete_acls(call: Call) -> Any:
     """Delete the ACLs that filters match."""
     response = messages.DeleteAclsResponse

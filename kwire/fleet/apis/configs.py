@@ -16,7 +16,7 @@ _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsRespo
 _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
 
 
-@handles("DescribeConfigs")
+@handles("DescribeConfigs", controller=True)
 def describe_configs(call: Call) -> Any:
     """The configs of topics, with defaults, and of brokers, as they were set."""
     response = messages.DescribeConfigsResponse
@@ -60,14 +60,14 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     raise ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {asked.resource_type}")
 
 
-@handles("AlterConfigs")
+@handles("AlterConfigs", controller=True)
 def alter_configs(call: Call) -> Any:
     """Replace all configs of a resource."""
     return _altered(call, messages.AlterConfigsResponse, lambda old, asked: {
         one.name: one.value for one in asked.configs if one.value is not None})
 
 
-@handles("IncrementalAlterConfigs")
+@handles("IncrementalAlterConfigs", controller=True)
 def incremental_alter_configs(call: Call) -> Any:
     """Set, delete, append to or subtract from configs (KIP-339)."""
     release = call.node.release

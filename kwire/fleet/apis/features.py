@@ -1,34 +1,29 @@
-"""UpdateFeatures: finalized levels, as a release's controller changes them (KIP-584, KIP-778)."""
+"""UpdateFeatures: finalized levels, as the active controller changes them (KIP-584, KIP-778)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kwire import messages, schema
+from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.controller.rules import Update
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
-from kwire.schema.feature_levels import METADATA_VERSION
-
-_UPGRADE, _SAFE, _UNSAFE = 1, 2, 3  # FeatureUpdate.UpgradeType
+from kwire.storage.java import put_order
 
 
-@handles("UpdateFeatures")
+@handles("UpdateFeatures", controller=True)
 def update_features(call: Call) -> Any:
-    """All updates or none; from version 2 on one error for all of them."""
-    message, response, cluster = call.message, messages.UpdateFeaturesResponse, call.cluster
-    new, errors = dict(cluster.levels), {}
-    for update in message.feature_updates:
-        try:
-            if call.node.id != cluster.controller_id and not call.node.offer.at_least("3.3"):
-                raise ApiError(ErrorCode.NOT_CONTROLLER)
-            if not call.node.offer.features:  # ZooKeeper: none is supported
-                raise ApiError(ErrorCode.INVALID_REQUEST)
-            new[update.feature] = _checked(call, update)
-        except ApiError as error:
-            errors[update.feature] = error
-    if not errors and not (call.version >= 1 and message.validate_only):
-        cluster.set_levels({name: level for name, level in new.items() if level > 0})
+    """Up to 3.9 a result for each update; from version 2 on, and from 4.0 on for all versions, one error for all."""
+    message, response = call.message, messages.UpdateFeaturesResponse
+    updates, validate_only = _updates(call), call.version >= 1 and call.message.validate_only
+    errors: dict[str, ApiError] = {}
+    try:
+        if not call.node.offer.features:
+            _refuse_old(call)
+        errors = call.cluster.controller.update_features(list(updates.values()), validate_only)
+    except ApiError as error:
+        errors = dict.fromkeys(updates, error)
     if call.version >= 2 or (errors and call.node.offer.at_least("4.0")):
         first = next(iter(errors.values()), None)
         if first is None:
@@ -36,52 +31,27 @@ def update_features(call: Call) -> Any:
         reason = f"The update failed for all features since the following feature had an error: {first.message}"
         return response(error_code=first.code, error_message=reason)
     row = response.UpdatableFeatureResult
-    results = [
-        row(feature=one.feature) if one.feature not in errors else
-        row(feature=one.feature, error_code=errors[one.feature].code, error_message=errors[one.feature].message)
-        for one in message.feature_updates]
-    return response(results=results)
+    new = call.node.offer.at_least("4.0")
+    return response(results=[
+        row(feature=name, error_code=errors[name].code, error_message=errors[name].message) if name in errors else
+        row(feature=name, error_message=ErrorCode.NONE.name if new else None)
+        for name in ([one.feature for one in message.feature_updates] if new else updates)])
 
 
-def _checked(call: Call, update: Any) -> int:
-    """The level that an update asks for, if the nodes can have it (FeatureControlManager.updateFeature)."""
-    name, level = update.feature, int(update.max_version_level)
-    have = call.cluster.levels.get(name, 0)
-    kind = update.upgrade_type if call.version >= 1 else (_SAFE if update.allow_downgrade else _UPGRADE)
-    if kind not in (_UPGRADE, _SAFE, _UNSAFE):
-        raise _invalid(name, "The controller does not support the given upgrade type.")
-    if level < 0:
-        raise _invalid(name, f"A feature version cannot be less than {0}.")
-    for node in call.cluster.alive():
-        low, high = node.offer.features.get(name, (0, 0))
-        if name not in node.offer.features or (level and not low <= level <= high) or level > high:
-            raise _invalid(
-                name, f"Broker {node.id} does not support this feature." if name not in node.offer.features else
-                f"Broker {node.id} only supports versions {low}-{high}")
-    if level < have and kind == _UPGRADE:
-        raise _invalid(name, "Can't downgrade the version of this feature without setting the upgrade type to either "
-                       "safe or unsafe downgrade.")
-    if level > have and kind != _UPGRADE:
-        raise _invalid(name, "Can't downgrade to a newer version.")
-    if name == METADATA_VERSION:
-        _check_metadata_version(have, level, kind)
-    return level
+def _updates(call: Call) -> dict[str, Update]:
+    """The updates, in the order in which Kafka's controller has them: the first error is that of the first one.
+
+    Of two of one feature the later one counts. Version 0 has AllowDowngrade in the place of the UpgradeType.
+    """
+    rules, updates = call.cluster.controller.rules, {}
+    for one in call.message.feature_updates:
+        kind = int(one.upgrade_type) if call.version >= 1 else rules.kind_of(one.allow_downgrade)
+        updates[one.feature] = Update(one.feature, int(one.max_version_level), kind)
+    return {name: updates[name] for name in put_order(updates)}
 
 
-def _check_metadata_version(have: int, level: int, kind: int) -> None:
-    """Downgrades of metadata.version as released: only where no level on the way changed the metadata."""
-    lossy = any(level < row.level <= have and row.changed for row in schema.metadata_versions())
-    if level >= have or not lossy:
-        return
-    if kind == _UNSAFE:
-        raise ApiError(
-            ErrorCode.INVALID_UPDATE_VERSION,
-            f"Invalid metadata.version {level}. Unsafe metadata downgrade is not supported in this version.")
-    raise ApiError(
-        ErrorCode.INVALID_UPDATE_VERSION,
-        f"Invalid metadata.version {level}. Refusing to perform the requested downgrade because it might delete "
-        "metadata information.")
-
-
-def _invalid(name: str, reason: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version for feature {name}. {reason}")
+def _refuse_old(call: Call) -> None:
+    """With ZooKeeper, and in the preview, no feature is supported. Raises ApiError."""
+    if call.node.id != call.cluster.controller_id:
+        raise ApiError(ErrorCode.NOT_CONTROLLER)
+    raise ApiError(ErrorCode.INVALID_REQUEST)

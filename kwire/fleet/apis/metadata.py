@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from kwire import messages
+from kwire.fleet.apis.controllers import BROKERS, check_endpoint_type
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
@@ -20,6 +21,7 @@ from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
+_CONTROLLERS_SAY_LEVELS = "3.6"  # the first release whose controllers say finalized levels
 _NO_ID = uuid.UUID(int=0)
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
 ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with a topic
@@ -27,23 +29,33 @@ ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with 
 
 @handles("ApiVersions")
 def api_versions(call: Call) -> Any:
-    """The ranges of the node's release, and the finalized levels of the cluster (KIP-35, KIP-584)."""
+    """The ranges that a broker has now, and the finalized levels of the cluster (KIP-35, KIP-584, KIP-778)."""
+    return _api_versions(call, call.node.ranges, call.node.offer.at_least(_FINALIZES))
+
+
+@handles("ApiVersions", broker=False, controller=True)
+def api_versions_of_controller(call: Call) -> Any:
+    """The ranges of a controller, and the finalized levels of the cluster."""
+    return _api_versions(call, call.node.offer.controller_ranges, call.node.offer.at_least(_CONTROLLERS_SAY_LEVELS))
+
+
+def _api_versions(call: Call, offered: dict[int, tuple[int, int]], says_levels: bool) -> Any:
     message, node = call.message, call.node
     if call.version >= 3 and not (_is_name(message.client_software_name) and _is_name(message.client_software_version)):
         return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    answer = ranges(node.offer.ranges)
-    if call.version >= 3 and node.offer.features:
+    answer = ranges(offered)
+    if call.version >= 3:
         row = messages.ApiVersionsResponse.SupportedFeatureKey
         # before version 4 a minimum of 0 is hidden: older clients refuse it (KIP-1022, KAFKA-17011)
         answer.supported_features = [
             row(name=name, min_version=low, max_version=high) for name, (low, high) in node.offer.features.items()
             if low > 0 or call.version >= 4]
+    if call.version >= 3 and says_levels:
         final = messages.ApiVersionsResponse.FinalizedFeatureKey
         answer.finalized_features = [
             final(name=name, min_version_level=level, max_version_level=level)
-            for name, level in call.cluster.levels.items() if level > 0]
-    if call.version >= 3 and node.offer.at_least(_FINALIZES):
-        answer.finalized_features_epoch = call.cluster.levels_epoch
+            for name, level in node.levels.items()]
+        answer.finalized_features_epoch = call.cluster.controller.levels_epoch
     return answer
 
 
@@ -116,13 +128,13 @@ def _partition(call: Call, partition: Partition) -> Any:
 @handles("DescribeCluster")
 def describe_cluster(call: Call) -> Any:
     """The nodes, once more (KIP-700). endpoint_type: brokers only; controllers listen elsewhere."""
-    if call.version >= 1 and call.message.endpoint_type != 1:
-        return messages.DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=1,
-            error_message="The request was sent to an endpoint of the wrong type.")
+    try:
+        check_endpoint_type(call, BROKERS)
+    except ApiError as error:
+        return messages.DescribeClusterResponse(error_code=error.code, error_message=error.message)
     row = messages.DescribeClusterResponse.DescribeClusterBroker
     return messages.DescribeClusterResponse(
-        cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=1,
+        cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=BROKERS,
         brokers=[row(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
                  for node in call.cluster.alive()])
 

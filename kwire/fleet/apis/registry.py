@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Call"], Any | Awaitable[Any]]
 F = TypeVar("F", bound=Handler)
-HANDLERS: dict[int, Handler] = {}
+HANDLERS: dict[int, Handler] = {}  # of brokers
+CONTROLLER_HANDLERS: dict[int, Handler] = {}
 
 
 @dataclass(slots=True)
@@ -64,11 +65,16 @@ def answered(
     return rows
 
 
-def handles(name: str) -> Callable[[F], F]:
-    """Make a function the handler of an API: it takes a Call and gives the response's message, None for no response."""
+def handles(name: str, *, broker: bool = True, controller: bool = False) -> Callable[[F], F]:
+    """Make a function the handler of an API: it takes a Call and gives the response's message, None for no response.
+
+    broker, controller: whose listeners it answers at.
+    """
 
     def register(handler: F) -> F:
-        HANDLERS[schema.api(name).key] = handler
+        for handlers, wanted in ((HANDLERS, broker), (CONTROLLER_HANDLERS, controller)):
+            if wanted:
+                handlers[schema.api(name).key] = handler
         return handler
 
     return register

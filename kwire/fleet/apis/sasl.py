@@ -10,7 +10,7 @@ from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 
-@handles("SaslHandshake")
+@handles("SaslHandshake", controller=True)
 def sasl_handshake(call: Call) -> Any:
     """Choose a mechanism."""
     users = call.node.users
@@ -26,7 +26,7 @@ def sasl_handshake(call: Call) -> Any:
     return answer
 
 
-@handles("SaslAuthenticate")
+@handles("SaslAuthenticate", controller=True)
 def sasl_authenticate(call: Call) -> Any:
     """One step of the exchange; the connection ends after a failed one."""
     connection = call.connection

@@ -18,7 +18,7 @@ ELR = "eligible.leader.replicas.version"
 _NO_ID = uuid.UUID(int=0)
 
 
-@handles("CreateTopics")
+@handles("CreateTopics", controller=True)
 def create_topics(call: Call) -> Any:
     """Create topics, or only check them (validate_only)."""
     message = call.message
@@ -71,7 +71,7 @@ def _configs(call: Call, topic: Topic) -> list[Any]:
     return rows
 
 
-@handles("DeleteTopics")
+@handles("DeleteTopics", controller=True)
 def delete_topics(call: Call) -> Any:
     """Delete topics by name, or by id from version 6 on."""
     message, result = call.message, messages.DeleteTopicsResponse.DeletableTopicResult
@@ -89,7 +89,7 @@ def delete_topics(call: Call) -> Any:
         asked, lambda one: result(name=one.name, topic_id=one.topic_id), delete, message=True))
 
 
-@handles("CreatePartitions")
+@handles("CreatePartitions", controller=True)
 def create_partitions(call: Call) -> Any:
     """Let topics have more partitions."""
     result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult

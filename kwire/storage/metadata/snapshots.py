@@ -45,7 +45,7 @@ def write_snapshot(image: ClusterImage, path: str | os.PathLike[str], force: boo
                                    "name of a snapshot: expected a file to write to, found a folder", file=name)
         name = os.path.join(name, snapshot_name(image.offset, image.epoch))
     with new_file(name, inputs=image.files, force=force) as file:
-        for batch in _batches(image):
+        for batch in image_batches(image):
             file.write(batch)
     return name
 
@@ -69,8 +69,8 @@ def snapshot_batches(
         offset += len(rows)
 
 
-def _batches(image: ClusterImage) -> Iterator[bytes]:
-    """The batches of an image. All times are that of its last record, so an image always gives the same bytes."""
+def image_batches(image: ClusterImage) -> Iterator[bytes]:
+    """The batches of a snapshot. All times are that of the image's last record, so it always gives the same bytes."""
     groups = _grouped(encode_metadata_record(record, version) for record, version in image.records())
     time, epoch = max(image.timestamp, 0), max(image.epoch, 0)
     return snapshot_batches(image.quorum, groups, time, last_timestamp=image.timestamp, epoch=epoch)
