@@ -60,8 +60,8 @@ async def _run(listen: Address, target: Address, out: str) -> int:
     async with Tap(listen, target, out, say=_say) as tap:
         _say(f"listening on {Address(*tap.address)} for {target}, recording to {out}.jsonl.gz")
         await stop.wait()
-    _say(f"{tap.writer.frames} frames of {tap.connections} connections in {out}.jsonl.gz")
-    return 1 if tap.failed else 0
+    _say(f"{tap.recorder.writer.frames} frames of {tap.recorder.connections} connections in {out}.jsonl.gz")
+    return 1 if tap.recorder.failed else 0
 
 
 def _say(line: str) -> None:

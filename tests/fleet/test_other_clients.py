@@ -28,16 +28,11 @@ _FIRST_WITH_ZSTD, _FIRST_WITH_TRANSACTIONS = (2, 1), (0, 11)
 @pytest.mark.soak
 @pytest.mark.java
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize(
+    ("name", "release"), [(name, release) for name in CLIENTS for release in RELEASES if CLIENTS[name].is_for(release)])
 def test_a_client_produces_and_a_group_reads(name: str, release: str, tmp_path: Path) -> None:
-    client = CLIENTS[name]
-    if not client.is_for(release):
-        with Fleet(release) as fleet:  # a client that gives a release up says so: it does not hang
-            assert Program(client, fleet, release, tmp_path).end("produce", "t", "none", "1").returncode != 0
-        return
     with Fleet(release, 3) as fleet:
-        scenario(client, fleet, release, RECORDS, tmp_path)
+        scenario(CLIENTS[name], fleet, release, RECORDS, tmp_path)
 
 
 def scenario(client: Client, fleet: Fleet, release: str, records: int, folder: Path) -> None:
@@ -79,14 +74,10 @@ class Program:
         self._arguments = [fleet.bootstrap, release]
         self._folder, self._members = folder, 0
 
-    def end(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
-        return subprocess.run(
-            [*self._command, *self._arguments, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-
     def run(self, *arguments: str) -> None:
         """Run a command that must succeed."""
-        done = self.end(*arguments)
+        done = subprocess.run(
+            [*self._command, *self._arguments, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, f"{arguments}: {done.stdout[-1000:]}{done.stderr[-4000:]}"
 
     @contextmanager

@@ -66,7 +66,7 @@ public class Client {
         }
     }
 
-    static void consume(String topic, String group) throws Exception {
+    static void consume(String release, String topic, String group) throws Exception {
         boolean[] over = {false};
         Thread input = new Thread(() -> {
             try {
@@ -78,7 +78,7 @@ public class Client {
         input.setDaemon(true);
         input.start();
         Properties config = config("group.id", group, "auto.offset.reset", "earliest", "enable.auto.commit", "false",
-            "isolation.level", "read_committed", "session.timeout.ms", "10000", "heartbeat.interval.ms", "500", "max.poll.records", "200");
+            "isolation.level", release.startsWith("0.10") ? "read_uncommitted" : "read_committed", "session.timeout.ms", "10000", "heartbeat.interval.ms", "500", "max.poll.records", "200");
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
             consumer.subscribe(List.of(topic));
             while (!over[0]) {
@@ -105,7 +105,7 @@ public class Client {
                 }
                 break;
             case "transactions": transactions(args[3], Integer.parseInt(args[4])); break;
-            case "consume": consume(args[3], args[4]); break;
+            case "consume": consume(args[1], args[3], args[4]); break;
             default: throw new IllegalArgumentException(args[2]);
         }
     }

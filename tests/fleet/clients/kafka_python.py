@@ -45,10 +45,11 @@ def transactions(bootstrap: str, topic: str, count: int) -> None:
     producer.close()
 
 
-def consume(bootstrap: str, topic: str, group: str) -> None:
+def consume(bootstrap: str, topic: str, group: str, committed: bool) -> None:
     consumer = kafka.KafkaConsumer(
         topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
-        session_timeout_ms=10_000, heartbeat_interval_ms=500, max_poll_records=200, isolation_level="read_committed")
+        session_timeout_ms=10_000, heartbeat_interval_ms=500, max_poll_records=200,
+        isolation_level="read_committed" if committed else "read_uncommitted")
     end = End()
     while not end.is_set():
         read = consumer.poll(100)
@@ -73,7 +74,7 @@ def main(bootstrap: str, release: str, command: str, topic: str, *arguments: str
     elif command == "transactions":
         transactions(bootstrap, topic, int(arguments[0]))
     else:
-        consume(bootstrap, topic, arguments[0])
+        consume(bootstrap, topic, arguments[0], not release.startswith("0.10"))
 
 
 if __name__ == "__main__":
