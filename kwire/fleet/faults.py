@@ -142,7 +142,7 @@ class Faults:
         """Send an answer (its size first), as the faults of its request have it."""
         writer = connection.writer
         if not outcome.faults:
-            writer.write(frame + self._held.pop(connection, b""))
+            connection.write(frame + self._held.pop(connection, b""))
             if writer.transport.get_write_buffer_size() > 1 << 16:
                 await writer.drain()
             return
@@ -171,11 +171,11 @@ class Faults:
         if speed := outcome.value("slow"):
             step = max(1, speed // 10)
             for at in range(0, len(frame), step):
-                writer.write(frame[at : at + step])
+                connection.write(frame[at : at + step])
                 await writer.drain()
                 await self._clock.sleep(step / speed)
         else:
-            writer.write(frame)
+            connection.write(frame)
         await writer.drain()
 
     def forget(self, connection: Connection) -> None:

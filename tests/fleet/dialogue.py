@@ -170,6 +170,8 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
         yield "create an invalid name", _create("no/name", version), version
         yield "create with too many replicas", _create("many", version, replication=9), version
         yield "create with no partitions", _create("none", version, partitions=0), version
+        yield "create with default partitions", _create(f"d{version}", version, partitions=-1), version
+        yield "create with default replicas", _create(f"e{version}", version, replication=-1), version
         yield "create with an unknown config", _create("c", version, configs=[("no.such", "1")]), version
         yield "create with a bad config", _create("c", version, configs=[("retention.ms", "x")]), version
         if version >= 1:

@@ -46,6 +46,7 @@ def scenario(client: Client, fleet: Fleet, release: str, records: int, folder: P
             program.run("produce", "t", codec, str(records))
         until(lambda: len(first.names) > 0, first)
         with program.consuming() as second:
+            until(lambda: members(fleet) == 2, first, second)
             for codec in codecs[2:]:
                 program.run("produce", "t", codec, str(records))
             sent = {f"{codec}-{at}" for codec in codecs for at in range(records)}
@@ -61,6 +62,12 @@ def scenario(client: Client, fleet: Fleet, release: str, records: int, folder: P
     with program.consuming() as third:  # where the group left off, and no aborted record
         until(lambda: words <= set(third.names), third)
     assert Counter(third.names) == Counter(words)
+
+
+def members(fleet: Fleet) -> int:
+    """The members of the group g, 0 while they join."""
+    group = fleet.cluster.groups.classic("g")
+    return len(group.members) if group is not None and group.state == "Stable" else 0
 
 
 class Program:

@@ -15,6 +15,7 @@ from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
 ELR = "eligible.leader.replicas.version"
+_FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broker's default, in every version
 _NO_ID = uuid.UUID(int=0)
 
 
@@ -42,9 +43,11 @@ def create_topics(call: Call) -> Any:
 
 def _create(call: Call, row: Any) -> Topic:
     assignments = {one.partition_index: list(one.broker_ids) for one in row.assignments}
-    defaults = call.version >= 4 or row.num_partitions != -1 or assignments
-    if not defaults:
-        raise ApiError(ErrorCode.INVALID_PARTITIONS)
+    if not assignments and not call.node.offer.at_least(_FIRST_WITH_DEFAULTS):
+        if row.num_partitions == -1:
+            raise ApiError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+        if row.replication_factor == -1:
+            raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     if assignments and (row.num_partitions != -1 or row.replication_factor != -1):
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")

@@ -22,7 +22,9 @@ type client interface {
 
 func key(i int) string { return fmt.Sprintf("key-%d", i) }
 
-func value(word string, i int) string { return fmt.Sprintf("%s-%d some text that is long enough", word, i) }
+func value(word string, i int) string {
+	return fmt.Sprintf("%s-%d some text that is long enough", word, i)
+}
 
 // say prints the names of records that were read, one a line, before their offsets are committed.
 func say(values [][]byte) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -17,24 +18,17 @@ type saramaClient struct {
 // config is for the release that the brokers speak as: sarama asks its user which one that is.
 func (s saramaClient) config() *sarama.Config {
 	config := sarama.NewConfig()
-	release := s.release
-	for len(release) < 2 || (release[:2] == "0." && count(release) < 3) || (release[:2] != "0." && count(release) < 2) {
+	release, parts := s.release, 3 // 0.10.2.0, 2.8.0
+	if strings.HasPrefix(release, "0.") {
+		parts = 4
+	}
+	for strings.Count(release, ".") < parts-1 {
 		release += ".0"
 	}
 	config.Version = must(sarama.ParseKafkaVersion(release))
 	config.Producer.Return.Successes = true
 	config.Producer.RequiredAcks = sarama.WaitForAll
 	return config
-}
-
-func count(text string) int {
-	dots := 0
-	for _, one := range text {
-		if one == '.' {
-			dots++
-		}
-	}
-	return dots
 }
 
 func (s saramaClient) admin(ctx context.Context, topic string, partitions int) error {
@@ -46,7 +40,7 @@ func (s saramaClient) admin(ctx context.Context, topic string, partitions int) e
 	if err := admin.CreateTopic(topic, detail, false); !errors.Is(err, sarama.ErrTopicAlreadyExists) {
 		return fmt.Errorf("made twice: %v", err)
 	}
-	if s.release[:2] != "0." {
+	if !strings.HasPrefix(s.release, "0.") {
 		if len(must(admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic}))) == 0 {
 			return errors.New("no configs")
 		}
@@ -111,7 +105,7 @@ func (s saramaClient) consume(ctx context.Context, topic, group string) error {
 	config := s.config()
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Group.Session.Timeout, config.Consumer.Group.Heartbeat.Interval = 10*time.Second, 500*time.Millisecond
-	if s.release[:4] != "0.10" {
+	if !strings.HasPrefix(s.release, "0.10") {
 		config.Consumer.IsolationLevel = sarama.ReadCommitted
 	}
 	consumer := must(sarama.NewConsumerGroup(s.brokers, group, config))

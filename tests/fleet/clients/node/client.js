@@ -33,7 +33,8 @@ async function send(to, word, count, compression) {
 async function admin(partitions) {
   const client = kafka.admin();
   await client.connect();
-  const topics = [{ topic, numPartitions: partitions }, { topic: `${topic}-gone` }];
+  const topics = [{ topic, numPartitions: partitions }, { topic: `${topic}-gone`, numPartitions: 1 }];
+  if (Number(release.split(".")[0]) < 3) for (const one of topics) one.replicationFactor = 1; // KIP-464 came with 2.4
   if (!(await client.createTopics({ topics, waitForLeaders: true }))) throw new Error("not made");
   if (!release.startsWith("0.")) {
     const { resources } = await client.describeConfigs({ resources: [{ type: 2, name: topic }] });
@@ -44,7 +45,7 @@ async function admin(partitions) {
   await client.deleteTopics({ topics: [`${topic}-gone`] });
   const left = await client.listTopics();
   if (!left.includes(topic) || left.includes(`${topic}-gone`)) throw new Error(left);
-  if (await client.createTopics({ topics: [{ topic }] })) throw new Error("made twice");
+  if (await client.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1 }] })) throw new Error("made twice");
   await client.disconnect();
 }
 
