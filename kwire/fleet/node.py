@@ -198,7 +198,9 @@ class Node:
             return
         outcome = self._faults.before(request, self.id)
         if outcome.error is not None:
-            answer = refusal(request, outcome.error)
+            answer = refusal(request, outcome.error) if request.has_response else None
+            if answer is None:
+                connection.close()  # acks 0: a broker's only way to say that it failed
         else:
             answer = await self._handled(request, connection)
         self._faults.record(request, self.id, outcome, answer is not None)
