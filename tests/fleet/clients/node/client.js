@@ -6,10 +6,10 @@ const kafka = new Kafka({ brokers: bootstrap.split(","), logLevel: logLevel.ERRO
 
 CompressionCodecs[CompressionTypes.Snappy] = require("kafkajs-snappy");
 CompressionCodecs[CompressionTypes.LZ4] = () => {
-  const lz4 = require("lz4js");
+  const lz4 = require("lz4-napi");
   return {
-    compress: async (encoder) => Buffer.from(lz4.compress(encoder.buffer)),
-    decompress: async (data) => Buffer.from(lz4.decompress(data)),
+    compress: async (encoder) => lz4.compressFrame(encoder.buffer),
+    decompress: async (data) => lz4.decompressFrame(data),
   };
 };
 CompressionCodecs[CompressionTypes.ZSTD] = () => {
