@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -82,7 +81,7 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
 
 def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> list[list[Any]]:
     """The segments of each partition, in order."""
-    from kwire.storage import discover
+    from kwire.storage.discovery import by_partition, discover
     from kwire.storage.selection import Selection
 
     try:
@@ -91,8 +90,7 @@ def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
         files = []
     if not files:
         segments_at(paths, topics, partitions)  # raises the error that says what there is
-    places = groupby(files, key=lambda file: (file.topic, file.partition, file.path.rpartition("/")[0]))
-    return [list(group) for _, group in places]
+    return list(by_partition(files).values())
 
 
 def _topics(rows: Sequence[PartitionSummary]) -> list[TopicSummary]:

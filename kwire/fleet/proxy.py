@@ -30,7 +30,7 @@ from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.refusals import refusal
-from kwire.net.address import Address
+from kwire.net.address import Address, address
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
@@ -77,7 +77,7 @@ class Proxy:
         self, target: str, listen: str = f"{_HOST}:0", *, seed: int = 0, clock: Clock | None = None,
         record: str | None = None, say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._target, self._listen = _split(target), _split(listen)
+        self._target, self._listen = address(target), address(listen, any_port=True)
         self._clock, self._record, self._say = clock or Clock(), record, say
         self._names: dict[uuid.UUID, str] = {}
         self._faults = Faults(self._clock, Random(seed), self._names.get)
@@ -358,10 +358,3 @@ def _brokers_in(row: Any, fields: tuple[Field, ...], version: int) -> list[Any]:
             for one in (value or ()) if field.type.startswith("[]") else () if value is None else (value,):
                 rows += _brokers_in(one, field.fields, version)
     return rows
-
-
-def _split(address: str) -> Address:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"invalid address {address!r}: expected host:port")
-    return Address(host.strip("[]"), int(port))

@@ -115,7 +115,7 @@ def record_batches(
                 yield tables.labelled(segment, batch)
 
 
-def inputs_of(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]:
+def _inputs(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]:
     """The local files that are read for records of segments."""
     inputs = [path for segment in segments for path in segment.files]
     if wanted.get("committed"):  # markers of its transactions may be in other segments
@@ -124,7 +124,7 @@ def inputs_of(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[st
     return inputs
 
 
-def check_rows(rows: int) -> None:
+def _check_rows(rows: int) -> None:
     """Raises ValueError for row groups of fewer than 1 row, which never end."""
     if rows < 1:
         raise ValueError(f"rows must be at least 1, not {rows}")
@@ -154,19 +154,42 @@ def write_table(
         raise ValueError(f"form must be one of {', '.join(FORMATS)}, not {form!r}")
     if compression not in (None, *COMPRESSIONS[form]):
         raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
-    check_rows(rows)
     import_pyarrow(f"{output}: writing {form}")
+    written = write_file(
+        segments, output, form, compression=compression, rows=rows, partition_by=partition_by, progress=progress,
+        force=force, bad=bad, **wanted)
+    written.pop("row_groups", None)
+    return written
+
+
+def write_file(
+    segments: Sequence[LogSegment],
+    output: str,
+    form: str,
+    *,
+    compression: str | None,
+    rows: int,
+    partition_by: Sequence[str],
+    progress: Callable[[int], None] | None,
+    force: bool,
+    bad: Callable[[Any], None] | None,
+    **wanted: Any,
+) -> dict[str, int]:
+    """What write_parquet() and write_table() have in common; return what they do, with "row_groups" for Parquet."""
     if partition_by:
         return write_dataset(
             segments, output, partition_by, form=form, rows=rows, compression=compression, progress=progress, bad=bad,
             **wanted)
+    _check_rows(rows)
     tables = Tables(segments)
-    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file, Counted(file) as counted:
+    most = rows if form == "parquet" else _READ_ROWS
+    with new_file(output, inputs=_inputs(segments, wanted), force=force) as file, Counted(file) as counted:
         writer = _writer(counted, form, tables.schema, compression, rows)
-        for batch in record_batches(segments, tables, progress=progress, bad=bad, **wanted):
+        for batch in record_batches(segments, tables, rows=most, progress=progress, bad=bad, **wanted):
             writer.add(batch)
         writer.close()
-    return {"rows": writer.rows, "size": counted.size}
+    groups = {"row_groups": writer.count} if isinstance(writer, RowGroups) else {}
+    return {"rows": writer.rows, **groups, "size": counted.size}
 
 
 def _writer(file: Counted, form: str, schema: Any, compression: str | None, rows: int) -> Writer:
@@ -229,7 +252,7 @@ class RowGroups:
         self._schema, self._most = schema, rows
         self._held: list[Any] = []
         self._waiting = self.nbytes = 0
-        self.rows = self.written = self.count = 0
+        self.rows = self.count = 0
 
     def add(self, batch: Any) -> None:
         """See Writer."""
@@ -250,7 +273,7 @@ class RowGroups:
 
         if self._held:
             self._writer.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=self._waiting)
-            self.count, self.written = self.count + 1, self.written + self._waiting
+            self.count += 1
             self._held.clear()
             self._waiting = self.nbytes = 0
 
@@ -381,7 +404,7 @@ def write_dataset(
     if unknown or len(set(partition_by)) < len(partition_by):
         raise ValueError(f"partition_by must be some of {', '.join(PARTITION_COLUMNS)}, each once, "
                          f"not {', '.join(partition_by)}")
-    check_rows(rows)
+    _check_rows(rows)
     tables = Tables(segments)
     with new_folder(output) as folder:
         dataset = _Dataset(folder, partition_by, form, compression, rows, tables.schema)
@@ -410,6 +433,7 @@ class _Dataset:
         self._schema = schema
         self._held: dict[str, list[Any]] = {}
         self._bytes: dict[str, int] = {}
+        self._waiting = 0  # bytes of all folders
         self._counts: dict[str, int] = {}  # folder -> files that were begun
         self._open: dict[str, tuple[Writer, Counted, IO[bytes]]] = {}  # the one used last is the last
         self.rows = self.files = self.size = 0
@@ -422,12 +446,13 @@ class _Dataset:
             piece = part.select([field.name for field in self._schema])
             self._held.setdefault(folder, []).append(piece)
             self._bytes[folder] = self._bytes.get(folder, 0) + piece.nbytes
+            self._waiting += piece.nbytes
             self._counts.setdefault(folder, 0)
             if len(self._counts) > MOST_FOLDERS:
                 raise LimitError(f"too many folders by {', '.join(self._by)}", limit=MOST_FOLDERS,
                                  needed=len(self._counts))
             self.rows += len(piece)
-        while sum(self._bytes.values()) > _GROUP_BYTES:
+        while self._waiting > _GROUP_BYTES:
             self._write(max(self._bytes, key=lambda folder: self._bytes[folder]))
 
     def _by_time(self, batch: Any) -> Iterator[tuple[dict[str, str | None], Any]]:
@@ -456,7 +481,7 @@ class _Dataset:
         writer = self._writer_of(folder)
         for piece in self._held.pop(folder):
             writer.add(piece)
-        del self._bytes[folder]
+        self._waiting -= self._bytes.pop(folder)
         if isinstance(writer, RowGroups):
             writer.flush()
 
@@ -489,7 +514,6 @@ class _Dataset:
             self._write(folder)
         for folder in list(self._open):
             self._finish(folder)
-
 
     def abandon(self) -> None:
         """Close the files that were not finished."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.discovery import SideFiles, in_threads
 from kwire.storage.filesystem import shown
-from kwire.storage.segment import LogSegment
+from kwire.storage.segment import open_listed
 from kwire.storage.segment_ends import end_of, first_header, last_timestamp
 from kwire_c.printable import storable
 
@@ -76,8 +76,7 @@ def summarize(
     base, end = file.base_offset, following
     header, first, last = None, None, None
     if file.size >= 0:  # else all of it would have to be read
-        segment = LogSegment(file.path, topic=file.topic, partition=file.partition, options=options, size=file.size,
-                             beside=file.beside)
+        segment = open_listed(file, options)
         header = first_header(segment)
         last = _time(last_timestamp(segment))
         if header is not None:
