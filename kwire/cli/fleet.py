@@ -7,6 +7,7 @@ import asyncio
 import click
 
 from kwire.cli.audit import Release
+from kwire.cli.fault_option import add_faults, fault_options
 from kwire.cli.signals import stopped
 from kwire.fleet.fleet import Fleet
 
@@ -22,8 +23,10 @@ from kwire.fleet.fleet import Fleet
               help="A topic to begin with; 1 partition by default.")
 @click.option("--level", "levels", multiple=True, metavar="FEATURE=LEVEL",
               help="A finalized feature level that differs from the release's own.")
+@fault_options
 def fleet(
-    releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...]
+    releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...],
+    faults: tuple[str, ...], seed: int,
 ) -> int:
     """Start brokers in this process, for tests of clients; their data is in memory and ends with them.
 
@@ -33,10 +36,11 @@ def fleet(
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
     if len(releases) > 1:
-        made = Fleet(releases=releases, topics=_topics(topics), levels=_levels(levels), port=port)
+        made = Fleet(releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, seed=seed)
     else:
         release = releases[0] if releases else None
-        made = Fleet(release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port)
+        made = Fleet(release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, seed=seed)
+    add_faults(made, faults)
     return asyncio.run(_run(made))
 
 

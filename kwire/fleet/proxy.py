@@ -53,7 +53,10 @@ class _Line:
 
 @dataclass
 class _Asked:
-    """A request that waits for its response. request: None if it could not be read; answer: one made here, b"" for none."""
+    """A request that waits for its response.
+
+    request: None if it could not be read; answer: one made here, b"" for none.
+    """
 
     request: Request | None
     outcome: Outcome
@@ -65,9 +68,9 @@ class Proxy:
 
     target: a broker, "host:port"; listen: where clients connect first ("127.0.0.1:0": any free port). A listener is
     opened for every broker that the cluster names, at the address at which the client reached this proxy, and the
-    addresses in responses (Metadata, FindCoordinator, DescribeCluster, node endpoints) are replaced. What is not Kafka's
-    (TLS, tokens of SASL without headers) is passed on as it is. record: the name of frame files, as of `kwire tap`,
-    with all that clients sent and got. say: called with one line for what a user should know.
+    addresses in responses (Metadata, FindCoordinator, DescribeCluster, node endpoints) are replaced. What is not
+    Kafka's (TLS, tokens of SASL without headers) is passed on as it is. record: the name of frame files, as of
+    `kwire tap`, with all that clients sent and got. say: called with one line for what a user should know.
 
     A context manager, sync (in a thread of its own) or async. Raises ValueError for an address that is none, OSError if
     it cannot listen or write.

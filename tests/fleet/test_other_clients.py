@@ -53,7 +53,8 @@ def scenario(client: Client, fleet: Fleet, release: str, records: int, folder: P
             until(lambda: sent <= {*first.names, *second.names}, first, second)
             assert second.names, "the second member was given nothing"
     assert {*first.names, *second.names} == sent
-    assert {record.value.split(b" ")[0].decode() for at in range(PARTITIONS) for record in fleet.records("t", at)} == sent
+    written = [record for at in range(PARTITIONS) for record in fleet.records("t", at)]
+    assert {record.value.split(b" ")[0].decode() for record in written} == sent
     program.run("produce", "t", "gzip", "1000")
     words = {f"gzip-{at}" for at in range(1000)}
     if client.transactions and version(release) >= _FIRST_WITH_TRANSACTIONS:
