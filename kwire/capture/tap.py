@@ -61,12 +61,9 @@ class Tap:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""
         try:
-            connect = asyncio.open_connection(*self.target, limit=_BLOCK)
-            broker, to_broker = await asyncio.wait_for(connect, _CONNECT)
+            broker, to_broker = await connected(*self.target)
         except (OSError, TimeoutError) as error:
-            code = getattr(error, "errno", None)
-            reason = os.strerror(code) if code else str(error) or f"no answer within {_CONNECT} s"
-            self.say(f"{Address(*self.target)}: {reason}")
+            self.say(f"{Address(*self.target)}: {reason(error)}")
             return
         client = str(Address(*writer.get_extra_info("peername")[:2]))
         recording = self.recorder.open(client, str(Address(*self.target)))
@@ -97,3 +94,14 @@ class Tap:
             await asyncio.sleep(0)  # let others run: read and drain may return at once
         with suppress(OSError):
             writer.write_eof()
+
+
+async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A proxy's connection to a broker. Raises OSError, TimeoutError after 30 seconds."""
+    return await asyncio.wait_for(asyncio.open_connection(host, port, limit=_BLOCK), _CONNECT)
+
+
+def reason(error: Exception) -> str:
+    """Why a connection was not made, in the words of the operating system."""
+    code = getattr(error, "errno", None)
+    return os.strerror(code) if code else str(error) or f"no answer within {_CONNECT} s"

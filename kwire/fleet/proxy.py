@@ -16,6 +16,7 @@ from typing import Any
 from kwire import schema
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder
+from kwire.capture.tap import connected, reason
 from kwire.codec.frames import (
     FrameReader,
     Request,
@@ -178,9 +179,9 @@ class Proxy:
         self._tasks.add(task)
         upstream: asyncio.StreamWriter | None = None
         try:
-            answers, upstream = await asyncio.open_connection(*broker)
-        except OSError as error:
-            self._say(f"{broker}: {error.strerror or error}")
+            answers, upstream = await connected(*broker)
+        except (OSError, TimeoutError) as error:
+            self._say(f"{broker}: {reason(error)}")
         else:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._converse(_Line(broker, reader, writer, answers, upstream))
