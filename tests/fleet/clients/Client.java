@@ -66,6 +66,22 @@ public class Client {
         }
     }
 
+    /** For each line of standard input one record without a retry: "ok", or the class of what the producer was told. */
+    static void attempts(String topic) {
+        for (Scanner lines = new Scanner(System.in); lines.hasNextLine(); lines.nextLine()) {
+            String said = "ok";
+            try (KafkaProducer<String, String> producer = producer("retries", "0", "enable.idempotence", "false", "acks", "all",
+                    "request.timeout.ms", "2000", "delivery.timeout.ms", "2500", "linger.ms", "0")) {
+                producer.send(new ProducerRecord<>(topic, "key", "value")).get();
+            } catch (ExecutionException e) {
+                said = e.getCause().getClass().getSimpleName();
+            } catch (Exception e) {
+                said = e.toString();
+            }
+            System.out.println(said);
+        }
+    }
+
     static void consume(String release, String topic, String group) throws Exception {
         boolean[] over = {false};
         Thread input = new Thread(() -> {
@@ -105,6 +121,7 @@ public class Client {
                 }
                 break;
             case "transactions": transactions(args[3], Integer.parseInt(args[4])); break;
+            case "attempts": attempts(args[3]); break;
             case "consume": consume(args[1], args[3], args[4]); break;
             default: throw new IllegalArgumentException(args[2]);
         }
