@@ -17,6 +17,7 @@ import kwire
 from kwire import messages
 from kwire.errors import KwireError
 from kwire.fleet.releases import offer
+from kwire_c.crc32c import crc32c
 
 Step = tuple[str, Any, int]
 EXEMPT = {"throttleTimeMs", "errorMessage", "clusterId", "sessionId"}
@@ -221,6 +222,14 @@ def _batch(*texts: str, **more: Any) -> bytes:
         [(1_700_000_000_000 + at, b"k", text.encode()) for at, text in enumerate(texts)], **more)
 
 
+def _broken(codec: str) -> bytes:
+    """A batch whose checksum holds, and whose records cannot be read."""
+    batch = bytearray(_batch("a" * 100, "b" * 100, codec=codec))
+    batch[61:-1] = b"\xff" * (len(batch) - 62)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    return bytes(batch)
+
+
 def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
     row = M.ProduceRequest.TopicProduceData(partition_data=[
         M.ProduceRequest.PartitionProduceData(index=partition, records=records)])
@@ -240,6 +249,9 @@ def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
 
 def _records(has: Has) -> Generator[Step, Any, None]:
     topic_id = yield from _topic_id(has, "kept")
+    newest = has["CreateTopics"][-1]
+    yield "create", _create("compact", newest, 1, configs=[("cleanup.policy", "compact")]), newest
+    compact_id = yield from _topic_id(has, "compact")
     for version in has["Produce"]:
         magic = 2 if version >= 3 else 1 if version == 2 else 0
         good = _batch("a", "b", magic=magic)
@@ -251,6 +263,10 @@ def _records(has: Has) -> Generator[Step, Any, None]:
         yield "produce to no partition", _produce(good, version, "kept", topic_id, 9), version
         yield "produce to no topic", _produce(good, version, "no/body", uuid.UUID(int=9)), version
         if version >= 3:
+            for codec in ("none", "gzip", "snappy", "lz4") + (("zstd",) if version >= 7 else ()):
+                yield f"produce broken {codec}", _produce(_broken(codec), version, "kept", topic_id), version
+            yield "produce without keys", _produce(
+                kwire.build_batch([(1_700_000_000_000, None, b"a")]), version, "compact", compact_id), version
             numbered = {"producer_id": 77, "producer_epoch": version}
             for label, sequence in (("first", 0), ("again", 0), ("gap", 7), ("next", 1)):
                 records = _batch(label, base_sequence=sequence, **numbered)
