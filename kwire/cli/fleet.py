@@ -23,12 +23,15 @@ from kwire.fleet.fleet import Fleet
               help="A topic to begin with; 1 partition by default.")
 @click.option("--level", "levels", multiple=True, metavar="FEATURE=LEVEL",
               help="A finalized feature level that differs from the release's own.")
+@click.option("--data", type=click.Path(file_okay=False), metavar="DIR",
+              help="Keep the data in a folder, a Kafka log directory for each node: a new or empty one, or one of an "
+                   "earlier run, which goes on. By default the data is in memory and ends with the brokers.")
 @fault_options
 def fleet(
     releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...],
-    faults: tuple[str, ...], seed: int,
+    data: str | None, faults: tuple[str, ...], seed: int,
 ) -> int:
-    """Start brokers in this process, for tests of clients; their data is in memory and ends with them.
+    """Start brokers in this process, for tests of clients.
 
     They speak as brokers of a Kafka release do, on 127.0.0.1 only. The bootstrap address is printed when they are up.
     It ends on SIGINT or SIGTERM.
@@ -36,10 +39,12 @@ def fleet(
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
     if len(releases) > 1:
-        made = Fleet(releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, seed=seed)
+        made = Fleet(
+            releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, data=data, seed=seed)
     else:
         release = releases[0] if releases else None
-        made = Fleet(release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, seed=seed)
+        made = Fleet(
+            release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, data=data, seed=seed)
     add_faults(made, faults)
     return asyncio.run(_run(made))
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from kwire.fleet.clock import Clock
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import GroupCoordinator
-from kwire.fleet.partition_log import MAX_MESSAGE_BYTES, PartitionLog
+from kwire.fleet.log_settings import LogSettings
+from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.discovery import is_topic_name
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
+_INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 
 
 @dataclass
@@ -66,6 +69,7 @@ class ClusterState:
     def __init__(self, clock: Clock, seed: int = 0) -> None:
         self.clock, self.random = clock, Random(seed)
         self.cluster_id = self.new_id_text()
+        self.storage = Storage()
         self.nodes: list[Node] = []
         self.controller_id = 1
         self.topics: dict[str, Topic] = {}
@@ -165,28 +169,37 @@ class ClusterState:
             index: [nodes[(index + at) % len(nodes)] for at in range(replicas)] for index in range(partitions)}
         if sorted(chosen) != list(range(len(chosen))):
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-        topic = Topic(name, self.new_id(), configs=dict(configs or {}))
+        own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
+        topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
         for index, ids in sorted(chosen.items()):
             if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
                 raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
-            topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
+            topic.partitions.append(self._new_partition(topic, index, list(ids)))
         if not validate_only:
+            self.storage.topic_created(topic)
             self.topics[name] = self.topics_by_id[topic.id] = topic
         return topic
 
-    def new_log(self, topic: Topic) -> PartitionLog:
-        """The log of a new partition."""
-        log = PartitionLog()
-        _configure(log, topic)
-        return log
+    def _new_topic_id(self) -> uuid.UUID:
+        """An id that no topic has: a fleet that goes on has given out ids by the same seed before."""
+        while (topic_id := self.new_id()) in self.topics_by_id:
+            pass
+        return topic_id
+
+    def _new_partition(self, topic: Topic, index: int, replicas: list[int]) -> Partition:
+        log = self.storage.new_log(topic, index, replicas[0])
+        log.settings = LogSettings.of(topic.configs)
+        return Partition(index, log, replicas, replicas[0])
 
     def apply_configs(self, topic: Topic) -> None:
         """The configs of a topic were changed."""
+        self.storage.configs_changed(topic)
         for partition in topic.partitions:
-            _configure(partition.log, topic)
+            partition.log.settings = LogSettings.of(topic.configs)
 
     def set_levels(self, levels: dict[str, int]) -> None:
         """Finalize feature levels, in a new epoch; UpdateFeatures at last calls this."""
+        self.storage.levels_changed(levels)
         self.levels, self.levels_epoch = levels, self.levels_epoch + 1
 
     def add_partitions(
@@ -207,13 +220,17 @@ class ClusterState:
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
+        added = []
         for index in range(have, count):
             ids = assignments[index - have] if assignments else [
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
-            topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
+            added.append(self._new_partition(topic, index, list(ids)))
+        self.storage.partitions_added(topic, added)
+        topic.partitions += added
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered."""
+        self.storage.topic_deleted(topic)
         del self.topics[topic.name], self.topics_by_id[topic.id]
         for partition in topic.partitions:
             partition.log.changed()
@@ -223,7 +240,7 @@ class ClusterState:
         nodes = self.alive()
         if not nodes:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return nodes[_partition_for(key) % len(nodes)]
+        return nodes[partition_for(key) % len(nodes)]
 
     def check_coordinator(self, node: Node, key: str) -> None:
         """Raises ApiError, NOT_COORDINATOR, if another node coordinates the key."""
@@ -233,23 +250,21 @@ class ClusterState:
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
         up = {node.id for node in self.alive()}
-        for partition in self._partitions():
+        for topic, partition in self.all_partitions():
             if partition.leader in up:
                 continue
             leader = next((node for node in partition.replicas if node in up), -1)
             if leader != partition.leader:
                 partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
+                self.storage.leader_changed(topic, partition)
         if self.controller_id not in up:
             self.controller_id = min(up, default=-1)
 
-    def _partitions(self) -> Iterator[Partition]:
+    def all_partitions(self) -> Iterator[tuple[Topic, Partition]]:
+        """Each partition, with its topic."""
         for topic in self.topics.values():
-            yield from topic.partitions
-
-
-def _configure(log: PartitionLog, topic: Topic) -> None:
-    log.log_append_time = topic.configs.get("message.timestamp.type") == "LogAppendTime"
-    log.max_message_bytes = int(topic.configs.get("max.message.bytes", MAX_MESSAGE_BYTES))
+            for partition in topic.partitions:
+                yield topic, partition
 
 
 def check_topic_name(name: str) -> None:
@@ -261,11 +276,11 @@ def check_topic_name(name: str) -> None:
 def partition_of(participant: Participant) -> tuple[str, int]:
     """The partition that takes part in a transaction: of a group, that of __consumer_offsets that has its offsets."""
     if isinstance(participant, str):
-        return OFFSETS_TOPIC, _partition_for(participant)
+        return OFFSETS_TOPIC, partition_for(participant)
     return participant
 
 
-def _partition_for(key: str) -> int:
+def partition_for(key: str, partitions: int = INTERNAL_PARTITIONS) -> int:
     """The partition of an internal topic for a group or transactional id: Utils.abs(hashCode), which is 0 for MIN."""
     value = java_hash(key)
-    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % INTERNAL_PARTITIONS
+    return 0 if value == 1 << 31 else min(value, (1 << 32) - value) % partitions

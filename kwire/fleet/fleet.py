@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,19 +13,24 @@ from kwire import schema
 from kwire.codec.records import read_batches
 from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import ClusterState
+from kwire.fleet.disk_storage import DiskStorage
+from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Fault, Faults
 from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.node import Node
+from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.releases import offer
+from kwire.fleet.retention import compact, retain
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 
 
 class Fleet:
-    """Brokers on loopback that speak as brokers of a release do, with their data in memory.
+    """Brokers on loopback that speak as brokers of a release do, with their data in memory or in a folder.
 
     release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. topics: {name: partitions},
-    made at the start. data: None, in memory; rules: "released", what released controllers do. levels: finalized feature
+    made at the start if they are not there. data: None, in memory, or a folder: new, empty, or of an earlier Fleet that
+    goes on (docs/fleet.md); rules: "released", what released controllers do. levels: finalized feature
     levels that differ from the release's own. sasl: {user: password}, for PLAIN and SCRAM; without it nobody logs in.
     tls: a server's SSLContext. seed: of ids, and of faults with a probability. clock: a ManualClock for tests of time,
     a simulation's clock in one. port: of the first node, the others follow (0: free ones).
@@ -35,12 +41,10 @@ class Fleet:
 
     def __init__(
         self, release: str | None = None, nodes: int | None = None, *, releases: Sequence[str] | None = None,
-        data: str | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
+        data: str | os.PathLike[str] | None = None, rules: str = "released", levels: Mapping[str, int] | None = None,
         topics: Mapping[str, int] | None = None, sasl: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
     ) -> None:
-        if data is not None:
-            raise ValueError("data= is not there yet: a Fleet keeps its data in memory")
         if rules != "released":
             raise ValueError(f"unknown rules {rules!r}: expected 'released' (those of KIP-778 are not there yet)")
         if release is not None and releases is not None:
@@ -52,6 +56,8 @@ class Fleet:
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
         self.clock = clock or Clock()
         self.cluster = ClusterState(self.clock, seed)
+        if data is not None:
+            self.cluster.storage = DiskStorage(data, levels or {})
         self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
@@ -99,6 +105,38 @@ class Fleet:
         """
         return self._faults.add(api, error, **what)
 
+    def retain(self, topic: str | None = None) -> int:
+        """Delete the oldest segments of a topic (None: of all) by its retention.ms and retention.bytes; how many.
+
+        A broker does so every five minutes, a Fleet only here. Raises ApiError.
+        """
+        return sum(self._each_log(topic, partial(retain, now=self.clock.now_ms())))
+
+    def compact(self, topic: str) -> int:
+        """Compact a topic whose cleanup.policy has compact, all that was written before; the bytes that it saved.
+
+        Raises ApiError, INVALID_CONFIG for another topic.
+        """
+        policy = self.cluster.topic(topic).configs.get("cleanup.policy", "delete")
+        if "compact" not in policy.split(","):
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG, f"cleanup.policy of {topic} is {policy}: expected one with compact")
+        return sum(self._each_log(topic, partial(compact, now=self.clock.now_ms())))
+
+    def _each_log(self, topic: str | None, work: Callable[[PartitionLog], int]) -> list[int]:
+        """What work returns for each log, run where the nodes run."""
+        topics = [self.cluster.topic(topic)] if topic is not None else list(self.cluster.topics.values())
+        done: list[int] = []
+
+        def each() -> None:
+            done.extend(work(partition.log) for one in topics for partition in one.partitions)
+
+        if self._thread is None:
+            each()
+        else:
+            self._thread.call(each)
+        return done
+
     def advance(self, seconds: float) -> None:
         """Move the fleet's ManualClock."""
         if not isinstance(self.clock, ManualClock):
@@ -115,8 +153,10 @@ class Fleet:
         try:
             for node in self.nodes:
                 node.start()
+            self.cluster.storage.open(self.cluster)
             for name, partitions in self._topics.items():
-                self.cluster.create_topic(name, partitions)
+                if name not in self.cluster.topics:
+                    self.cluster.create_topic(name, partitions)
         except BaseException:
             await self._close()
             raise
@@ -130,10 +170,13 @@ class Fleet:
     async def _close(self) -> None:
         self.cluster.groups.close()
         self.cluster.transactions.close()
-        for node in self.nodes:
-            node.stop()
-        for node in self.nodes:
-            await node.closed()
+        try:
+            self.cluster.storage.close()
+        finally:
+            for node in self.nodes:
+                node.stop()
+            for node in self.nodes:
+                await node.closed()
 
     def __enter__(self) -> Fleet:
         if self._thread is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kwire.fleet.consumer_groups import ConsumerGroup
@@ -61,6 +62,7 @@ class GroupCoordinator:
         if old is not None:
             old.close()
             new.offsets, new.old_offsets, new.pending_offsets = old.offsets, old.old_offsets, old.pending_offsets
+        new.kept = partial(self._cluster.storage.offsets_committed, group_id)
         self.groups[group_id] = new
 
     def new_member_id(self, client_id: str, instance_id: str | None) -> str:
@@ -72,6 +74,7 @@ class GroupCoordinator:
         group = self.group(group_id)
         if group.members:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+        group.forget(list(group.offsets))
         group.close()
         del self.groups[group_id]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,19 +50,34 @@ class Member:
 
 
 class CommittedOffsets:
-    """The offsets that a group committed, those of ongoing transactions apart."""
+    """The offsets that a group committed, those of ongoing transactions apart.
+
+    kept: called with offsets (None: forgotten), and the producer's (id, epoch) in a transaction, before they count.
+    """
 
     def __init__(self) -> None:
+        self.kept: Callable[..., None] = lambda offsets, producer=None: None
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
         self.old_offsets: dict[TopicPartition, int] = {}  # by OffsetCommit 0, as ZooKeeper keeps them
         self.pending_offsets: dict[int, dict[TopicPartition, CommittedOffset]] = {}  # by producer id
 
     def commit(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
         """Keep offsets."""
+        self.kept(offsets)
         self.offsets.update(offsets)
 
-    def commit_pending(self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]) -> None:
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget the offsets of partitions."""
+        gone = [one for one in partitions if one in self.offsets]
+        self.kept(dict.fromkeys(gone))
+        for one in gone:
+            del self.offsets[one]
+
+    def commit_pending(
+        self, producer_id: int, producer_epoch: int, offsets: dict[TopicPartition, CommittedOffset]
+    ) -> None:
         """Keep offsets of a transaction until it ends (KIP-98)."""
+        self.kept(offsets, (producer_id, producer_epoch))
         self.pending_offsets.setdefault(producer_id, {}).update(offsets)
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:

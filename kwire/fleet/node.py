@@ -212,8 +212,11 @@ class Node:
         handler = HANDLERS.get(request.api_key)
         if handler is None:
             return refusal(request, ErrorCode.UNSUPPORTED_VERSION)
-        answer = handler(Call(self, connection, request))
-        return await answer if isinstance(answer, Awaitable) else answer
+        try:
+            answer = handler(Call(self, connection, request))
+            return await answer if isinstance(answer, Awaitable) else answer
+        except ApiError as error:  # what no row of the answer can say alone: the disk is full
+            return refusal(request, error.code)
 
     def _decoded(self, frame: bytes, connection: Connection) -> Request | None:
         """The request, if the release has its version; else as Kafka: an answer (KIP-511), silence or the end."""

@@ -1,4 +1,4 @@
-"""The log of a partition: batches in memory, with offsets, epochs, producers, transactions (Kafka's UnifiedLog)."""
+"""The log of a partition: batches with offsets, epochs, producers, transactions (Kafka's UnifiedLog)."""
 
 from __future__ import annotations
 
@@ -9,32 +9,24 @@ from typing import Any, NamedTuple
 
 from kwire.codec.records import build_batch, read_batches
 from kwire.errors import KwireError
+from kwire.fleet.batch_store import BatchStore, Data, Entry
 from kwire.fleet.errors import ApiError
+from kwire.fleet.log_settings import LogSettings
 from kwire.fleet.producer_state import ProducerStates, WrittenBatch, sequence_after
 from kwire.schema.error_codes import ErrorCode
 
 EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5  # ListOffsetsRequest
-MAX_MESSAGE_BYTES = 1_048_588  # max.message.bytes by default
 _OFFSET_AND_EPOCH_AT, _EPOCH_AT = Struct(">q"), 12
 _epoch = Struct(">i")
 
 
-class Entry(NamedTuple):
-    """One batch of the log. data: as it is fetched; epoch: of the leader that wrote it."""
-
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-    epoch: int
-    data: bytes
-
-
 class Aborted(NamedTuple):
-    """An aborted transaction: its first offset and that of its marker."""
+    """An aborted transaction: its first offset, that of its marker, the last stable offset after it (AbortedTxn)."""
 
     producer_id: int
     first_offset: int
     last_offset: int
+    last_stable_offset: int
 
 
 class Appended(NamedTuple):
@@ -47,19 +39,17 @@ class Appended(NamedTuple):
 class PartitionLog:
     """The log of one partition. All of it is committed: a fleet's replicas are always in sync.
 
-    max_message_bytes: of one batch; log_append_time: whether batches get the broker's time (message.timestamp.type).
+    store: its batches, in memory by default; settings: what the topic's configs say.
     """
 
-    def __init__(self) -> None:
-        self.max_message_bytes, self.log_append_time = MAX_MESSAGE_BYTES, False
+    def __init__(self, store: BatchStore | None = None) -> None:
+        self.store, self.settings = store or BatchStore(), LogSettings()
         self.start_offset = self.end_offset = 0
         self.changed_at = -1  # when it was last written to, milliseconds
         self.producers = ProducerStates()
         self.aborted: list[Aborted] = []
         self.epochs: list[tuple[int, int]] = []  # (leader epoch, its first offset), ascending
         self.watchers: dict[asyncio.Event, None] = {}  # set when something was appended
-        self._entries: list[Entry] = []
-        self._bases: list[int] = []
 
     @property
     def last_stable_offset(self) -> int:
@@ -97,11 +87,11 @@ class PartitionLog:
 
     def _append(self, batch: Any, leader_epoch: int, now: int) -> Appended:
         data = batch.raw
-        if len(data) > self.max_message_bytes:
+        if len(data) > self.settings.max_message_bytes:
             raise ApiError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"The record batch size in the append to the log is {len(data)} bytes which exceeds the maximum "
-                f"configured value of {self.max_message_bytes}.")
+                f"configured value of {self.settings.max_message_bytes}.")
         try:
             if not batch.is_valid():
                 raise ApiError(ErrorCode.CORRUPT_MESSAGE)
@@ -109,12 +99,15 @@ class PartitionLog:
             if batch.count != count or count < 1:
                 raise ApiError(
                     ErrorCode.INVALID_RECORD, f"Inconsistent record count {batch.count} for offsets of {count} records")
+            keyless = self.settings.compacts and any(record.key is None for record in batch)
         except KwireError as error:
             raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        if keyless:
+            raise ApiError(ErrorCode.INVALID_RECORD, "Compacted topic cannot accept message without key")
         if batch.is_control:
             raise ApiError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records")
         append_time = -1
-        if self.log_append_time:
+        if self.settings.log_append_time:
             append_time = now
             data = _with_append_time(batch, now)
         base = self.end_offset
@@ -123,12 +116,28 @@ class PartitionLog:
             written = self.producers.check(batch.producer_id, batch.producer_epoch, first, last)
             if written is not None:
                 return Appended(written.first_offset, written.timestamp)
+        stamped = now if append_time >= 0 else batch.max_timestamp
+        self._add(data, base + count - 1, stamped, leader_epoch, now)
+        if batch.producer_id >= 0:
             self.producers.add(
                 batch.producer_id, batch.producer_epoch, WrittenBatch(first, last, base, batch.max_timestamp),
                 transactional=batch.is_transactional)
-        stamped = now if append_time >= 0 else batch.max_timestamp
-        self._add(data, base + count - 1, stamped, leader_epoch, now)
         return Appended(base, append_time)
+
+    def append_own(
+        self, rows: list[tuple[int, bytes, bytes | None]], leader_epoch: int, now: int,
+        producer: tuple[int, int] | None = None,
+    ) -> None:
+        """Append what a coordinator writes: rows (timestamp, key, value) as one batch (AppendOrigin.COORDINATOR).
+
+        producer: (id, epoch) of the transaction that the rows belong to. Raises ApiError.
+        """
+        producer_id, epoch = producer or (-1, -1)
+        data = build_batch(rows, producer_id=producer_id, producer_epoch=epoch, transactional=producer is not None)
+        base = self.end_offset
+        self._add(data, base + len(rows) - 1, now, leader_epoch, now)
+        if producer is not None:
+            self.producers.add(producer_id, epoch, WrittenBatch(-1, -1, base, now), transactional=True)
 
     def append_marker(
         self, producer_id: int, epoch: int, commit: bool, coordinator_epoch: int, leader_epoch: int, now: int
@@ -138,22 +147,34 @@ class PartitionLog:
         value = b"\0\0" + coordinator_epoch.to_bytes(4, "big", signed=True)
         data = build_batch(
             [(now, key, value)], producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True)
+        marker = self.end_offset
+        self._add(data, marker, now, leader_epoch, now)
         first = self.producers.end_transaction(producer_id, epoch, coordinator_epoch, now)
         if first is not None and not commit:
-            self.aborted.append(Aborted(producer_id, first, self.end_offset))
-        self._add(data, self.end_offset, now, leader_epoch, now)
+            self.aborted.append(Aborted(producer_id, first, marker, self.last_stable_offset))
 
     def _add(self, data: bytes, last: int, max_timestamp: int, leader_epoch: int, now: int) -> None:
-        base, self.changed_at = self.end_offset, now
+        base = self.end_offset
         stamped = bytearray(data)  # neither the offset nor the epoch is in the checksum
         _OFFSET_AND_EPOCH_AT.pack_into(stamped, 0, base)
         _epoch.pack_into(stamped, _EPOCH_AT, leader_epoch)
-        self._entries.append(Entry(base, last, max_timestamp, leader_epoch, bytes(stamped)))
-        self._bases.append(base)
-        self.end_offset = last + 1
         if not self.epochs or self.epochs[-1][0] < leader_epoch:
-            self.epochs.append((leader_epoch, base))
+            epochs = [*self.epochs, (leader_epoch, base)]
+            self.store.keep_epochs(epochs)
+            self.epochs = epochs
+        if self._must_roll(len(stamped), max_timestamp, now):
+            self.store.roll(base)
+        self.store.add(Entry(base, last, max_timestamp, leader_epoch, bytes(stamped)))
+        self.end_offset, self.changed_at = last + 1, now
         self.changed()
+
+    def _must_roll(self, size: int, max_timestamp: int, now: int) -> bool:
+        """Must a batch of that size begin a new segment (LogSegment.shouldRoll)? Its time: of the first batch."""
+        active = self.store.segments[-1] if self.store.segments else None
+        if active is None or not active.size:
+            return False
+        waited = max_timestamp - active.first_timestamp if active.first_timestamp >= 0 else now - self.changed_at
+        return bool(active.size + size > self.settings.segment_bytes or waited > self.settings.segment_ms)
 
     def changed(self) -> None:
         """Wake the fetches that wait for this log."""
@@ -167,19 +188,14 @@ class PartitionLog:
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        chosen: list[bytes] = []
+        chosen: list[Data] = []
         size = 0
-        for entry in self._entries[self._index(offset) :]:
+        for entry in self.store.entries(offset, max_bytes):
             if entry.base_offset >= limit or (size + len(entry.data) > max_bytes and (chosen or not at_least_one)):
                 break
             chosen.append(entry.data)
             size += len(entry.data)
         return b"".join(chosen)
-
-    def _index(self, offset: int) -> int:
-        """The place of the first batch that ends at the offset or after it."""
-        at = max(0, bisect_right(self._bases, offset) - 1)
-        return at + (at < len(self._entries) and self._entries[at].last_offset < offset)
 
     def aborted_in(self, first: int, end: int) -> list[Aborted]:
         """The aborted transactions with an offset in [first, end)."""
@@ -194,16 +210,27 @@ class PartitionLog:
             return self.start_offset, -1, self.epoch_of(self.start_offset)
         if timestamp == LATEST:
             return self.end_offset, -1, self.epochs[-1][0] if self.epochs else -1
-        kept = [entry for entry in self._entries if entry.last_offset >= self.start_offset]
         if timestamp == MAX_TIMESTAMP:
-            largest = max((entry.max_timestamp for entry in kept), default=-1)
-            return self._first_at(kept, largest) if largest >= 0 else (-1, -1, -1)
-        if timestamp < 0:
-            return -1, -1, -1
-        return self._first_at(kept, timestamp)
+            timestamp = self._largest_timestamp()
+        return self._first_at(timestamp) if timestamp >= 0 else (-1, -1, -1)
 
-    def _first_at(self, entries: list[Entry], timestamp: int) -> tuple[int, int, int]:
-        for entry in entries:
+    def _largest_timestamp(self) -> int:
+        """The largest timestamp of a batch that is not deleted, -1 if there is none."""
+        segments = self.store.segments
+        whole = [one.largest_timestamp for one in segments if one.base_offset >= self.start_offset]
+        if len(whole) < len(segments):  # of one segment a part is deleted
+            end = next((one.base_offset for one in segments if one.base_offset >= self.start_offset), self.end_offset)
+            for entry in self.store.entries(self.start_offset):
+                if entry.base_offset >= end:
+                    break
+                whole.append(entry.max_timestamp)
+        return max(whole, default=-1)
+
+    def _first_at(self, timestamp: int) -> tuple[int, int, int]:
+        near = self.store.near(timestamp)
+        if near is None:
+            return -1, -1, -1
+        for entry in self.store.entries(max(near, self.start_offset)):
             if entry.max_timestamp < timestamp:
                 continue
             (batch,) = read_batches(entry.data)
@@ -233,13 +260,28 @@ class PartitionLog:
         offset = self.end_offset if offset == -1 else offset
         if offset > self.end_offset or offset < 0:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self.begin_at(offset)
+        return self.start_offset
+
+    def begin_at(self, offset: int) -> None:
+        """Let the log begin at an offset that is not before its start; segments that end before it are deleted.
+
+        The active segment stays. Raises ApiError.
+        """
         if offset > self.start_offset:
+            self.store.keep_start(offset)
             self.start_offset = offset
-            gone = bisect_left([entry.last_offset for entry in self._entries], offset)
-            del self._entries[:gone], self._bases[:gone]
             self.aborted = [one for one in self.aborted if one.last_offset >= offset]
             self.epochs = _epochs_from(self.epochs, offset)
-        return self.start_offset
+            self.store.keep_epochs(self.epochs)
+        gone = bisect_right([one.base_offset for one in self.store.segments], self.start_offset) - 1
+        if gone > 0:
+            self.store.drop(gone)
+
+    def roll(self) -> None:
+        """End the active segment, if it has batches, and begin the next one. Raises ApiError."""
+        if self.store.segments and self.store.segments[-1].size:
+            self.store.roll(self.end_offset)
 
 
 def _epochs_from(epochs: list[tuple[int, int]], offset: int) -> list[tuple[int, int]]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState
 
 EMPTY, ONGOING, COMMITTED, ABORTED = "Empty", "Ongoing", "CompleteCommit", "CompleteAbort"
+_PREPARED = {"PrepareCommit": True, "PrepareAbort": False, "PrepareEpochFence": False}  # state -> does it commit
+_BLOCK = 1000  # producer ids that are taken at a time (ProducerIdsBlock)
 _LARGEST_EPOCH = (1 << 15) - 2  # the last one is kept to fence: Short.MAX_VALUE - 1
 Participant = tuple[str, int] | str  # a partition, or a group whose offsets are committed
 
@@ -38,11 +40,15 @@ class TransactionCoordinator:
     def __init__(self, cluster: ClusterState, max_timeout: float = 900.0) -> None:
         self._cluster, self.max_timeout = cluster, max_timeout
         self.transactions: dict[str, Transaction] = {}
-        self._next_producer_id = 0
+        self._next_producer_id = self._block_end = 0
         self._timer: asyncio.Task[None] | None = None
 
     def new_producer_id(self) -> int:
         """A producer id that nobody has."""
+        if self._next_producer_id >= self._block_end:
+            end = self._next_producer_id + _BLOCK
+            self._cluster.storage.producer_ids(end)
+            self._block_end = end
         self._next_producer_id += 1
         return self._next_producer_id - 1
 
@@ -67,6 +73,7 @@ class TransactionCoordinator:
         known.timeout = timeout_ms / 1000
         self._bump(known)
         known.state = EMPTY
+        self._cluster.storage.transaction_changed(known)
         return known.producer_id, known.epoch
 
     @staticmethod
@@ -99,9 +106,29 @@ class TransactionCoordinator:
         if known.state != ONGOING:
             known.participants.clear()
             known.state, known.started = ONGOING, self._cluster.clock.now()
-            if self._timer is None or self._timer.done():
-                self._timer = asyncio.ensure_future(self._abort_late())
-        known.participants |= participants
+            self._watch()
+        added = participants - known.participants
+        if added:
+            known.participants |= added
+            try:
+                self._cluster.storage.transaction_changed(known)
+            except ApiError:
+                known.participants -= added
+                raise
+
+    def _watch(self) -> None:
+        if self._timer is None or self._timer.done():
+            self._timer = asyncio.ensure_future(self._abort_late())
+
+    def restore(self, transactions: dict[str, Transaction], next_producer_id: int) -> None:
+        """Go on with these, by transactional id: those that were about to end are ended. Raises ApiError."""
+        self.transactions, self._next_producer_id = transactions, next_producer_id
+        self._block_end = next_producer_id
+        for known in transactions.values():
+            if known.state in _PREPARED:
+                self._end(known, _PREPARED[known.state])
+            elif known.state == ONGOING:
+                self._watch()
 
     def check_member(
         self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
@@ -144,18 +171,26 @@ class TransactionCoordinator:
 
     def _end(self, known: Transaction, commit: bool) -> None:
         """Write the markers with the epoch as it is now, and let the offsets count or not."""
-        now = self._cluster.clock.now_ms()
-        partitions = sorted(one for one in known.participants if not isinstance(one, str))
-        for topic, index in partitions:
+        now, storage = self._cluster.clock.now_ms(), self._cluster.storage
+        known.state, before = "PrepareCommit" if commit else "PrepareAbort", known.state
+        try:
+            storage.transaction_changed(known)
+            self._mark(known, commit, now)
+        except ApiError:
+            known.state = before
+            raise
+        self._cluster.groups.end_transaction(known.producer_id, commit)
+        known.participants.clear()
+        known.state = COMMITTED if commit else ABORTED
+        storage.transaction_changed(known)
+
+    def _mark(self, known: Transaction, commit: bool, now: int) -> None:
+        for topic, index in self._cluster.storage.marked(known.participants):
             known_topic = self._cluster.topics.get(topic)
             if known_topic is None or index >= len(known_topic.partitions):
                 continue  # deleted meanwhile
             partition = known_topic.partitions[index]
             partition.log.append_marker(known.producer_id, known.epoch, commit, 0, partition.leader_epoch, now)
-        if any(isinstance(one, str) for one in known.participants):
-            self._cluster.groups.end_transaction(known.producer_id, commit)
-        known.participants.clear()
-        known.state = COMMITTED if commit else ABORTED
 
     async def _abort_late(self) -> None:
         """Abort the transactions whose time is over, as long as some are ongoing."""
@@ -165,7 +200,10 @@ class TransactionCoordinator:
             for one in ongoing:
                 if one.started + one.timeout <= now:
                     one.epoch += 1
-                    self._end(one, commit=False)
+                    try:
+                        self._end(one, commit=False)
+                    except ApiError:  # the disk is full: another time
+                        one.epoch -= 1
             ongoing = [one for one in ongoing if one.state == ONGOING]
             if not ongoing:
                 return

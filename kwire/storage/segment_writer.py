@@ -162,6 +162,11 @@ class SegmentWriter:
         """(first offset, producer id) of the transactions without a marker so far, ascending."""
         return self._producers.open_transactions()
 
+    @property
+    def producers(self) -> list[ProducerState]:
+        """The producers at the end of the log, as a snapshot has them."""
+        return self._producers.in_order()
+
     @_one_at_a_time
     def append(self, data: Buffer) -> None:
         """Write one or more whole batches (any buffer), with ascending offsets after those written before.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwire import messages
 from kwire.net import connect_sync
+from kwire.storage import ClusterImage
 
 pytestmark = pytest.mark.quick
 
@@ -34,6 +36,20 @@ def test_it_prints_where_it_is_and_ends_on_sigint() -> None:
         assert process.stderr.read() == ""
     assert [f"{one.host}:{one.port}" for one in answer.brokers] == bootstrap.split(",")
     assert {topic.name: len(topic.partitions) for topic in answer.topics} == {"t": 3, "u": 1}
+
+
+def test_a_folder_keeps_the_data(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "kwire", "fleet", "--data", str(tmp_path / "data"), "--topic", "t:3"],
+        stdout=subprocess.PIPE, text=True,
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline().startswith("127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    image = ClusterImage.read(tmp_path / "data" / "node-1")
+    assert {name: len(topic.partitions) for name, topic in image.topics.items()} == {"t": 3}
+    done = run("--data", str(tmp_path))
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "holds 'data'" in done.stderr
 
 
 @pytest.mark.parametrize(("arguments", "told"), [

@@ -264,7 +264,7 @@ def _records(has: Has) -> Generator[Step, Any, None]:
         yield "produce to no topic", _produce(good, version, "no/body", uuid.UUID(int=9)), version
         if version >= 3:
             for codec in ("none", "gzip", "snappy", "lz4") + (("zstd",) if version >= 7 else ()):
-                yield f"produce broken {codec}", _produce(_broken(codec), version, "kept", topic_id), version
+                yield f"produce broken {codec}", _produce(_broken(codec), version, "compact", compact_id), version
             yield "produce without keys", _produce(
                 kwire.build_batch([(1_700_000_000_000, None, b"a")]), version, "compact", compact_id), version
             numbered = {"producer_id": 77, "producer_epoch": version}

@@ -327,7 +327,7 @@ def txn_offset_commit(call: Call) -> Any:
     topics, kept = _taken(call, group, refused, response.TxnOffsetCommitResponseTopic,
                           response.TxnOffsetCommitResponsePartition, by_id_since=6, epoch_since=2)
     if group is not None:
-        group.commit_pending(message.producer_id, kept)
+        group.commit_pending(message.producer_id, message.producer_epoch, kept)
     return response(topics=topics)
 
 
@@ -426,7 +426,7 @@ def offset_delete(call: Call) -> Any:
                 call.cluster.partition(topic.name, one.partition_index)
                 if topic.name in read:
                     raise ApiError(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
-                group.offsets.pop((topic.name, one.partition_index), None)
+                group.forget([(topic.name, one.partition_index)])
             except ApiError as error:
                 row.error_code = error.code
             results.append(row)

@@ -1,0 +1,109 @@
+"""What coordinators keep in __consumer_offsets and __transaction_state, in Kafka's records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kwire import messages
+from kwire.codec.record_serdes import decode_coordinator_record, encode_coordinator_record
+from kwire.codec.records import read_batches
+from kwire.fleet.groups import CommittedOffset, TopicPartition
+from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.transactions import Transaction
+from kwire.storage.internal_topics import TRANSACTION_STATES
+
+Row = tuple[int, bytes, bytes | None]
+Commits = dict[str, dict[TopicPartition, CommittedOffset]]
+_FIRST_WITH_EPOCH = "2.1"  # OffsetCommitValue 3
+_OFFSET_COMMITS = ("OffsetCommit", "LegacyOffsetCommit")
+
+
+def offset_rows(
+    group_id: str, offsets: Mapping[TopicPartition, CommittedOffset | None], with_epoch: bool, now: int
+) -> list[Row]:
+    """The records of a commit, a tombstone for None. with_epoch: in the version that has leader epochs; now: ms."""
+    rows = []
+    for (topic, partition), kept in offsets.items():
+        key = messages.OffsetCommitKey(group=group_id, topic=topic, partition=partition)
+        value = None if kept is None else messages.OffsetCommitValue(
+            offset=kept.offset, metadata=kept.metadata, commit_timestamp=kept.timestamp, expire_timestamp=-1,
+            leader_epoch=kept.leader_epoch if with_epoch else -1)
+        version = None if kept is None else 3 if with_epoch else 1
+        rows.append((now, *encode_coordinator_record("group", key, value, version)))
+    return rows
+
+
+def transaction_row(known: Transaction, partitions: list[TopicPartition], flexible: bool, now: int) -> Row:
+    """The record of a transactional id. flexible: of transaction.version 1 and later; now: milliseconds."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    schema = messages.TransactionLogValue.PartitionsSchema
+    value = messages.TransactionLogValue(
+        producer_id=known.producer_id, producer_epoch=known.epoch, transaction_timeout_ms=int(known.timeout * 1000),
+        transaction_status=TRANSACTION_STATES.index(known.state), transaction_last_update_timestamp_ms=now,
+        transaction_start_timestamp_ms=int(known.started * 1000) if partitions else -1,
+        transaction_partitions=[schema(topic=topic, partition_ids=ids) for topic, ids in topics.items()]
+        if partitions else None if known.state == TRANSACTION_STATES[0] else [])
+    if flexible:
+        value.previous_producer_id = known.last_producer_id
+    key = messages.TransactionLogKey(transactional_id=known.id)
+    return (now, *encode_coordinator_record("transaction", key, value, int(flexible)))
+
+
+def _records(log: PartitionLog, kind: str) -> Iterator[tuple[Any, Any, Any]]:
+    """(batch, record of it, what it says; None for a marker) of a coordinator's partition, in order."""
+    for entry in log.store.entries(log.start_offset, 1 << 20):
+        for batch in read_batches(entry.data):
+            for record in batch:
+                known = None if batch.is_control else decode_coordinator_record(
+                    kind, record.key or b"", record.value, lenient=True)
+                yield batch, record, known
+
+
+def read_offsets(log: PartitionLog) -> tuple[Commits, dict[int, Commits]]:
+    """(offsets by group, those of open transactions by producer id and group) in a partition of __consumer_offsets.
+
+    Raises KwireError for records that cannot be read. Source: OffsetMetadataManager.replay.
+    """
+    commits: Commits = {}
+    pending: dict[int, Commits] = {}
+    for batch, record, known in _records(log, "group"):
+        if known is None:
+            ended = pending.pop(batch.producer_id, {})
+            for group, offsets in ended.items() if record.control_type == "COMMIT" else ():
+                commits.setdefault(group, {}).update(offsets)
+            continue
+        if known.name not in _OFFSET_COMMITS:
+            continue
+        key, value = known.key, known.value
+        target = pending.setdefault(batch.producer_id, {}) if batch.is_transactional else commits
+        offsets = target.setdefault(key.group, {})
+        if value is None:
+            offsets.pop((key.topic, key.partition), None)
+        else:
+            offsets[key.topic, key.partition] = CommittedOffset(
+                value.offset, getattr(value, "leader_epoch", -1), value.metadata, value.commit_timestamp)
+    return commits, pending
+
+
+def read_transactions(log: PartitionLog) -> dict[str, Transaction]:
+    """The transactional ids in a partition of __transaction_state. Raises KwireError.
+
+    A transaction that was about to end (PrepareCommit, PrepareAbort) is as its name says, with its partitions.
+    """
+    found: dict[str, Transaction] = {}
+    for _, _, known in _records(log, "transaction"):
+        if known is None or known.name is None:
+            continue
+        name, value = known.key.transactional_id, known.value
+        if value is None or not 0 <= value.transaction_status < len(TRANSACTION_STATES):
+            found.pop(name, None)
+            continue
+        found[name] = Transaction(
+            name, value.producer_id, value.producer_epoch, value.transaction_timeout_ms / 1000,
+            TRANSACTION_STATES[value.transaction_status],
+            {(topic.topic, index) for topic in value.transaction_partitions or () for index in topic.partition_ids},
+            last_producer_id=value.previous_producer_id, started=value.transaction_start_timestamp_ms / 1000)
+    return found

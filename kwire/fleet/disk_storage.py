@@ -1,0 +1,432 @@
+"""A fleet's data in a folder: a Kafka log directory for each node, from which a broker, or a fleet, starts again.
+
+    FOLDER/node-1/topic-0/         segments, indexes, producer snapshots, leader-epoch-checkpoint, partition.metadata
+    FOLDER/node-1/                 meta.properties, .lock, checkpoints
+    FOLDER/node-1/__cluster_metadata-0/    topics, configs, levels, producer ids, as KRaft has them
+    FOLDER/metadata/__cluster_metadata-0/  the same where node 1 is of a release with ZooKeeper, which had them there
+
+A partition is in the folder of its first replica alone: one copy serves all replicas, as in memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from kwire import messages
+from kwire.errors import KwireError
+from kwire.fleet.cluster import (
+    INTERNAL_PARTITIONS,
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    ClusterState,
+    Partition,
+    Topic,
+    partition_for,
+)
+from kwire.fleet.coordinator_records import offset_rows, read_offsets, read_transactions, transaction_row
+from kwire.fleet.errors import ApiError
+from kwire.fleet.groups import CommittedOffset, TopicPartition
+from kwire.fleet.log_settings import LogSettings
+from kwire.fleet.metadata_store import (
+    CONTROLLER,
+    TOPIC,
+    MetadataStore,
+    config_records,
+    configs_of,
+    leader_record,
+    partition_record,
+    topic_records,
+)
+from kwire.fleet.node_folder import NodeFolder
+from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.segment_store import SegmentStore
+from kwire.fleet.storage import Storage
+from kwire.fleet.transactions import Participant, Transaction
+from kwire.schema.error_codes import ErrorCode
+from kwire.schema.feature_levels import KRAFT_VERSION
+from kwire.storage.discovery import is_topic_name, place_of
+from kwire.storage.formatting.meta_properties import MetaProperties
+from kwire.storage.metadata.tables import Topic as TopicRecords
+
+_NODE, _METADATA = re.compile(r"node-[1-9][0-9]*"), "metadata"
+_METADATA_LOG = "__cluster_metadata-0"
+_OFFSETS_EPOCH = "2.1"  # the first release whose offset commits have leader epochs
+_TRANSACTION_VERSION = "transaction.version"
+
+
+@contextmanager
+def _refused(path: str) -> Iterator[None]:
+    """What cannot be written is not done: the error that a broker answers."""
+    try:
+        yield
+    except ApiError:
+        raise
+    except (OSError, KwireError, ValueError) as error:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {path}: {error}") from error
+
+
+class DiskStorage(Storage):
+    """The data of a fleet in a folder. levels: the feature levels that the fleet was given, which must be the folder's.
+
+    The bytes go to the operating system with each batch: a fleet that is killed goes on without loss, a machine that
+    is switched off may lose the last ones.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], levels: Mapping[str, int]) -> None:
+        if not os.fspath(folder):  # os.path.abspath("") is the current folder
+            raise FileNotFoundError(errno.ENOENT, "the name of the data folder is empty", "")
+        self.folder, self._wanted = os.path.abspath(os.fspath(folder)), dict(levels)
+        self._lock = -1
+        self._nodes: dict[int, NodeFolder] = {}
+        self._metadata: MetadataStore | None = None
+        self._configs: dict[str, dict[str, str]] = {}  # by topic, as written
+        self._cluster: ClusterState | None = None
+        self._is_whole = False  # all of the folder was read
+
+    # begin and end
+
+    def open(self, cluster: ClusterState) -> None:
+        """Take the folder, and let the cluster have what is in it.
+
+        Raises FileExistsError if the folder holds something else, OSError if another fleet or a broker has it or it
+        cannot be read, KwireError for damage, and if the fleet's nodes or levels are not those of the folder.
+        """
+        _check_folder(self.folder)
+        os.makedirs(self.folder, exist_ok=True)
+        self._lock = _flocked(self.folder)
+        self._nodes = {
+            node.id: NodeFolder(os.path.join(self.folder, f"node-{node.id}"), node.id, node.offer)
+            for node in cluster.nodes}
+        for node in self._nodes.values():
+            if os.path.isdir(node.path):
+                node.lock()
+        now = cluster.clock.now_ms()
+        place = self._metadata_place(cluster)
+        self._metadata = MetadataStore(place, now)
+        self._identify(cluster, place)
+        for node in self._nodes.values():
+            node.make(cluster.cluster_id)
+        self._cluster = cluster
+        image = self._metadata.image
+        if image is None:
+            self._metadata.set_levels(cluster.levels, now)
+        else:
+            self._restore(cluster)
+        for node in self._nodes.values():
+            node.lock()
+        self._is_whole = True
+
+    def _metadata_place(self, cluster: ClusterState) -> str:
+        """The folder with the metadata log: where it is, else where it belongs."""
+        places = os.path.join(self.folder, _METADATA), self._nodes[CONTROLLER].path
+        for place in places:
+            if os.path.isdir(os.path.join(place, _METADATA_LOG)):
+                return place
+        place = places[cluster.nodes[0].offer.is_kraft]
+        os.makedirs(place, exist_ok=True)
+        return place
+
+    def _identify(self, cluster: ClusterState, place: str) -> None:
+        """The cluster id is in meta.properties beside the metadata log."""
+        with suppress(FileNotFoundError):
+            cluster.cluster_id = MetaProperties.read(place).cluster_id or cluster.cluster_id
+            return
+        if place != self._nodes[CONTROLLER].path:
+            with open(os.path.join(place, "meta.properties"), "wb") as file:
+                file.write(MetaProperties(0, cluster.cluster_id, None).to_bytes())
+
+    def _restore(self, cluster: ClusterState) -> None:
+        metadata = self._metadata
+        assert metadata is not None and metadata.image is not None
+        image = metadata.image
+        self._take_levels(cluster, image.features)
+        metadata.use(cluster.levels)
+        cluster.topics.clear()
+        cluster.topics_by_id.clear()
+        cluster.groups.groups.clear()
+        for known in image.topics.values():
+            self._check(known)
+            topic = Topic(known.name, known.id, configs=configs_of(image, known))
+            self._configs[topic.name] = dict(topic.configs)
+            cluster.topics[topic.name] = cluster.topics_by_id[topic.id] = topic
+        self._put_aside(cluster)
+        for known in image.topics.values():
+            topic = cluster.topics[known.name]
+            for index, record in sorted(known.partitions.items()):
+                home = record.replicas[0] if record.replicas[0] in record.isr or not record.isr else record.isr[0]
+                replicas = [home, *(one for one in record.replicas if one != home)]
+                topic.partitions.append(self._opened(topic, index, replicas, record.leader_epoch))
+        cluster.transactions.restore(self._transactions(), image.next_producer_id or 0)
+        self._restore_groups(cluster)
+
+    def _check(self, topic: TopicRecords) -> None:
+        """Can the fleet have this topic? Raises KwireError."""
+        if not is_topic_name(topic.name):  # it becomes the name of a folder
+            raise KwireError(f"{self.folder}: invalid topic {topic.name[:300]!r} in the metadata log")
+        if sorted(topic.partitions) != list(range(len(topic.partitions))) or not topic.partitions:
+            raise KwireError(f"{self.folder}: topic {topic.name} lacks a partition in the metadata log")
+        for record in topic.partitions.values():
+            if not record.replicas or not {*record.replicas, *record.isr} <= set(self._nodes):
+                raise KwireError(
+                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet "
+                    f"has {len(self._nodes)} nodes")
+
+    def _take_levels(self, cluster: ClusterState, levels: Mapping[str, int]) -> None:
+        kept = {name: level for name, level in cluster.levels.items() if name == KRAFT_VERSION}
+        for node in cluster.nodes:
+            lacks = [
+                f"{name} {level}" for name, level in levels.items()
+                if not _supports(node.offer.features.get(name, (0, 0)), level)]
+            if lacks:
+                raise KwireError(
+                    f"Kafka {node.release} does not support the finalized levels {', '.join(lacks)} of {self.folder}")
+        for name, level in self._wanted.items():
+            if name != KRAFT_VERSION and levels.get(name, 0) != level:
+                raise KwireError(
+                    f"{self.folder} has {name} at level {levels.get(name, 0)}, not {level}: levels= is for a new one")
+        if levels:
+            cluster.levels = {**kept, **levels}
+
+    def _put_aside(self, cluster: ClusterState) -> None:
+        """Delete the partitions that were being deleted; others that no topic has get Kafka's name of strays."""
+        for node in self._nodes.values():
+            for name in os.listdir(node.path):
+                path = os.path.join(node.path, name)
+                topic, _ = place_of(f"/{name}/x")
+                if re.fullmatch(r".+\.[0-9a-f]{32}-delete", name) or name.endswith(".cleaned"):
+                    shutil.rmtree(path, ignore_errors=True)
+                elif topic not in (None, TOPIC, *cluster.topics) and os.path.isdir(path):
+                    os.rename(path, f"{path}.{os.urandom(16).hex()}-stray")
+
+    def _opened(self, topic: Topic, index: int, replicas: list[int], leader_epoch: int) -> Partition:
+        """A partition with its log."""
+        node = self._nodes[replicas[0]]
+        node.name_topic(topic.name, index, topic.id)
+        store = self._store(topic, index, node)
+        log = store.open() or PartitionLog(store)
+        log.settings = self._settings(topic)
+        log.start_offset = max(log.start_offset, min(node.starts.get((topic.name, index), 0), log.end_offset))
+        if log.epochs:
+            leader_epoch = max(leader_epoch, log.epochs[-1][0])
+        return Partition(index, log, replicas, replicas[0], leader_epoch)
+
+    def _store(self, topic: Topic, index: int, node: NodeFolder) -> SegmentStore:
+        return SegmentStore(
+            node.path, topic.name, index, interval=self._settings(topic).index_interval_bytes,
+            started=partial(node.keep_start, (topic.name, index)), reopened=node.lock)
+
+    def _settings(self, topic: Topic) -> LogSettings:
+        try:
+            return LogSettings.of(topic.configs)
+        except ValueError as error:
+            raise KwireError(f"{self.folder}: a config of topic {topic.name}: {error}") from None
+
+    def _transactions(self) -> dict[str, Transaction]:
+        found: dict[str, Transaction] = {}
+        for log in self._logs_of(TRANSACTIONS_TOPIC):
+            found.update(read_transactions(log))
+        return found
+
+    def _restore_groups(self, cluster: ClusterState) -> None:
+        for log in self._logs_of(OFFSETS_TOPIC):
+            commits, pending = read_offsets(log)
+            for group_id, offsets in commits.items():
+                if offsets:
+                    cluster.groups.made(group_id).offsets.update(offsets)
+            for producer_id, groups in pending.items():
+                for group_id, offsets in groups.items():
+                    cluster.groups.made(group_id).pending_offsets.setdefault(producer_id, {}).update(offsets)
+
+    def _logs_of(self, name: str) -> list[PartitionLog]:
+        assert self._cluster is not None
+        topic = self._cluster.topics.get(name)
+        logs = [] if topic is None else [partition.log for partition in topic.partitions]
+        return [log for log in logs if log.end_offset > log.start_offset]
+
+    def close(self) -> None:
+        """A clean shutdown: segments, snapshots and checkpoints are whole. Raises OSError."""
+        cluster, self._cluster = self._cluster, None
+        try:
+            if cluster is not None and self._is_whole:
+                self._close(cluster)
+            elif cluster is not None:
+                for _, partition in cluster.all_partitions():
+                    _store_of(partition).abandon()
+        finally:
+            self._is_whole = False
+            if self._metadata is not None:
+                self._metadata.abandon()
+            self._metadata = None
+            for node in self._nodes.values():
+                node.release()
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
+
+    def _close(self, cluster: ClusterState) -> None:
+        ends: dict[int, dict[TopicPartition, int]] = {node: {} for node in self._nodes}
+        failed: OSError | None = None
+        for topic, partition in cluster.all_partitions():
+            try:
+                _store_of(partition).close()
+                ends[partition.replicas[0]][topic.name, partition.index] = partition.log.end_offset
+            except OSError as error:
+                failed = failed or error
+        assert self._metadata is not None
+        self._metadata.close()
+        if failed is not None:
+            raise failed
+        for number, node in self._nodes.items():
+            node.end(ends[number])
+
+    # what changes
+
+    def _records(self, records: Iterable[Any]) -> None:
+        with _refused(self.folder):
+            assert self._cluster is not None and self._metadata is not None, "the fleet is closed"
+            self._metadata.write(records, self._cluster.clock.now_ms())
+
+    def new_log(self, topic: Topic, index: int, home: int) -> PartitionLog:
+        """As Storage's; nothing is written yet."""
+        return PartitionLog(self._store(topic, index, self._nodes[home]))
+
+    def topic_created(self, topic: Topic) -> None:
+        """As Storage's."""
+        self._records(topic_records(topic))
+        self._configs[topic.name] = dict(topic.configs)
+        self._make_folders(topic, topic.partitions)
+
+    def _make_folders(self, topic: Topic, partitions: list[Partition]) -> None:
+        with _refused(self.folder):
+            for partition in partitions:
+                self._nodes[partition.replicas[0]].name_topic(topic.name, partition.index, topic.id)
+
+    def topic_deleted(self, topic: Topic) -> None:
+        """As Storage's."""
+        self._records([messages.RemoveTopicRecord(topic_id=topic.id)])
+        self._configs.pop(topic.name, None)
+        with _refused(self.folder):
+            for node in self._nodes.values():
+                node.forget((topic.name, partition.index) for partition in topic.partitions)
+            for partition in topic.partitions:
+                _store_of(partition).delete()
+
+    def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
+        """As Storage's."""
+        self._records(partition_record(topic, partition) for partition in partitions)
+        self._make_folders(topic, partitions)
+
+    def configs_changed(self, topic: Topic) -> None:
+        """As Storage's."""
+        self._records(config_records(topic.name, self._configs.get(topic.name, {}), topic.configs))
+        self._configs[topic.name] = dict(topic.configs)
+
+    def levels_changed(self, levels: Mapping[str, int]) -> None:
+        """As Storage's."""
+        with _refused(self.folder):
+            assert self._cluster is not None and self._metadata is not None, "the fleet is closed"
+            self._metadata.set_levels(levels, self._cluster.clock.now_ms())
+
+    def leader_changed(self, topic: Topic, partition: Partition) -> None:
+        """As Storage's. No error: the epoch is in leader-epoch-checkpoint too, from its first batch on."""
+        if self._cluster is not None:  # else the nodes stop, because the fleet is closed
+            with suppress(ApiError):
+                self._records([leader_record(topic, partition)])
+
+    def producer_ids(self, following: int) -> None:
+        """As Storage's."""
+        self._records([messages.ProducerIdsRecord(broker_id=CONTROLLER, broker_epoch=0, next_producer_id=following)])
+
+    def offsets_committed(
+        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset | None],
+        producer: tuple[int, int] | None = None,
+    ) -> None:
+        """As Storage's."""
+        if offsets:
+            cluster = self._running()
+            now = cluster.clock.now_ms()
+            with_epoch = cluster.nodes[0].offer.at_least(_OFFSETS_EPOCH)
+            self._append(OFFSETS_TOPIC, group_id, offset_rows(group_id, offsets, with_epoch, now), producer)
+
+    def transaction_changed(self, transaction: Transaction) -> None:
+        """As Storage's."""
+        cluster = self._running()
+        now = cluster.clock.now_ms()
+        row = transaction_row(
+            transaction, self.marked(transaction.participants), cluster.levels.get(_TRANSACTION_VERSION, 0) > 0, now)
+        self._append(TRANSACTIONS_TOPIC, transaction.id, [row], None)
+
+    def _running(self) -> ClusterState:
+        if self._cluster is None:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the fleet is closed")
+        return self._cluster
+
+    def _append(self, name: str, key: str, rows: list[Any], producer: tuple[int, int] | None) -> None:
+        cluster = self._running()
+        partition = cluster.partition(name, self._partition_for(name, key))
+        partition.log.append_own(rows, partition.leader_epoch, cluster.clock.now_ms(), producer)
+
+    def _partition_for(self, name: str, key: str) -> int:
+        """The partition of an internal topic, which is made with its first record, for a group or transactional id."""
+        cluster = self._running()
+        if name not in cluster.topics:
+            cluster.create_topic(name, INTERNAL_PARTITIONS)
+        return partition_for(key, len(cluster.topics[name].partitions))
+
+    def marked(self, participants: set[Participant]) -> list[TopicPartition]:
+        """As Storage's; a group's offsets are in a partition that gets a marker too."""
+        return sorted({
+            (OFFSETS_TOPIC, self._partition_for(OFFSETS_TOPIC, one)) if isinstance(one, str) else one
+            for one in participants})
+
+
+def _store_of(partition: Partition) -> SegmentStore:
+    store = partition.log.store
+    assert isinstance(store, SegmentStore)
+    return store
+
+
+def _supports(supported: tuple[int, int], level: int) -> bool:
+    return supported[0] <= level <= supported[1]
+
+
+def _check_folder(folder: str) -> None:
+    """Is it new, empty, or of a fleet? Raises FileExistsError, OSError."""
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return
+    strange = [name for name in names if not _NODE.fullmatch(name) and name != _METADATA]
+    has_log = any(os.path.isdir(os.path.join(folder, place, _METADATA_LOG)) for place in (_METADATA, "node-1"))
+    if not has_log:
+        strange += [name for name in names if _content(os.path.join(folder, name))]
+    if strange:
+        raise FileExistsError(
+            errno.EEXIST, f"holds {strange[0]!r}: expected a new or empty folder, or one that a Fleet has made", folder)
+
+
+def _content(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except NotADirectoryError:
+        return [path]
+
+
+def _flocked(folder: str) -> int:
+    """A descriptor of a folder that no other fleet has. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            os.close(descriptor)
+            raise OSError(errno.EBUSY, "another Fleet has it", folder) from None
+    return descriptor  # also of a file system without locks

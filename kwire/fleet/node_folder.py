@@ -1,0 +1,105 @@
+"""The folder of a node: a Kafka log directory with its lock, meta.properties and checkpoints."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from uuid import UUID
+
+from kwire.fleet.groups import TopicPartition
+from kwire.fleet.releases import Offer
+from kwire.output import new_file
+from kwire.storage.checkpoints import PartitionOffset, offset_checkpoint, read_offset_checkpoint
+from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
+from kwire.storage.uuids import random_directory_id, uuid_text
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+_LOCK, _STARTS = ".lock", "log-start-offset-checkpoint"
+_ENDS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+_PARTITION_METADATA = "partition.metadata"
+_FIRST_WITH_DIRECTORY_ID = "3.7"  # KIP-858
+
+
+class NodeFolder:
+    """The log directory of one node. starts: the offsets at which logs begin that do not begin at their first segment.
+    """
+
+    def __init__(self, path: str, node_id: int, offer: Offer) -> None:
+        self.path, self.id, self._offer = path, node_id, offer
+        self.starts: dict[TopicPartition, int] = {}
+        self._lock = -1
+
+    def make(self, cluster_id: str) -> None:
+        """Make what is missing of it, and read its checkpoints. Raises OSError, KwireError."""
+        os.makedirs(self.path, exist_ok=True)
+        path = os.path.join(self.path, META_PROPERTIES)
+        if not os.path.exists(path):
+            self._write(META_PROPERTIES, self._properties(cluster_id).to_bytes())
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.path, CLEAN_SHUTDOWN))
+        with suppress(FileNotFoundError):
+            self.starts = {
+                (one.topic, one.partition): one.offset
+                for one in read_offset_checkpoint(os.path.join(self.path, _STARTS))}
+
+    def _properties(self, cluster_id: str) -> MetaProperties:
+        """Those of a KRaft broker; with ZooKeeper there is no cluster id: a broker of any ensemble takes the folder."""
+        if not self._offer.is_kraft:
+            return MetaProperties(0, None, self.id)
+        directory = random_directory_id() if self._offer.at_least(_FIRST_WITH_DIRECTORY_ID) else None
+        return MetaProperties(1, cluster_id, self.id, directory)
+
+    def name_topic(self, topic: str, partition: int, topic_id: UUID) -> None:
+        """Make the folder of a partition, with the topic's id in KRaft: there it has come with the topic. OSError."""
+        folder = os.path.join(self.path, f"{topic}-{partition}")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, _PARTITION_METADATA)
+        if self._offer.is_kraft and not os.path.exists(path):
+            with open(path, "wb") as file:
+                file.write(f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode())
+
+    def lock(self) -> None:
+        """Hold .lock, as a broker does that runs. Raises OSError if one does."""
+        if self._lock < 0:
+            self._lock = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise OSError(errno.EBUSY, "a broker that runs has locked it (.lock)", self.path) from None
+            raise
+
+    def keep_start(self, partition: TopicPartition, offset: int) -> None:
+        """A log begins at another offset. Raises OSError."""
+        self.starts[partition] = offset
+        self._write(_STARTS, _checkpoint(self.starts))
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Partitions were deleted. Raises OSError."""
+        gone = [one for one in partitions if self.starts.pop(one, None) is not None]
+        if gone:
+            self._write(_STARTS, _checkpoint(self.starts))
+
+    def end(self, ends: Mapping[TopicPartition, int]) -> None:
+        """A clean shutdown: the checkpoints of where the logs end. Raises OSError."""
+        for name in _ENDS:
+            self._write(name, _checkpoint(ends))
+        self._write(_STARTS, _checkpoint(self.starts))
+        self._write(CLEAN_SHUTDOWN, b'{"version":0,"brokerEpoch":-1}')
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _write(self, name: str, data: bytes) -> None:
+        with new_file(os.path.join(self.path, name), force=True, sync=False) as file:
+            file.write(data)
+
+
+def _checkpoint(offsets: Mapping[TopicPartition, int]) -> bytes:
+    return offset_checkpoint([PartitionOffset(*partition, offset) for partition, offset in offsets.items()])

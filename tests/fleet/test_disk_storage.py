@@ -1,0 +1,383 @@
+"""A fleet's data in a folder: it goes on after a close and after a kill, and nobody else's data is touched."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire.fleet import Fleet, ManualClock
+from kwire.fleet.metadata_store import MetadataStore
+from kwire.net import SyncConnection, connect_sync
+from kwire.schema.error_codes import ErrorCode
+from kwire.storage import ClusterImage, LogDirectory, SegmentWriter, read_leader_epochs, read_partition_metadata
+from kwire.storage.checkpoints import read_offset_checkpoint
+from tests.fleet.test_apis import batch, fetch, produce, values
+
+pytestmark = pytest.mark.quick
+E = ErrorCode
+M = messages
+
+
+@contextmanager
+def running(folder: Path, release: str = "4.4", **more: Any) -> Iterator[tuple[Fleet, SyncConnection]]:
+    with Fleet(release, data=folder, clock=ManualClock(), **more) as fleet, connect_sync(fleet.bootstrap) as connection:
+        yield fleet, connection
+
+
+def killed(folder: Path, tmp_path: Path) -> Path:
+    """What a fleet that was killed now would leave."""
+    copy = tmp_path / f"killed{len(list(tmp_path.iterdir()))}"
+    shutil.copytree(folder, copy)
+    return copy
+
+
+def commit(
+    connection: Any, offset: int, group: str = "g", topic: str = "t", expected: int = E.NONE, metadata: str = "m"
+) -> None:
+    request = M.OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[
+        M.OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=[
+            M.OffsetCommitRequest.OffsetCommitRequestPartition(
+                partition_index=0, committed_offset=offset, committed_metadata=metadata)])])
+    (row,) = connection.send(request, 8).topics
+    assert row.partitions[0].error_code == expected
+
+
+def committed(connection: Any, group: str = "g", topic: str = "t", stable: bool = True) -> tuple[int, int]:
+    """(offset, error code)."""
+    if connection.versions["OffsetFetch"][1] < 8:
+        row = M.OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
+        found = connection.send(M.OffsetFetchRequest(group_id=group, require_stable=stable, topics=[row]), 7).topics
+    else:
+        of_group = M.OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=[
+            M.OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=[0])])
+        found = connection.send(M.OffsetFetchRequest(require_stable=stable, groups=[of_group]), 8).groups[0].topics
+    (row,) = found[0].partitions
+    return row.committed_offset, row.error_code
+
+
+class Producer:
+    """A transactional producer, request by request."""
+
+    def __init__(self, connection: Any, name: str) -> None:
+        self.connection, self.name, self.sequence = connection, name, 0
+        made = connection.send(M.InitProducerIdRequest(
+            transactional_id=name, transaction_timeout_ms=800_000), 4)
+        assert made.error_code == E.NONE
+        self.id, self.epoch = made.producer_id, made.producer_epoch
+
+    def write(self, *texts: str, topic: str = "t") -> Any:
+        row = M.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=[0])
+        self.connection.send(M.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name, v3_and_below_producer_id=self.id,
+            v3_and_below_producer_epoch=self.epoch, v3_and_below_topics=[row]), 3)
+        data = batch(*texts, producer_id=self.id, producer_epoch=self.epoch, base_sequence=self.sequence,
+                     transactional=True)
+        version = min(11, self.connection.versions["Produce"][1])
+        answer = produce(self.connection, data, topic=topic, version=version, transactional_id=self.name)
+        self.sequence += len(texts)
+        return answer
+
+    def commit_offset(self, offset: int, group: str = "g") -> None:
+        own = {"transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch, "group_id": group}
+        assert self.connection.send(M.AddOffsetsToTxnRequest(**own), 3).error_code == E.NONE
+        row = M.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name="t", partitions=[
+            M.TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)])
+        answer = self.connection.send(M.TxnOffsetCommitRequest(**own, topics=[row]), 3)
+        assert answer.topics[0].partitions[0].error_code == E.NONE
+
+    def end(self, commit: bool) -> int:
+        request = M.EndTxnRequest(
+            transactional_id=self.name, producer_id=self.id, producer_epoch=self.epoch, committed=commit)
+        return int(self.connection.send(request, 3).error_code)
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "killed"])
+def test_it_goes_on(tmp_path: Path, is_killed: bool) -> None:
+    folder = tmp_path / "data"
+    with running(folder, topics={"t": 2}) as (fleet, connection):
+        cluster_id, topic_id = fleet.cluster.cluster_id, fleet.cluster.topics["t"].id
+        assert produce(connection, batch("a", "b")).base_offset == 0
+        assert produce(connection, batch("c", producer_id=7, producer_epoch=0, base_sequence=0)).base_offset == 2
+        assert produce(connection, batch("x"), partition=1).base_offset == 0
+        commit(connection, 2)
+        gone, open_one = Producer(connection, "gone"), Producer(connection, "open")
+        gone.write("aborted")
+        open_one.write("pending")
+        open_one.commit_offset(3)
+        assert gone.end(commit=False) == E.NONE
+        fleet.cluster.topics["t"].configs["max.message.bytes"] = "70000"
+        fleet.cluster.apply_configs(fleet.cluster.topics["t"])
+        connection.send(M.CreatePartitionsRequest(topics=[
+            M.CreatePartitionsRequest.CreatePartitionsTopic(name="t", count=3, assignments=None)]))
+        if is_killed:
+            folder = killed(folder, tmp_path)
+    with running(folder, topics={"t": 2}) as (fleet, connection):
+        topic = fleet.cluster.topics["t"]
+        assert (fleet.cluster.cluster_id, topic.id, len(topic.partitions)) == (cluster_id, topic_id, 3)
+        assert topic.configs == {"max.message.bytes": "70000"}
+        assert topic.partitions[0].log.settings.max_message_bytes == 70000
+        assert values(fetch(connection, 0))[:3] == [b"a", b"b", b"c"]
+        assert values(fetch(connection, 0, partition=1)) == [b"x"]
+        row = fetch(connection, 0, isolation=1)
+        assert (row.last_stable_offset, row.high_watermark) == (4, 6)  # a b c, aborted, pending, the marker
+        assert [(one.producer_id, one.first_offset) for one in row.aborted_transactions] == [(gone.id, 3)]
+        # what a producer sent before the restart is not written again
+        again = produce(connection, batch("c", producer_id=7, producer_epoch=0, base_sequence=0))
+        assert (again.error_code, again.base_offset) == (E.NONE, 2)
+        wrong = produce(connection, batch("d", producer_id=7, producer_epoch=0, base_sequence=5))
+        assert wrong.error_code == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+        # the open transaction is open, and the offsets that it committed wait for it
+        assert committed(connection) == (-1, E.UNSTABLE_OFFSET_COMMIT)
+        assert committed(connection, stable=False) == (2, E.NONE)
+        open_one.connection = connection
+        assert open_one.end(commit=True) == E.NONE
+        assert committed(connection) == (3, E.NONE)
+        assert fetch(connection, 0, isolation=1).last_stable_offset == 7
+        # ids are not given out twice
+        assert Producer(connection, "next").id > max(gone.id, open_one.id)
+        new = connection.send(M.CreateTopicsRequest(topics=[
+            M.CreateTopicsRequest.CreatableTopic(name="u", num_partitions=1, replication_factor=1)])).topics[0]
+        assert new.error_code == E.NONE and new.topic_id != topic_id
+    with running(folder) as (fleet, connection):
+        assert committed(connection) == (3, E.NONE)
+        assert set(fleet.cluster.topics) == {"t", "u", "__consumer_offsets", "__transaction_state"}
+
+
+def test_the_folder_is_a_log_directory(tmp_path: Path) -> None:
+    with running(tmp_path, topics={"t": 2}) as (fleet, connection):
+        for text in "abc":
+            produce(connection, batch(text))
+        topic_id = fleet.cluster.topics["t"].id
+    node = tmp_path / "node-1"
+    (partition,) = (one for one in LogDirectory(node) if one.topic == "t")  # the other has no segment
+    assert [record.value for record in partition.read()] == [b"a", b"b", b"c"]
+    assert LogDirectory(node).verify() == []
+    assert read_partition_metadata(node / "t-1" / "partition.metadata").topic_id == topic_id
+    assert [tuple(one) for one in read_leader_epochs(node / "t-0" / "leader-epoch-checkpoint")] == [(0, 0)]
+    ends = {(one.topic, one.partition): one.offset for one in read_offset_checkpoint(
+        node / "replication-offset-checkpoint")}
+    assert ends == {("t", 0): 3, ("t", 1): 0}
+    image = ClusterImage.read(node)
+    for record in image.topics["t"].partitions.values():  # a broker skips a leader whose partition epoch is below 0
+        assert (record.leader, record.leader_epoch, record.partition_epoch, *record.isr) == (1, 0, 0, 1)
+    assert image.topics["t"].id == topic_id and image.features == {
+        name: level for name, level in fleet.cluster.levels.items() if name != "kraft.version"}
+    text = (node / "meta.properties").read_text()
+    assert f"cluster.id={fleet.cluster.cluster_id}" in text and "node.id=1" in text and "directory.id=" in text
+
+
+@pytest.mark.parametrize("release", ["0.9.0", "2.8", "3.3"])
+def test_folders_of_other_releases(tmp_path: Path, release: str) -> None:
+    with Fleet(release, data=tmp_path, topics={"t": 1}) as fleet:
+        fleet.cluster.partition("t", 0).log.append(list(kwire.read_batches(batch("a"))), 0, 1)
+    is_kraft = release == "3.3"
+    assert (tmp_path / "node-1" / "t-0" / "partition.metadata").exists() == is_kraft
+    assert (tmp_path / "metadata").exists() != is_kraft
+    text = (tmp_path / "node-1" / "meta.properties").read_text()
+    assert ("node.id=1" in text and "cluster.id" in text) if is_kraft else (
+        "broker.id=1" in text and "cluster.id" not in text)
+    with Fleet(release, data=tmp_path) as again:
+        assert [record.value for record in again.records("t")] == [b"a"]
+        assert again.cluster.cluster_id == fleet.cluster.cluster_id
+
+
+def test_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
+    with Fleet("4.4", 3, data=tmp_path, topics={"t": 3}) as fleet:
+        for index in range(3):
+            fleet.cluster.partition("t", index).log.append(list(kwire.read_batches(batch(f"{index}"))), 0, 1)
+        fleet.nodes[1].stop()
+        assert fleet.cluster.partition("t", 1).leader == -1  # it has one replica, which is down
+        fleet.nodes[1].start()
+        assert fleet.cluster.partition("t", 1).leader_epoch == 2
+    assert [(tmp_path / f"node-{number}" / f"t-{number - 1}").is_dir() for number in (1, 2, 3)] == [True] * 3
+    assert not (tmp_path / "node-2" / "t-0").exists()
+    with Fleet("4.4", 3, data=tmp_path) as fleet:
+        partition = fleet.cluster.partition("t", 1)
+        assert (partition.leader, partition.leader_epoch) == (2, 2)
+        assert [record.value for record in fleet.records("t", 1)] == [b"1"]
+    with pytest.raises(kwire.KwireError, match=r"has replicas on the nodes \[3\], the fleet has 2 nodes"):
+        Fleet("4.4", 2, data=tmp_path).__enter__()
+
+
+def test_topics_are_deleted_with_their_folders(tmp_path: Path) -> None:
+    with running(tmp_path, topics={"t": 1, "kept": 1}) as (fleet, connection):
+        produce(connection, batch("old"))
+        connection.send(M.DeleteTopicsRequest(topic_names=["t"]), 5)
+        assert not (tmp_path / "node-1" / "t-0").exists()
+        fleet.cluster.create_topic("t", 1)
+        assert produce(connection, batch("new")).base_offset == 0
+    (tmp_path / "node-1" / ("t-9." + "0" * 32 + "-delete")).mkdir()  # a kill in the middle of a deletion
+    (tmp_path / "node-1" / "other-0").mkdir()  # and one before the folder got that name
+    with running(tmp_path) as (fleet, connection):
+        assert values(fetch(connection, 0)) == [b"new"]
+        names = sorted(path.name for path in (tmp_path / "node-1").iterdir() if path.is_dir())
+        assert [name.split(".")[0] for name in names] == ["__cluster_metadata-0", "kept-0", "other-0", "t-0"]
+        assert names[2].endswith("-stray")
+
+
+def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
+    with running(tmp_path, topics={"t": 1}) as (_, connection):
+        produce(connection, batch("a", "b", "c"))
+        row = M.DeleteRecordsRequest.DeleteRecordsTopic(name="t", partitions=[
+            M.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=2)])
+        assert connection.send(M.DeleteRecordsRequest(topics=[row])).topics[0].partitions[0].low_watermark == 2
+    (line,) = read_offset_checkpoint(tmp_path / "node-1" / "log-start-offset-checkpoint")
+    assert tuple(line) == ("t", 0, 2)
+    with running(tmp_path) as (_, connection):
+        row = fetch(connection, 1)
+        assert row.error_code == E.OFFSET_OUT_OF_RANGE
+        assert fetch(connection, 2).log_start_offset == 2
+
+
+def test_groups_are_deleted(tmp_path: Path) -> None:
+    with running(tmp_path, topics={"t": 1}) as (_, connection):
+        commit(connection, 1, "g")
+        commit(connection, 2, "other")
+        connection.send(M.DeleteGroupsRequest(groups_names=["g"]))
+    with running(tmp_path) as (fleet, connection):
+        assert set(fleet.cluster.groups.groups) == {"other"}
+        assert committed(connection, "other") == (2, E.NONE)
+
+
+def test_levels_are_those_of_the_folder(tmp_path: Path) -> None:
+    with Fleet("4.4", data=tmp_path, levels={"transaction.version": 1}) as fleet:
+        fleet.cluster.set_levels({**fleet.cluster.levels, "group.version": 0})
+        levels = {name: level for name, level in fleet.cluster.levels.items() if level}
+    with Fleet("4.4", data=tmp_path) as fleet:
+        assert fleet.cluster.levels == levels
+    with pytest.raises(kwire.KwireError, match=r"transaction\.version at level 1, not 2"):
+        Fleet("4.4", data=tmp_path, levels={"transaction.version": 2}).__enter__()
+    with pytest.raises(kwire.KwireError, match=r"Kafka 3\.9 does not support the finalized levels"):
+        Fleet("3.9", data=tmp_path).__enter__()
+    with pytest.raises(kwire.KwireError, match=r"Kafka 2\.8 does not support the finalized levels"):
+        Fleet("2.8", data=tmp_path).__enter__()
+    with Fleet("4.4", data=tmp_path) as fleet:  # the folder was let go each time
+        assert fleet.cluster.levels == levels
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(FileExistsError, match=r"holds 'mine.txt': expected a new or empty folder") as caught:
+        Fleet("4.4", data=tmp_path).__enter__()
+    assert caught.value.filename == str(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    other = tmp_path / "other"
+    (other / "node-1" / "thesis").mkdir(parents=True)
+    with pytest.raises(FileExistsError, match="holds 'node-1'"):
+        Fleet("4.4", data=other).__enter__()
+    with pytest.raises(OSError, match="Not a directory"):
+        Fleet("4.4", data=tmp_path / "mine.txt").__enter__()
+
+
+def test_a_folder_needs_a_name() -> None:
+    with pytest.raises(FileNotFoundError, match="the name of the data folder is empty"):
+        Fleet("4.4", data="")
+
+
+def test_one_fleet_at_a_time(tmp_path: Path) -> None:
+    with Fleet("4.4", data=tmp_path, topics={"t": 1}) as fleet:
+        with pytest.raises(OSError, match="another Fleet has it"):
+            Fleet("4.4", data=tmp_path).__enter__()
+        assert fleet.records("t") == []
+        child = os.fork()
+        if not child:  # as another process sees it: a broker looks at .lock
+            import fcntl
+
+            file = os.open(tmp_path / "node-1" / ".lock", os.O_RDWR)
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    with Fleet("4.4", data=tmp_path):
+        pass
+
+
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
+    with running(tmp_path, topics={"t": 1, "u": 1}) as (fleet, connection):
+        assert produce(connection, batch("a")).base_offset == 0
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))  # no file may become larger
+        try:
+            row = produce(connection, batch("b" * 300, producer_id=3, producer_epoch=0, base_sequence=0))
+            assert (row.error_code, row.base_offset) == (E.KAFKA_STORAGE_ERROR, -1)
+            created = connection.send(M.CreateTopicsRequest(topics=[
+                M.CreateTopicsRequest.CreatableTopic(name="v", num_partitions=1, replication_factor=1)])).topics[0]
+            assert created.error_code == E.KAFKA_STORAGE_ERROR and "v" not in fleet.cluster.topics
+            assert values(fetch(connection, 0)) == [b"a"]
+            commit(connection, 1, expected=E.KAFKA_STORAGE_ERROR, metadata="m" * 200)
+            fleet.nodes[0].stop()
+            fleet.nodes[0].start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        with connect_sync(fleet.bootstrap) as another:
+            again = produce(another, batch("b" * 300, producer_id=3, producer_epoch=0, base_sequence=0))
+            assert (again.error_code, again.base_offset) == (E.NONE, 1)
+            assert committed(another) == (-1, E.NONE)
+        fleet.cluster.create_topic("v", 1)
+    assert LogDirectory(tmp_path / "node-1").verify() == []
+    with running(tmp_path) as (fleet, connection):
+        assert [len(value or b"") for value in values(fetch(connection, 0))] == [1, 300]
+        assert "v" in fleet.cluster.topics
+
+
+def test_damage_is_an_error(tmp_path: Path) -> None:
+    with running(tmp_path, topics={"t": 1}) as (_, connection):
+        for text in "abc":
+            produce(connection, batch(text))
+    path = tmp_path / "node-1" / "t-0" / f"{0:020}.log"
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1  # in the second of three batches
+    path.write_bytes(data)
+    with pytest.raises(kwire.KwireError, match="salvage"):
+        Fleet("4.4", data=tmp_path).__enter__()
+    assert path.read_bytes() == data
+    assert not (tmp_path / "node-1" / ".kafka_cleanshutdown").exists()  # a broker shall look at it too
+    SegmentWriter(tmp_path / "node-1", "u", 0).close()  # and the folder was let go
+
+
+@pytest.mark.parametrize("records", [
+    [M.TopicRecord(name="../../evil", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[1], isr=[1], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5))],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), partition_id=1, replicas=[1], isr=[1], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[], isr=[], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[-5], isr=[1], leader=1)],
+    [M.TopicRecord(name="t", topic_id=uuid.UUID(int=5)),
+     M.PartitionRecord(topic_id=uuid.UUID(int=5), replicas=[1], isr=[1], leader=1),
+     M.ConfigRecord(resource_type=2, resource_name="t", name="segment.bytes", value="many")],
+], ids=["path", "no-partition", "gap", "no-replica", "no-node", "config"])
+def test_a_hostile_metadata_log(tmp_path: Path, records: list[Any]) -> None:
+    with Fleet("4.4", data=tmp_path / "data") as fleet:
+        levels = fleet.cluster.levels
+    store = MetadataStore(str(tmp_path / "data" / "node-1"), 1)
+    store.use(levels)
+    store.write(records, 1)
+    store.close()
+    with pytest.raises(kwire.KwireError, match=re.escape(str(tmp_path))):
+        Fleet("4.4", data=tmp_path / "data").__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_fleet_may_be_entered_again(tmp_path: Path) -> None:
+    fleet = Fleet("4.4", data=tmp_path, topics={"t": 2})
+    for number in range(2):
+        with fleet, connect_sync(fleet.bootstrap) as connection:
+            assert produce(connection, batch("a")).base_offset == number
+            assert len(fleet.cluster.topics["t"].partitions) == 2
+    assert [record.value for record in fleet.records("t")] == [b"a", b"a"]  # read from the files
