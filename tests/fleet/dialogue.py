@@ -20,7 +20,8 @@ from kwire.fleet.releases import offer
 from kwire_c.crc32c import crc32c
 
 Step = tuple[str, Any, int]
-EXEMPT = {"throttleTimeMs", "errorMessage", "clusterId", "sessionId"}
+EXEMPT = {"throttleTimeMs", "clusterId", "sessionId"}
+TEXT = "errorMessage"
 UNORDERED = {
     "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
     "finalizedFeatures", "configs", "responses",
@@ -66,6 +67,7 @@ class Normal:
 
     def __init__(self, node_id: int, port: int) -> None:
         self.node_id, self.port = node_id, port
+        self.exempt = EXEMPT
         self.names: dict[str, str] = {}
 
     def of(self, response: Any) -> Any:
@@ -78,7 +80,7 @@ class Normal:
 
     def _value(self, key: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: self._value(name, inner) for name, inner in value.items() if name not in EXEMPT}
+            return {name: self._value(name, inner) for name, inner in value.items() if name not in self.exempt}
         if isinstance(value, list):
             rows = [self._value(key, inner) for inner in value]
             return sorted(rows, key=repr) if key in UNORDERED else rows
@@ -108,13 +110,15 @@ def _records_of(data: bytes) -> Any:
         for batch in kwire.read_batches(data)]
 
 
-def play(address: str, release: str, node_id: int) -> list[tuple[str, Any]]:
-    """(what was asked, the normal form of the answer), of all steps."""
+def play(address: str, release: str, node_id: int, texts: bool = False) -> list[tuple[str, Any]]:
+    """(what was asked, the normal form of the answer), of all steps. texts: with the texts of errors."""
     client, normal = Client(address), Normal(node_id, int(address.split(":")[1]))
     talk, answers = steps(release), []
     step = next(talk)
     while True:
         label, message, version = step
+        without = isinstance(message, M.UpdateFeaturesRequest) or not texts
+        normal.exempt = {*EXEMPT, TEXT} if without else EXEMPT
         try:
             response = client.ask(message, version)
         except KwireError as error:
@@ -243,6 +247,10 @@ def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition:
 def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
     version = has["Metadata"][-1]
     row = M.MetadataRequest.MetadataRequestTopic(name=name)
+    for _ in range(100):
+        answer = yield "wait for a topic", M.MetadataRequest(topics=[row]), version
+        if answer.topics[0].error_code == 0:
+            break
     answer = yield "metadata", M.MetadataRequest(topics=[row]), version
     return answer.topics[0].topic_id
 

@@ -98,7 +98,7 @@ def create_acls(call: Call) -> Any:
     response = messages.CreateAclsResponse
     rows = []
     for one in call.message.creations:
-        row = response.AclCreationResult(error_message=None)
+        row = response.AclCreationResult()
         try:
             acl = Acl(
                 one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
@@ -108,7 +108,7 @@ def create_acls(call: Call) -> Any:
         except _NoRequest:
             return call.connection.close()
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
     return response(results=rows)
 
@@ -122,7 +122,7 @@ def _check(acl: Acl, call: Call) -> None:
             raise _NoRequest
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if not acl.resource_name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "Resource name should not be empty")
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
     if acl.resource_type == _CLUSTER and acl.resource_name != _CLUSTER_NAME:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {_CLUSTER_NAME}")
     if ":" not in acl.principal:
@@ -130,7 +130,8 @@ def _check(acl: Acl, call: Call) -> None:
             return  # the first KRaft authorizer keeps it as it is
         if call.node.offer.at_least(_CHECKS_FILTERS) and not call.node.offer.is_kraft:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}`")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}` (no "
+                       "colon is present separating the principal type from the principal name)")
 
 
 @handles("DeleteAcls")

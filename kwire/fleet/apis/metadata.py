@@ -189,5 +189,6 @@ def find_coordinator(call: Call) -> Any:
     if call.version >= 4:
         return response(coordinators=rows)
     (row,) = rows
+    text = row.error_message or ErrorCode.NONE.name  # Errors.NONE.message()
     return response(
-        error_code=row.error_code, error_message=row.error_message, node_id=row.node_id, host=row.host, port=row.port)
+        error_code=row.error_code, error_message=text, node_id=row.node_id, host=row.host, port=row.port)

@@ -9,7 +9,7 @@ from kwire.codec.records import read_batches
 from kwire.errors import KwireError
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import Partition
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, InvalidRecordsError
 from kwire.schema.error_codes import ErrorCode
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
@@ -33,7 +33,8 @@ def produce(call: Call) -> Any:
                 _append(call, call.cluster.partition(name, one.index), name, one.records, row)
             except ApiError as error:
                 row.error_code = error.code
-                row.error_message = None if error.message == error.code.message else error.message
+                if isinstance(error, InvalidRecordsError):
+                    _say_records(call, row, error, f"{name}-{one.index}")
                 if call.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     _say_leader(call, row, call.cluster.partition(name, one.index))
             results.append(row)
@@ -86,6 +87,20 @@ def _checked(call: Call, partition: Partition, topic: str, records: Any) -> list
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
     return batches
+
+
+def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:
+    """Say which records are invalid (KIP-467), in the words of the node's release. Other errors have no text."""
+    kraft = call.node.offer.is_kraft
+    reason = f"{error.message} in topic partition {partition}{'' if kraft else '.'}"
+    kind = messages.ProduceResponse.BatchIndexAndErrorMessage
+    row.record_errors = [kind(batch_index=place, batch_index_error_message=reason) for place in error.places]
+    row.error_message = "One or more records have been rejected"
+    if kraft:
+        shown = ", ".join(f"RecordError(batchIndex={place}, message='{reason}')" for place in error.places[:3])
+        row.error_message += (
+            f" due to {len(error.places)} record errors in total, and only showing the first three errors at most: "
+            f"[{shown}]")
 
 
 def _say_leader(call: Call, row: Any, partition: Partition) -> None:
