@@ -28,10 +28,11 @@ _FIRST_WITH_ZSTD, _FIRST_WITH_TRANSACTIONS = (2, 1), (0, 11)
 @pytest.mark.soak
 @pytest.mark.java
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("data", [None, "data"], ids=["memory", "disk"])
 @pytest.mark.parametrize(
     ("name", "release"), [(name, release) for name in CLIENTS for release in RELEASES if CLIENTS[name].is_for(release)])
-def test_a_client_produces_and_a_group_reads(name: str, release: str, tmp_path: Path) -> None:
-    with Fleet(release, 3) as fleet:
+def test_a_client_produces_and_a_group_reads(name: str, release: str, data: str | None, tmp_path: Path) -> None:
+    with Fleet(release, 3, data=None if data is None else str(tmp_path / data)) as fleet:
         scenario(CLIENTS[name], fleet, release, RECORDS, tmp_path)
 
 

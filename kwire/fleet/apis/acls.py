@@ -12,7 +12,7 @@ from kwire.schema.error_codes import ErrorCode
 _UNKNOWN, _ANY = 0, 1  # of all the enumerations below
 _MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
 _CLUSTER = 4  # ResourceType
-_CHECKS_FILTERS = "2.3"  # from about then on requests with unknown elements cannot be parsed
+_CHECKS_FILTERS = "2.4"  # from then on requests with unknown elements cannot be parsed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
 
 
@@ -89,7 +89,8 @@ def describe_acls(call: Call) -> Any:
                 row.pattern_type = acl.pattern_type
             row.acls.append(response.AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type))
-    return response(resources=list(resources.values()))
+    text = "" if call.node.offer.at_least(_CHECKS_FILTERS) else None
+    return response(resources=list(resources.values()), error_message=text)
 
 
 @handles("CreateAcls")
@@ -130,6 +131,10 @@ def _check(acl: Acl, call: Call) -> None:
             return  # the first KRaft authorizer keeps it as it is
         if call.node.offer.at_least(_CHECKS_FILTERS) and not call.node.offer.is_kraft:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if not call.node.offer.is_kraft:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"expected a string in format principalType:principalName but got {acl.principal}")
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}` (no "
                        "colon is present separating the principal type from the principal name)")
 

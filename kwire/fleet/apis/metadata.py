@@ -84,7 +84,7 @@ def _asked(call: Call, asked: Any) -> Any:
             return _topic(call, cluster.topic_of_id(asked.topic_id))
         if asked.name not in cluster.topics:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
-            if allowed or call.node.offer.at_least("2.3"):
+            if allowed or call.node.offer.at_least("2.4"):
                 check_topic_name(asked.name)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -189,6 +189,6 @@ def find_coordinator(call: Call) -> Any:
     if call.version >= 4:
         return response(coordinators=rows)
     (row,) = rows
-    text = row.error_message or ErrorCode.NONE.name  # Errors.NONE.message()
+    text = row.error_message or ("NONE" if call.node.offer.at_least("2.4") else None)  # Errors.NONE.message()
     return response(
         error_code=row.error_code, error_message=text, node_id=row.node_id, host=row.host, port=row.port)

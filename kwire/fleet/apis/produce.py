@@ -14,6 +14,8 @@ from kwire.schema.error_codes import ErrorCode
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
+_FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
+_FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -56,6 +58,8 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
     try:
         _write(call, partition, topic, records, row)
     except ApiError as error:
+        if isinstance(error, InvalidRecordsError) and not call.node.offer.at_least(_FIRST_WITH_PLACES):
+            raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
         if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
             row.log_start_offset = partition.log.start_offset
         raise
@@ -92,7 +96,7 @@ def _checked(call: Call, partition: Partition, topic: str, records: Any) -> list
 def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:
     """Say which records are invalid (KIP-467), in the words of the node's release. Other errors have no text."""
     kraft = call.node.offer.is_kraft
-    reason = f"{error.message} in topic partition {partition}{'' if kraft else '.'}"
+    reason = f"{error.message} in topic partition {partition}{'' if call.node.offer.at_least(_FIRST_IN_JAVA) else '.'}"
     kind = messages.ProduceResponse.BatchIndexAndErrorMessage
     row.record_errors = [kind(batch_index=place, batch_index_error_message=reason) for place in error.places]
     row.error_message = "One or more records have been rejected"
