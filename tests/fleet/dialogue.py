@@ -183,6 +183,7 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
             yield "validate", _create("only", version, validate_only=True), version
     newest = has["CreateTopics"][-1]
     yield "create", _create("kept", newest, 2), newest
+    yield from _topic_id(has, "kept")  # until it is there
     ids = {}
     for version in has["Metadata"]:
         row = M.MetadataRequest.MetadataRequestTopic
@@ -190,6 +191,11 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
         answer = yield "metadata of one", M.MetadataRequest(topics=[row(name="kept")], **more), version
         if version >= 10:
             ids["kept"] = answer.topics[0].topic_id
+        if version >= 8:
+            asked = {"include_topic_authorized_operations": True}
+            if version <= 10:
+                asked["include_cluster_authorized_operations"] = True
+            yield "metadata with operations", M.MetadataRequest(topics=[row(name="kept")], **more, **asked), version
         if version >= 4:
             yield "metadata of an unknown one", M.MetadataRequest(topics=[row(name="nobody")], **more), version
             yield "metadata of an invalid one", M.MetadataRequest(topics=[row(name="no/name")], **more), version
@@ -458,6 +464,9 @@ def _groups(has: Has) -> Generator[Step, Any, None]:
                     M.OffsetCommitRequest.OffsetCommitRequestTopic(name="kept", partitions=parts)], **more), commit
         for describe in has["DescribeGroups"]:
             yield "describe", M.DescribeGroupsRequest(groups=[group, "nobody"]), describe
+            if describe >= 3:
+                yield "describe with operations", M.DescribeGroupsRequest(
+                    groups=[group, "nobody"], include_authorized_operations=True), describe
         for delete in has["DeleteGroups"]:
             yield "delete a group that is not empty", M.DeleteGroupsRequest(groups_names=[group, "nobody"]), delete
         leave = min(version, has["LeaveGroup"][-1])
@@ -532,6 +541,7 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
             yield "api versions of a bad name", M.ApiVersionsRequest(client_software_name="a b"), version
     for version in has["DescribeCluster"]:
         yield "cluster", M.DescribeClusterRequest(), version
+        yield "cluster with operations", M.DescribeClusterRequest(include_cluster_authorized_operations=True), version
     for name, request in (("AlterConfigs", M.AlterConfigsRequest), ("IncrementalAlterConfigs",
                                                                  M.IncrementalAlterConfigsRequest)):
         for version in has[name]:

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from kwire import messages
+from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
@@ -22,7 +23,6 @@ from kwire.schema.error_codes import ErrorCode
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
 _NO_ID = uuid.UUID(int=0)
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
-ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with a topic
 
 
 @handles("ApiVersions")
@@ -72,7 +72,10 @@ def metadata(call: Call) -> Any:
     row = messages.MetadataResponse.MetadataResponseBroker
     return messages.MetadataResponse(
         brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],
-        cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, topics=topics)
+        cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, topics=topics,
+        cluster_authorized_operations=operations.if_asked(
+            call.node.offer, 8 <= call.version <= 10 and message.include_cluster_authorized_operations,
+            operations.CLUSTER))
 
 
 def _asked(call: Call, asked: Any) -> Any:
@@ -100,7 +103,9 @@ def _asked(call: Call, asked: Any) -> Any:
 def _topic(call: Call, topic: Topic) -> Any:
     return messages.MetadataResponse.MetadataResponseTopic(
         name=topic.name, topic_id=topic.id, is_internal=topic.is_internal,
-        partitions=[_partition(call, one) for one in topic.partitions])
+        partitions=[_partition(call, one) for one in topic.partitions],
+        topic_authorized_operations=operations.if_asked(
+            call.node.offer, call.version >= 8 and call.message.include_topic_authorized_operations, operations.TOPIC))
 
 
 def _partition(call: Call, partition: Partition) -> Any:
@@ -123,6 +128,8 @@ def describe_cluster(call: Call) -> Any:
     row = messages.DescribeClusterResponse.DescribeClusterBroker
     return messages.DescribeClusterResponse(
         cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=1,
+        cluster_authorized_operations=operations.if_asked(
+            call.node.offer, call.message.include_cluster_authorized_operations, operations.CLUSTER),
         brokers=[row(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
                  for node in call.cluster.alive()])
 
@@ -142,7 +149,8 @@ def describe_topic_partitions(call: Call) -> Any:
         topic = cluster.topics.get(name)
         if topic is None:
             answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_authorized_operations=ALL_OF_A_TOPIC))
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name,
+                topic_authorized_operations=operations.TOPIC))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         if not left:
@@ -151,7 +159,7 @@ def describe_topic_partitions(call: Call) -> Any:
         chosen = topic.partitions[start : start + left]
         left -= len(chosen)
         answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-            name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=ALL_OF_A_TOPIC,
+            name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=operations.TOPIC,
             partitions=[_described(call, one) for one in chosen]))
         if start + len(chosen) < len(topic.partitions):
             answer.next_cursor = response.Cursor(topic_name=name, partition_index=start + len(chosen))
