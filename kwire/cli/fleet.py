@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import click
 
 from kwire.cli.audit import Release
+from kwire.cli.fault_option import add_faults, fault_options
 from kwire.cli.signals import stopped
 from kwire.fleet.controller.rules import RULES
 from kwire.fleet.fleet import Fleet
@@ -28,9 +30,10 @@ from kwire.fleet.fleet import Fleet
                    "earlier run, which goes on. By default the data is in memory and ends with the brokers.")
 @click.option("--rules", type=click.Choice(list(RULES)), default="released", show_default=True,
               help="The rules of the controller: those of the releases, or those of KIP-778 as the document has them.")
+@fault_options
 def fleet(
     releases: tuple[str, ...], nodes: int | None, port: int, topics: tuple[str, ...], levels: tuple[str, ...],
-    data: str | None, rules: str,
+    data: str | None, rules: str, faults: tuple[str, ...], seed: int,
 ) -> int:
     """Start brokers in this process, for tests of clients.
 
@@ -39,13 +42,13 @@ def fleet(
     """
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
+    settings: dict[str, Any] = {"topics": _topics(topics), "levels": _levels(levels), "port": port, "data": data,
+                                "rules": rules, "seed": seed}
     if len(releases) > 1:
-        made = Fleet(
-            releases=releases, topics=_topics(topics), levels=_levels(levels), port=port, data=data, rules=rules)
+        made = Fleet(releases=releases, **settings)
     else:
-        release = releases[0] if releases else None
-        made = Fleet(
-            release, nodes or 1, topics=_topics(topics), levels=_levels(levels), port=port, data=data, rules=rules)
+        made = Fleet(releases[0] if releases else None, nodes or 1, **settings)
+    add_faults(made, faults)
     return asyncio.run(_run(made))
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+_LONGEST_NAME = 249
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
 _INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 
@@ -296,7 +297,12 @@ class ClusterState:
 def check_topic_name(name: str) -> None:
     """Is it a name that Kafka allows (Topic.validate)? Raises ApiError: INVALID_TOPIC_EXCEPTION."""
     if not is_topic_name(name):
-        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        reason = (
+            "the empty string is not allowed" if not name else f"'{name}' is not allowed" if name in (".", "..") else
+            f"the length of '{name}' is longer than the max allowed length {_LONGEST_NAME}"
+            if len(name) > _LONGEST_NAME else
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'")
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
 def partition_of(participant: Participant) -> tuple[str, int]:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from kwire import schema
 from kwire.codec.frames import Request
+from kwire.errors import KwireError
 from kwire.fleet.clock import Clock
 from kwire.schema.error_codes import ErrorCode
+from kwire.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from kwire.fleet.connection import Connection
@@ -20,6 +22,17 @@ if TYPE_CHECKING:
 TopicNames = Callable[[uuid.UUID], str | None]  # the name of a topic id, None if unknown
 MOST_EVENTS = 1_000_000  # the older ones are forgotten
 GARBAGE = bytes.fromhex("0000000f") + b"not Kafka bytes"
+
+_INT16, _INT32 = 0x7FFF, 0x7FFFFFFF
+# what a rule may say besides its API and error -> (type, smallest, largest)
+VERBS: dict[str, tuple[type, int, int]] = {
+    "times": (int, 1, _INT32), "version": (int, 0, _INT16), "client_id": (str, 0, 0), "topic": (str, 0, 0),
+    "node": (int, -1, _INT32), "probability": (float, 0, 1), "delay": (float, 0, _INT32), "silent": (bool, 0, 0),
+    "close": (bool, 0, 0), "half": (bool, 0, 0), "correlation": (int, -_INT32 - 1, _INT32), "garbage": (bool, 0, 0),
+    "slow": (int, 1, _INT32), "duplicate": (bool, 0, 0), "reorder": (bool, 0, 0),
+}
+_ARTICLES: dict[type, str] = {int: "a number", float: "a number", bool: "true or false", str: "text"}
+EFFECTS = ("delay", "silent", "close", "half", "correlation", "garbage", "slow", "duplicate", "reorder")
 
 
 @dataclass(eq=False)
@@ -95,19 +108,11 @@ class Faults:
     def add(self, api: str | None, error: str | int | ErrorCode | None = None, **what: Any) -> Fault:
         """Add a rule. Raises UnsupportedVersionError for an unknown API, ValueError for an unknown error or effect."""
         name = None if api is None else schema.api(api).name
-        code = None
-        if error is not None:
-            try:
-                code = ErrorCode[error] if isinstance(error, str) else ErrorCode(error)
-            except KeyError:
-                raise ValueError(f"unknown error code {error!r}: expected a name of Kafka's Errors") from None
-        unknown = sorted(set(what) - set(Fault.__dataclass_fields__))
-        if unknown:
-            raise ValueError(f"unknown keyword of fault: {', '.join(unknown)}")
-        probability = what.get("probability", 1.0)
-        if not 0 <= probability <= 1:
-            raise ValueError(f"probability must be 0 to 1, got {probability}")
-        rule = Fault(name, code, **what)
+        code = None if error is None else error_code(error)
+        checked = {verb: _checked(verb, value) for verb, value in what.items() if value is not None}
+        if code is None and not set(checked) & set(EFFECTS):
+            raise ValueError(f"a fault without an effect: expected error or one of {', '.join(EFFECTS)}")
+        rule = Fault(name, code, **checked)
         rule._rules = self.rules
         self.rules.append(rule)
         return rule
@@ -142,7 +147,7 @@ class Faults:
         """Send an answer (its size first), as the faults of its request have it."""
         writer = connection.writer
         if not outcome.faults:
-            writer.write(frame + self._held.pop(connection, b""))
+            connection.write(frame + self._held.pop(connection, b""))
             if writer.transport.get_write_buffer_size() > 1 << 16:
                 await writer.drain()
             return
@@ -171,11 +176,11 @@ class Faults:
         if speed := outcome.value("slow"):
             step = max(1, speed // 10)
             for at in range(0, len(frame), step):
-                writer.write(frame[at : at + step])
+                connection.write(frame[at : at + step])
                 await writer.drain()
                 await self._clock.sleep(step / speed)
         else:
-            writer.write(frame)
+            connection.write(frame)
         await writer.drain()
 
     def forget(self, connection: Connection) -> None:
@@ -183,15 +188,50 @@ class Faults:
         self._held.pop(connection, None)
 
 
+def error_code(error: str | int) -> ErrorCode:
+    """An error code by name or number. Raises ValueError for one that Kafka does not have."""
+    try:
+        code = ErrorCode[error] if isinstance(error, str) else ErrorCode(error)
+    except (KeyError, KwireError):
+        code = None
+    if code is None or not code.known or code == ErrorCode.NONE:
+        near = did_you_mean(error, (one.name for one in ErrorCode))
+        raise ValueError(f"unknown error code {error!r}{near}: expected a name of Kafka's Errors")
+    return code
+
+
+def kind_of(verb: str) -> type:
+    """The type of a verb's value. Raises ValueError if there is no such verb."""
+    if verb not in VERBS:
+        raise ValueError(f"unknown word {verb!r} in a fault{did_you_mean(verb, ['error', *VERBS])}: expected error or "
+                         f"one of {', '.join(VERBS)}")
+    return VERBS[verb][0]
+
+
+def _checked(verb: str, value: Any) -> Any:
+    """The value of a verb. Raises ValueError if there is no such verb, or the value is out of its range."""
+    kind: Any = kind_of(verb)
+    _, low, high = VERBS[verb]
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise ValueError(f"{verb} must be {_ARTICLES[kind]}, not {value!r}")
+    if kind in (int, float) and not low <= value <= high:
+        raise ValueError(f"{verb} must be {low} to {high}, not {value!r}")
+    return value
+
+
 def _effects(fault: Fault) -> dict[str, Any]:
-    names = ("delay", "silent", "close", "half", "correlation", "garbage", "slow", "duplicate", "reorder")
-    shown = {name: value for name in names if (value := getattr(fault, name)) not in (None, False, 0.0)}
+    shown = {name: value for name in EFFECTS if (value := getattr(fault, name)) not in (None, False, 0.0)}
     return shown if fault.error is None else {"error": fault.error.name, **shown}
 
 
 def topics_of(message: Any, topic_names: TopicNames) -> set[str]:
     """The names of the topics in a request."""
     names: set[str] = set()
+    for attribute in ("groups", "transactions"):  # rows that have topics of their own
+        for row in getattr(message, attribute, None) or ():
+            names |= topics_of(row, topic_names)
     for attribute in ("topics", "topic_data", "topic_names", "v3_and_below_topics"):
         for row in getattr(message, attribute, None) or ():
             if isinstance(row, str):

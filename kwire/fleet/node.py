@@ -347,7 +347,9 @@ class Listener:
             return
         outcome = self._faults.before(request, self.node.id)
         if outcome.error is not None:
-            answer = refusal(request, outcome.error)
+            answer = refusal(request, outcome.error) if request.has_response else None
+            if answer is None:
+                connection.close()  # acks 0: a broker's only way to say that it failed
         else:
             answer = await self._handled(request, connection)
         self._faults.record(request, self.node.id, outcome, answer is not None)

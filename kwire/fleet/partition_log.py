@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kwire.codec.records import build_batch, read_batches
 from kwire.errors import KwireError
 from kwire.fleet.batch_store import BatchStore, Data, Entry
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, InvalidRecordsError
 from kwire.fleet.log_settings import LogSettings
 from kwire.fleet.producer_state import ProducerStates, WrittenBatch, sequence_after
 from kwire.schema.error_codes import ErrorCode
@@ -80,7 +80,10 @@ class PartitionLog:
     def _converted(self, batches: list[Any]) -> bytes:
         """Message sets of magic 0 and 1 as a batch of magic 2, in which the log is."""
         codecs = {batch.codec for batch in batches}
-        rows = [(r.timestamp, r.key, r.value, r.headers) for batch in batches for r in batch]
+        try:
+            rows = [(r.timestamp, r.key, r.value, r.headers) for batch in batches for r in batch]
+        except KwireError as error:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         if not rows:
             raise ApiError(ErrorCode.INVALID_RECORD, "Record batch has no records")
         return build_batch(rows, codec=codecs.pop() if len(codecs) == 1 else "none")
@@ -99,11 +102,15 @@ class PartitionLog:
             if batch.count != count or count < 1:
                 raise ApiError(
                     ErrorCode.INVALID_RECORD, f"Inconsistent record count {batch.count} for offsets of {count} records")
-            keyless = self.settings.compacts and any(record.key is None for record in batch)
         except KwireError as error:
             raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        try:
+            batch.extent()  # decompresses and reads all records
+            keyless = [at for at, record in enumerate(batch) if record.key is None] if self.settings.compacts else []
+        except KwireError as error:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         if keyless:
-            raise ApiError(ErrorCode.INVALID_RECORD, "Compacted topic cannot accept message without key")
+            raise InvalidRecordsError(keyless, "Compacted topic cannot accept message without key")
         if batch.is_control:
             raise ApiError(ErrorCode.INVALID_RECORD, "Clients are not allowed to write control records")
         append_time = -1

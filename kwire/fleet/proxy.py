@@ -6,13 +6,17 @@ import asyncio
 import contextlib
 import uuid
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from types import TracebackType
 from typing import Any
 
 from kwire import schema
+from kwire.capture.exchange import Direction
+from kwire.capture.recorder import Recorder
+from kwire.capture.tap import connected, reason
 from kwire.codec.frames import (
     FrameReader,
     Request,
@@ -21,23 +25,39 @@ from kwire.codec.frames import (
     encode_response,
     pack_frame,
 )
-from kwire.errors import KwireError
+from kwire.errors import KwireError, UnsupportedVersionError
 from kwire.fleet.clock import Clock
 from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
-from kwire.schema import Field
+from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
+_SIZE_BYTES = 4  # of the size that begins a frame
+
+
+@dataclass
+class _Line:
+    """A client's connection and the one to its broker. is_raw: what passes has no frames."""
+
+    broker: Address
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    answers: asyncio.StreamReader
+    upstream: asyncio.StreamWriter
+    is_raw: bool = False
 
 
 @dataclass
 class _Asked:
-    """A request that waits for its response. request: None if it could not be read; answer: one made here."""
+    """A request that waits for its response.
+
+    request: None if it could not be read; answer: one made here, b"" for none.
+    """
 
     request: Request | None
     outcome: Outcome
@@ -48,21 +68,29 @@ class Proxy:
     """Stands before a cluster, with the verbs of Fleet: .bootstrap, .fault(...), .events.
 
     target: a broker, "host:port"; listen: where clients connect first ("127.0.0.1:0": any free port). A listener is
-    opened for every broker that the cluster names, on loopback, and their addresses in responses (Metadata,
-    FindCoordinator, DescribeCluster, node endpoints) are replaced. What cannot be read (TLS, tokens of SASL without
-    headers) is passed on as it is. A context manager, sync (in a thread of its own) or async.
+    opened for every broker that the cluster names, at the address at which the client reached this proxy, and the
+    addresses in responses (Metadata, FindCoordinator, DescribeCluster, node endpoints) are replaced. What is not
+    Kafka's (TLS, tokens of SASL without headers) is passed on as it is. record: the name of frame files, as of
+    `kwire tap`, with all that clients sent and got. say: called with one line for what a user should know.
+
+    A context manager, sync (in a thread of its own) or async. Raises ValueError for an address that is none, OSError if
+    it cannot listen or write.
     """
 
-    def __init__(self, target: str, listen: str = f"{_HOST}:0", *, seed: int = 0, clock: Clock | None = None) -> None:
+    def __init__(
+        self, target: str, listen: str = f"{_HOST}:0", *, seed: int = 0, clock: Clock | None = None,
+        record: str | None = None, say: Callable[[str], None] = lambda line: None,
+    ) -> None:
         self._target, self._listen = address(target), address(listen, any_port=True)
-        self._clock = clock or Clock()
+        self._clock, self._record, self._say = clock or Clock(), record, say
         self._names: dict[uuid.UUID, str] = {}
         self._faults = Faults(self._clock, Random(seed), self._names.get)
-        self._listeners: dict[tuple[str, int], tuple[str, int]] = {}  # broker -> its address here
-        self._nodes: dict[tuple[str, int], int] = {}  # broker -> its node id, once it is known
+        self._ports: dict[tuple[Address, str], int] = {}  # (broker, host here) -> its port here
+        self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread: LoopThread | None = None
+        self.recorder: Recorder | None = None
 
     def __repr__(self) -> str:
         return f"Proxy({self._target}, {self.bootstrap})"
@@ -70,7 +98,7 @@ class Proxy:
     @property
     def bootstrap(self) -> str:
         """bootstrap.servers of the clients."""
-        return str(Address(*self._listeners.get(self._target, self._listen)))
+        return str(self._listen)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -82,18 +110,29 @@ class Proxy:
         return self._faults.add(api, error, **what)
 
     async def __aenter__(self) -> Proxy:
-        await self._open(self._target, self._listen)
+        self._listen = Address(self._listen.host, await self._open(self._target, self._listen))
+        if self._record is not None:
+            try:
+                self.recorder = Recorder(self._record, self._say)
+            except BaseException:
+                await self._close()
+                raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
         for server in self._servers:
             server.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        if self.recorder is not None:
+            await self.recorder.close()
 
     def __enter__(self) -> Proxy:
         self._thread = LoopThread("kwire-proxy")
@@ -113,127 +152,182 @@ class Proxy:
         finally:
             self._thread.end()
 
-    async def _open(self, broker: tuple[str, int], at: tuple[str, int] = (_HOST, 0)) -> tuple[str, int]:
-        """The address here of a broker; a listener is opened when it is first named."""
-        if broker not in self._listeners:
-            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                await self._serve(broker, reader, writer)
+    async def _open(self, broker: Address, at: Address) -> int:
+        """The port of a listener for a broker, opened when the broker is first named."""
 
-            server = await asyncio.start_server(serve, *at)
-            self._servers.append(server)
-            host, port = server.sockets[0].getsockname()[:2]
-            self._listeners.setdefault(broker, (host, port))
-        return self._listeners[broker]
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._serve(broker, reader, writer)
 
-    async def _serve(
-        self, broker: tuple[str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+        server = await asyncio.start_server(serve, *at)
+        self._servers.append(server)
+        port: int = server.sockets[0].getsockname()[1]
+        return port
+
+    async def _address_here(self, broker: Address, client: Connection) -> Address:
+        """Where this client reaches a broker through this proxy."""
+        host = str(client.writer.get_extra_info("sockname")[0])
+        if broker == self._target:
+            return Address(host, self._listen.port)
+        if (broker, host) not in self._ports:
+            port = await self._open(broker, Address(host, 0))
+            self._ports.setdefault((broker, host), port)
+        return Address(host, self._ports[broker, host])
+
+    async def _serve(self, broker: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        client = Connection(writer)
         upstream: asyncio.StreamWriter | None = None
         try:
-            answers, upstream = await asyncio.open_connection(*broker)
-            asked: deque[_Asked] = deque()
-            both = {
-                asyncio.ensure_future(self._forward(broker, reader, client, upstream, asked)),
-                asyncio.ensure_future(self._return(broker, answers, client, asked)),
-            }
-            try:
-                done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for one in both:
-                    one.cancel()
-            for one in done:
-                one.result()
-        except (OSError, KwireError, asyncio.CancelledError):
-            pass
+            answers, upstream = await connected(*broker)
+        except (OSError, TimeoutError) as error:
+            self._say(f"{broker}: {reason(error)}")
+        else:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._converse(_Line(broker, reader, writer, answers, upstream))
         finally:
-            with contextlib.suppress(OSError):
-                await asyncio.wait_for(writer.drain(), 1)
             writer.close()
             if upstream is not None:
                 upstream.close()
-            self._faults.forget(client)
             self._tasks.discard(task)
 
+    async def _converse(self, line: _Line) -> None:
+        """Pass on both directions until one of them ends."""
+        recorder = self.recorder
+        recording = None if recorder is None else recorder.open(
+            str(Address(*line.writer.get_extra_info("peername")[:2])), str(line.broker))
+
+        def seen(direction: Direction, data: bytes) -> None:
+            if recorder is not None and recording is not None:
+                recorder.record(recording, direction, data)
+
+        client = Connection(line.writer, partial(seen, "response"))
+        asked: deque[_Asked] = deque()
+        both = {
+            asyncio.ensure_future(self._forward(line, client, asked, partial(seen, "request"))),
+            asyncio.ensure_future(self._return(line, client, asked)),
+        }
+        try:
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            for one in done:
+                with contextlib.suppress(OSError, KwireError):
+                    one.result()
+            with contextlib.suppress(OSError, TimeoutError):
+                await asyncio.wait_for(line.writer.drain(), 1)
+        finally:
+            for one in both:
+                one.cancel()
+            self._faults.forget(client)
+            if recorder is not None and recording is not None:
+                recorder.end(recording)
+
     async def _forward(
-        self, broker: tuple[str, int], reader: asyncio.StreamReader, client: Connection,
-        upstream: asyncio.StreamWriter, asked: deque[_Asked],
+        self, line: _Line, client: Connection, asked: deque[_Asked], seen: Callable[[bytes], None]
     ) -> None:
         """Requests, to the broker."""
-        frames = FrameReader()
-        while data := await reader.read(_READ_BYTES):
-            for frame in frames.feed(data):
-                try:
-                    request: Request | None = decode_request(frame, lenient=True)
-                except KwireError:
-                    request = None
-                outcome = Outcome() if request is None else self._faults.before(request, self._node(broker))
-                if request is not None and outcome.error is not None:
-                    answer = pack_frame(encode_response(
-                        refusal(request, outcome.error), request.version, correlation_id=request.correlation_id))
-                    one = _Asked(request, outcome, answer)
-                    asked.append(one)
-                    if asked[0] is one:
-                        await self._answer_here(broker, client, asked)
-                    continue
-                if request is None or request.has_response:
-                    asked.append(_Asked(request, outcome))
-                else:
-                    self._faults.record(request, self._node(broker), outcome, False)
-                upstream.write(pack_frame(frame))
-                await upstream.drain()
-
-    async def _return(
-        self, broker: tuple[str, int], reader: asyncio.StreamReader, client: Connection, asked: deque[_Asked]
-    ) -> None:
-        """Responses, to the client, in the order of their requests."""
-        frames = FrameReader()
-        while data := await reader.read(_READ_BYTES):
-            for frame in frames.feed(data):
-                one = asked.popleft()
-                if one.request is not None:
-                    frame = await self._rewritten(frame, one.request)
-                    self._faults.record(one.request, self._node(broker), one.outcome, True)
-                await self._faults.send(one.outcome, pack_frame(frame), client)
+        frames, begin = FrameReader(), b""
+        while data := await line.reader.read(_READ_BYTES):
+            seen(data)
+            try:
+                whole = frames.feed(data)
+            except KwireError:
+                if len(begin) >= _SIZE_BYTES:
+                    raise
+                line.is_raw, whole = True, []  # TLS, or anything else that has no frames
+                line.upstream.write(begin + data)
+            begin = begin if len(begin) >= _SIZE_BYTES else begin + data[:_SIZE_BYTES]
+            for frame in whole:
+                await self._forward_frame(line, client, asked, frame)
                 if client.closing:
                     return
-                await self._answer_here(broker, client, asked)
-        client.close()
+            if line.is_raw:
+                await line.upstream.drain()
+                while data := await line.reader.read(_READ_BYTES):
+                    seen(data)
+                    line.upstream.write(data)
+                    await line.upstream.drain()
 
-    async def _answer_here(self, broker: tuple[str, int], client: Connection, asked: deque[_Asked]) -> None:
+    async def _forward_frame(self, line: _Line, client: Connection, asked: deque[_Asked], frame: bytes) -> None:
+        node = self._node(line.broker)
+        try:
+            request: Request | None = decode_request(frame, lenient=True)
+        except KwireError:
+            request = None
+        outcome = Outcome() if request is None else self._faults.before(request, node)
+        if request is not None and outcome.error is not None:
+            answer = pack_frame(encode_response(
+                refusal(request, outcome.error), request.version, correlation_id=request.correlation_id))
+            one = _Asked(request, outcome, answer if request.has_response else b"")
+            asked.append(one)
+            if asked[0] is one:
+                await self._answer_here(line, client, asked)
+            return
+        if request is None or request.has_response:
+            asked.append(_Asked(request, outcome))
+        else:
+            self._faults.record(request, node, outcome, False)
+        line.upstream.write(pack_frame(frame))
+        await line.upstream.drain()
+
+    async def _return(self, line: _Line, client: Connection, asked: deque[_Asked]) -> None:
+        """Responses, to the client, in the order of their requests."""
+        frames = FrameReader()
+        while data := await line.answers.read(_READ_BYTES):
+            if line.is_raw:
+                client.write(data)
+                await line.writer.drain()
+                continue
+            for frame in frames.feed(data):
+                if not asked:
+                    return  # nobody asked: it is no broker
+                one = asked.popleft()
+                if one.request is not None:
+                    frame = await self._rewritten(frame, one.request, client)
+                    self._faults.record(one.request, self._node(line.broker), one.outcome, True)
+                await self._faults.send(one.outcome, pack_frame(frame), client)
+                if not client.closing:
+                    await self._answer_here(line, client, asked)
+                if client.closing:
+                    return
+
+    async def _answer_here(self, line: _Line, client: Connection, asked: deque[_Asked]) -> None:
         """Send the answers made here whose turn it is."""
-        while asked and (answer := asked[0].answer) is not None:
+        while asked and not client.closing and (answer := asked[0].answer) is not None:
             one = asked.popleft()
             assert one.request is not None
-            self._faults.record(one.request, self._node(broker), one.outcome, True)
-            await self._faults.send(one.outcome, answer, client)
+            self._faults.record(one.request, self._node(line.broker), one.outcome, bool(answer))
+            if answer:
+                await self._faults.send(one.outcome, answer, client)
+            else:
+                client.close()  # acks 0: a broker's only way to say that it failed
 
-    def _node(self, broker: tuple[str, int]) -> int:
+    def _node(self, broker: Address) -> int:
         return self._nodes.get(broker, -1)
 
-    async def _rewritten(self, frame: bytes, request: Request) -> bytes:
-        """The response with the addresses here in place of the brokers'."""
-        if not _names_brokers(request.name):
+    async def _rewritten(self, frame: bytes, request: Request, client: Connection) -> bytes:
+        """The response with the addresses here in place of the brokers', and no version that cannot be read here."""
+        if not _names_brokers(request.name) and request.api_key != api_keys.API_VERSIONS:
             return frame
         try:
             response = decode_response(frame, request, lenient=True)
         except KwireError:
             return frame
-        for row in _brokers_in(response.message, schema.message(f"{request.name}Response").fields, response.version):
+        message: Any = response.message
+        if request.api_key == api_keys.API_VERSIONS:
+            for row in message.api_keys:
+                row.max_version = min(row.max_version, _newest(row.api_key, row.max_version))
+            return response.to_bytes()
+        for row in _brokers_in(message, schema.message(f"{request.name}Response").fields, response.version):
             if row.port <= 0:
                 continue
-            broker = (row.host, row.port)
+            broker = Address(row.host, row.port)
             node = next((value for name in ("node_id", "broker_id") if isinstance(
                 value := getattr(row, name, None), int)), -1)
             if node >= 0:
                 self._nodes[broker] = node
-            row.host, row.port = await self._open(broker)
+            row.host, row.port = await self._address_here(broker, client)
         if request.name == "Metadata" and response.version >= 10:
-            metadata: Any = response.message
-            self._names.update({topic.topic_id: topic.name for topic in metadata.topics if topic.name})
+            self._names.update({topic.topic_id: topic.name for topic in message.topics if topic.name})
         return response.to_bytes()
 
 
@@ -241,6 +335,16 @@ class Proxy:
 def _names_brokers(api: str) -> bool:
     """Whether a response of the API has addresses of brokers."""
     return _has_address(schema.message(f"{api}Response").fields)
+
+
+@lru_cache(None)
+def _newest(key: int, there: int) -> int:
+    """The newest version of an API that can be read here: brokers of a later release may have newer ones."""
+    try:
+        name = schema.api(key).name
+    except UnsupportedVersionError:
+        return there
+    return schema.message(f"{name}Request").valid_versions.high if _names_brokers(name) else there
 
 
 def _has_address(fields: tuple[Field, ...]) -> bool:

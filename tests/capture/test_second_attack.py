@@ -18,7 +18,7 @@ from kwire.capture import Connection, Exchange, Frame, FrameWriter, Lost, read_c
 from kwire.capture.frame_files import _Packed
 from kwire.capture.pairing import Pairing
 from kwire.capture.pcap import Unread, read_segments
-from kwire.capture.tap import Recording
+from kwire.capture.recorder import Recording
 from tests.capture.making import Talk, hello, metadata, outcomes_of, produce, read, welcome, write_pcap
 from tests.limits import processor_time
 

@@ -43,7 +43,7 @@ def tapped(out: Path, broker: Peer, client: Peer, say: Callable[[str], None] = p
             finally:
                 writer.transport.abort()
             for _ in range(200):
-                if not tap._recordings:
+                if not tap.recorder.recordings:
                     break
                 await asyncio.sleep(0.01)
         server.close()
@@ -340,14 +340,14 @@ def test_a_full_disk_ends_the_record_and_not_the_connection(tmp_path: Path) -> N
     async def run() -> None:
         server = await asyncio.start_server(broker, "127.0.0.1", 0)
         async with Tap(("127.0.0.1", 0), server.sockets[0].getsockname()[:2], str(tmp_path / "t"), said.append) as tap:
-            tap.writer._bytes.fileobj.close()
-            tap.writer._bytes.fileobj = open("/dev/full", "wb")  # noqa: SIM115
+            tap.recorder.writer._bytes.fileobj.close()
+            tap.recorder.writer._bytes.fileobj = open("/dev/full", "wb")  # noqa: SIM115
             reader, writer = await asyncio.open_connection(*tap.address)
             for number in range(3):
                 await say_all(writer, hello(number))
                 assert await asyncio.wait_for(reader.readexactly(len(hello(number))), 10) == hello(number)
-                tap._guard(tap.writer.flush)
-            assert tap.failed is not None
+                tap.recorder._guard(tap.recorder.writer.flush)
+            assert tap.recorder.failed is not None
             writer.close()
         server.close()
 
@@ -456,7 +456,7 @@ def test_unfinished_frames_of_many_connections_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes pass, the record says what it left out, and nothing is counted as held at the end."""
-    monkeypatch.setattr("kwire.capture.tap.MOST_HELD", 100_000)
+    monkeypatch.setattr("kwire.capture.recorder.MOST_HELD", 100_000)
     got = bytearray()
 
     async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -473,8 +473,8 @@ def test_unfinished_frames_of_many_connections_are_bounded(
                 await say_all(writer, kwire.pack_frame(hello()), (1 << 20).to_bytes(4, "big"), bytes(40_000))
             while len(got) < 5 * (40_008 + len(hello())):
                 await asyncio.sleep(0.01)
-            assert tap._held <= 100_000
-        assert tap._held == 0
+            assert tap.recorder._held <= 100_000
+        assert tap.recorder._held == 0
         server.close()
 
     asyncio.run(run())

@@ -17,9 +17,11 @@ import kwire
 from kwire import messages
 from kwire.errors import KwireError
 from kwire.fleet.releases import offer
+from kwire_c.crc32c import crc32c
 
 Step = tuple[str, Any, int]
-EXEMPT = {"throttleTimeMs", "errorMessage", "clusterId", "sessionId"}
+EXEMPT = {"throttleTimeMs", "clusterId", "sessionId"}
+TEXT = "errorMessage"
 UNORDERED = {
     "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
     "finalizedFeatures", "configs", "responses",
@@ -65,6 +67,7 @@ class Normal:
 
     def __init__(self, node_id: int, port: int) -> None:
         self.node_id, self.port = node_id, port
+        self.exempt = EXEMPT
         self.names: dict[str, str] = {}
 
     def of(self, response: Any) -> Any:
@@ -77,7 +80,7 @@ class Normal:
 
     def _value(self, key: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: self._value(name, inner) for name, inner in value.items() if name not in EXEMPT}
+            return {name: self._value(name, inner) for name, inner in value.items() if name not in self.exempt}
         if isinstance(value, list):
             rows = [self._value(key, inner) for inner in value]
             return sorted(rows, key=repr) if key in UNORDERED else rows
@@ -107,13 +110,15 @@ def _records_of(data: bytes) -> Any:
         for batch in kwire.read_batches(data)]
 
 
-def play(address: str, release: str, node_id: int) -> list[tuple[str, Any]]:
-    """(what was asked, the normal form of the answer), of all steps."""
+def play(address: str, release: str, node_id: int, texts: bool = False) -> list[tuple[str, Any]]:
+    """(what was asked, the normal form of the answer), of all steps. texts: with the texts of errors."""
     client, normal = Client(address), Normal(node_id, int(address.split(":")[1]))
     talk, answers = steps(release), []
     step = next(talk)
     while True:
         label, message, version = step
+        without = isinstance(message, M.UpdateFeaturesRequest) or not texts
+        normal.exempt = {*EXEMPT, TEXT} if without else EXEMPT
         try:
             response = client.ask(message, version)
         except KwireError as error:
@@ -170,12 +175,15 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
         yield "create an invalid name", _create("no/name", version), version
         yield "create with too many replicas", _create("many", version, replication=9), version
         yield "create with no partitions", _create("none", version, partitions=0), version
+        yield "create with default partitions", _create(f"d{version}", version, partitions=-1), version
+        yield "create with default replicas", _create(f"e{version}", version, replication=-1), version
         yield "create with an unknown config", _create("c", version, configs=[("no.such", "1")]), version
         yield "create with a bad config", _create("c", version, configs=[("retention.ms", "x")]), version
         if version >= 1:
             yield "validate", _create("only", version, validate_only=True), version
     newest = has["CreateTopics"][-1]
     yield "create", _create("kept", newest, 2), newest
+    yield from _topic_id(has, "kept")  # until it is there
     ids = {}
     for version in has["Metadata"]:
         row = M.MetadataRequest.MetadataRequestTopic
@@ -183,6 +191,11 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
         answer = yield "metadata of one", M.MetadataRequest(topics=[row(name="kept")], **more), version
         if version >= 10:
             ids["kept"] = answer.topics[0].topic_id
+        if version >= 8:
+            asked = {"include_topic_authorized_operations": True}
+            if version <= 10:
+                asked["include_cluster_authorized_operations"] = True
+            yield "metadata with operations", M.MetadataRequest(topics=[row(name="kept")], **more, **asked), version
         if version >= 4:
             yield "metadata of an unknown one", M.MetadataRequest(topics=[row(name="nobody")], **more), version
             yield "metadata of an invalid one", M.MetadataRequest(topics=[row(name="no/name")], **more), version
@@ -219,6 +232,14 @@ def _batch(*texts: str, **more: Any) -> bytes:
         [(1_700_000_000_000 + at, b"k", text.encode()) for at, text in enumerate(texts)], **more)
 
 
+def _broken(codec: str) -> bytes:
+    """A batch whose checksum holds, and whose records cannot be read."""
+    batch = bytearray(_batch("a" * 100, "b" * 100, codec=codec))
+    batch[61:-1] = b"\xff" * (len(batch) - 62)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    return bytes(batch)
+
+
 def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
     row = M.ProduceRequest.TopicProduceData(partition_data=[
         M.ProduceRequest.PartitionProduceData(index=partition, records=records)])
@@ -232,12 +253,19 @@ def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition:
 def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
     version = has["Metadata"][-1]
     row = M.MetadataRequest.MetadataRequestTopic(name=name)
+    for _ in range(100):
+        answer = yield "wait for a topic", M.MetadataRequest(topics=[row]), version
+        if answer.topics[0].error_code == 0:
+            break
     answer = yield "metadata", M.MetadataRequest(topics=[row]), version
     return answer.topics[0].topic_id
 
 
 def _records(has: Has) -> Generator[Step, Any, None]:
     topic_id = yield from _topic_id(has, "kept")
+    newest = has["CreateTopics"][-1]
+    yield "create", _create("compact", newest, 1, configs=[("cleanup.policy", "compact")]), newest
+    compact_id = yield from _topic_id(has, "compact")
     for version in has["Produce"]:
         magic = 2 if version >= 3 else 1 if version == 2 else 0
         good = _batch("a", "b", magic=magic)
@@ -249,6 +277,10 @@ def _records(has: Has) -> Generator[Step, Any, None]:
         yield "produce to no partition", _produce(good, version, "kept", topic_id, 9), version
         yield "produce to no topic", _produce(good, version, "no/body", uuid.UUID(int=9)), version
         if version >= 3:
+            for codec in ("none", "gzip", "snappy", "lz4") + (("zstd",) if version >= 7 else ()):
+                yield f"produce broken {codec}", _produce(_broken(codec), version, "compact", compact_id), version
+            yield "produce without keys", _produce(
+                kwire.build_batch([(1_700_000_000_000, None, b"a")]), version, "compact", compact_id), version
             numbered = {"producer_id": 77, "producer_epoch": version}
             for label, sequence in (("first", 0), ("again", 0), ("gap", 7), ("next", 1)):
                 records = _batch(label, base_sequence=sequence, **numbered)
@@ -432,6 +464,9 @@ def _groups(has: Has) -> Generator[Step, Any, None]:
                     M.OffsetCommitRequest.OffsetCommitRequestTopic(name="kept", partitions=parts)], **more), commit
         for describe in has["DescribeGroups"]:
             yield "describe", M.DescribeGroupsRequest(groups=[group, "nobody"]), describe
+            if describe >= 3:
+                yield "describe with operations", M.DescribeGroupsRequest(
+                    groups=[group, "nobody"], include_authorized_operations=True), describe
         for delete in has["DeleteGroups"]:
             yield "delete a group that is not empty", M.DeleteGroupsRequest(groups_names=[group, "nobody"]), delete
         leave = min(version, has["LeaveGroup"][-1])
@@ -506,6 +541,7 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
             yield "api versions of a bad name", M.ApiVersionsRequest(client_software_name="a b"), version
     for version in has["DescribeCluster"]:
         yield "cluster", M.DescribeClusterRequest(), version
+        yield "cluster with operations", M.DescribeClusterRequest(include_cluster_authorized_operations=True), version
     for name, request in (("AlterConfigs", M.AlterConfigsRequest), ("IncrementalAlterConfigs",
                                                                  M.IncrementalAlterConfigsRequest)):
         for version in has[name]:

@@ -36,7 +36,7 @@ from uuid import UUID
 import kwire
 from kwire import messages
 from kwire.capture import Connection, Exchange, FrameWriter, Lost, audit, read_capture
-from kwire.capture.tap import Recording
+from kwire.capture.recorder import Recording
 from kwire.cli import main as command
 from kwire.net import AuthenticationError, Cluster, connect
 from kwire.storage import ClusterImage, DowngradeError, LogDirectory

@@ -37,7 +37,7 @@ FAULTS: list[tuple[Callable[..., None], str, Any]] = [
     (taint.logs, "kwire.cli.terminal.printable", raw),
     (taint.logs, "kwire_c.printable.printable", raw),
     (taint.logs, "kwire.storage.verify.printable", raw),
-    (taint.captures, "kwire.capture.tap.may_have_secrets", lambda *_: False),
+    (taint.captures, "kwire.capture.recorder.may_have_secrets", lambda *_: False),
     (taint.captures, "kwire.capture.redaction._inner", raw),
     (taint.captures, "kwire.capture.redaction._WORDS", {}),
     (taint.captures, "kwire.capture.exchange.without_secrets", lambda frame, *_: frame),

@@ -12,7 +12,7 @@ from kwire.schema.error_codes import ErrorCode
 _UNKNOWN, _ANY = 0, 1  # of all the enumerations below
 _MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
 _CLUSTER = 4  # ResourceType
-_CHECKS_FILTERS = "2.3"  # from about then on requests with unknown elements cannot be parsed
+_CHECKS_FILTERS = "2.4"  # from then on requests with unknown elements cannot be parsed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
 
 
@@ -89,7 +89,8 @@ def describe_acls(call: Call) -> Any:
                 row.pattern_type = acl.pattern_type
             row.acls.append(response.AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type))
-    return response(resources=list(resources.values()))
+    text = "" if call.node.offer.at_least(_CHECKS_FILTERS) else None
+    return response(resources=list(resources.values()), error_message=text)
 
 
 @handles("CreateAcls", controller=True)
@@ -98,7 +99,7 @@ def create_acls(call: Call) -> Any:
     response = messages.CreateAclsResponse
     rows = []
     for one in call.message.creations:
-        row = response.AclCreationResult(error_message=None)
+        row = response.AclCreationResult()
         try:
             acl = Acl(
                 one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
@@ -108,7 +109,7 @@ def create_acls(call: Call) -> Any:
         except _NoRequest:
             return call.connection.close()
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
     return response(results=rows)
 
@@ -122,7 +123,7 @@ def _check(acl: Acl, call: Call) -> None:
             raise _NoRequest
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if not acl.resource_name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "Resource name should not be empty")
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
     if acl.resource_type == _CLUSTER and acl.resource_name != _CLUSTER_NAME:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {_CLUSTER_NAME}")
     if ":" not in acl.principal:
@@ -130,7 +131,12 @@ def _check(acl: Acl, call: Call) -> None:
             return  # the first KRaft authorizer keeps it as it is
         if call.node.offer.at_least(_CHECKS_FILTERS) and not call.node.offer.is_kraft:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}`")
+        if not call.node.offer.is_kraft:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"expected a string in format principalType:principalName but got {acl.principal}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Could not parse principal from `{acl.principal}` (no "
+                       "colon is present separating the principal type from the principal name)")
 
 
 @handles("DeleteAcls", controller=True)

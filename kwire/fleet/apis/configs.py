@@ -12,6 +12,7 @@ from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, t
 from kwire.schema.error_codes import ErrorCode
 
 TOPIC, BROKER = 2, 4  # ConfigResource.Type
+_FIRST_GENERATED = "2.4"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
 _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
 
@@ -22,7 +23,9 @@ def describe_configs(call: Call) -> Any:
     response = messages.DescribeConfigsResponse
     rows = []
     for asked in call.message.resources:
-        row = response.DescribeConfigsResult(resource_type=asked.resource_type, resource_name=asked.resource_name)
+        row = response.DescribeConfigsResult(
+            resource_type=asked.resource_type, resource_name=asked.resource_name,
+            error_message="" if call.node.offer.at_least(_FIRST_GENERATED) else None)
         try:
             configs, defaults, source = _resource(call, asked)
             wanted = asked.configuration_keys
@@ -37,11 +40,11 @@ def describe_configs(call: Call) -> Any:
                 if call.version >= 1 and call.message.include_synonyms:
                     config.synonyms = [
                         response.DescribeConfigsSynonym(name=name, value=config.value, source=of)]
-                if call.version == 0 and not call.node.offer.at_least("2.3"):
+                if call.version == 0 and not call.node.offer.at_least(_FIRST_GENERATED):
                     config.is_default = value is None  # later ones leave it false
                 row.configs.append(config)
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, error.explanation or ""
         rows.append(row)
     return response(results=rows)
 
@@ -104,7 +107,7 @@ def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], 
     rows = []
     for asked in call.message.resources:
         row = response.AlterConfigsResourceResponse(
-            resource_type=asked.resource_type, resource_name=asked.resource_name)
+            resource_type=asked.resource_type, resource_name=asked.resource_name, error_message=None)
         try:
             _alter(call, asked, change)
         except ApiError as error:
@@ -117,8 +120,11 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
     topic = asked.resource_type == TOPIC
     if topic and call.node.offer.is_kraft:  # the controller looks at the values first
         check_topic_configs(change({}, asked), call.node.release)
-    if topic and asked.resource_name not in call.cluster.topics and not call.node.offer.at_least("2.3"):
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if topic and asked.resource_name not in call.cluster.topics:
+        if not call.node.offer.at_least(_FIRST_GENERATED):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f'Topic "{asked.resource_name}" does not exist.')
+        raise ApiError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.resource_name}' does not exist.")
     configs, _, _ = _resource(call, asked)
     new = change(configs, asked)
     if topic:
@@ -126,7 +132,9 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
             check_topic_configs(new, call.node.release)
         except ApiError as error:
             unknown = error.message.startswith("Unknown")
-            raise error if unknown else ApiError(ErrorCode.INVALID_REQUEST, error.message) from None
+            raise error if unknown else ApiError(
+                ErrorCode.INVALID_REQUEST, "Invalid config value for resource ConfigResource(type=TOPIC, "
+                f"name='{asked.resource_name}'): {error.message}") from None
     if not call.message.validate_only:
         configs.clear()
         configs.update(new)

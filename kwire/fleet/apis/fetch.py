@@ -84,7 +84,7 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
             _read_partition(call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
         except ApiError as error:
             row = messages.FetchResponse.PartitionData(
-                partition_index=key.partition, error_code=error.code, high_watermark=-1, records=b"")
+                partition_index=key.partition, error_code=_code(call, key, error), high_watermark=-1, records=b"")
             if call.version >= 4 and not (error.code in _UNKNOWN and call.node.offer.at_least("3.0")):
                 row.aborted_transactions = None
             rows[-1] = (key, row)
@@ -96,6 +96,16 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
         left -= size
         anything = anything or size > 0
     return rows
+
+
+def _code(call: Call, key: FetchKey, error: ApiError) -> ErrorCode:
+    """The code of an error; 2.1 takes a partition that it does not have for one with zstd (KAFKA-7535)."""
+    if call.version < _FIRST_WITH_ZSTD and call.node.offer.at_least("2.1") and not call.node.offer.at_least("2.2"):
+        here = call.cluster.topics.get(key.topic)
+        if here is None or not any(
+                key.partition == one.index and call.node.id in one.replicas for one in here.partitions):
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    return error.code
 
 
 def _read_partition(

@@ -9,6 +9,7 @@ from typing import Any
 from kwire import messages
 from kwire.codec.messages import decode
 from kwire.errors import KwireError
+from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
@@ -477,6 +478,7 @@ def describe_groups(call: Call) -> Any:
     rows = []
     for group_id in call.message.groups:
         row = response.DescribedGroup(group_id=group_id)
+        row.authorized_operations = operations.if_asked(call.node.offer, False, 0)
         try:
             call.cluster.check_coordinator(call.node, group_id)
             group = call.cluster.groups.classic(group_id)
@@ -486,6 +488,9 @@ def describe_groups(call: Call) -> Any:
                     raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
             else:
                 _describe(group, row, response.DescribedGroupMember)
+            row.authorized_operations = operations.if_asked(
+                call.node.offer, call.version >= 3 and call.message.include_authorized_operations,
+                operations.of_groups(call.node.offer))
         except ApiError as error:
             row.error_code = error.code
             if call.version >= 6:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.controllers import BROKERS, check_endpoint_type
+from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
@@ -24,7 +25,6 @@ _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
 _CONTROLLERS_SAY_LEVELS = "3.6"  # the first release whose controllers say finalized levels
 _NO_ID = uuid.UUID(int=0)
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2  # CoordinatorType
-ALL_OF_A_TOPIC = 3576  # bits of AclOperation: everything that may be done with a topic
 
 
 @handles("ApiVersions")
@@ -84,7 +84,10 @@ def metadata(call: Call) -> Any:
     row = messages.MetadataResponse.MetadataResponseBroker
     return messages.MetadataResponse(
         brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],
-        cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, topics=topics)
+        cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, topics=topics,
+        cluster_authorized_operations=operations.if_asked(
+            call.node.offer, 8 <= call.version <= 10 and message.include_cluster_authorized_operations,
+            operations.CLUSTER))
 
 
 def _asked(call: Call, asked: Any) -> Any:
@@ -96,7 +99,7 @@ def _asked(call: Call, asked: Any) -> Any:
             return _topic(call, cluster.topic_of_id(asked.topic_id))
         if asked.name not in cluster.topics:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
-            if allowed or call.node.offer.at_least("2.3"):
+            if allowed or call.node.offer.at_least("2.4"):
                 check_topic_name(asked.name)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -112,7 +115,9 @@ def _asked(call: Call, asked: Any) -> Any:
 def _topic(call: Call, topic: Topic) -> Any:
     return messages.MetadataResponse.MetadataResponseTopic(
         name=topic.name, topic_id=topic.id, is_internal=topic.is_internal,
-        partitions=[_partition(call, one) for one in topic.partitions])
+        partitions=[_partition(call, one) for one in topic.partitions],
+        topic_authorized_operations=operations.if_asked(
+            call.node.offer, call.version >= 8 and call.message.include_topic_authorized_operations, operations.TOPIC))
 
 
 def _partition(call: Call, partition: Partition) -> Any:
@@ -135,6 +140,8 @@ def describe_cluster(call: Call) -> Any:
     row = messages.DescribeClusterResponse.DescribeClusterBroker
     return messages.DescribeClusterResponse(
         cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=BROKERS,
+        cluster_authorized_operations=operations.if_asked(
+            call.node.offer, call.message.include_cluster_authorized_operations, operations.CLUSTER),
         brokers=[row(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
                  for node in call.cluster.alive()])
 
@@ -154,7 +161,8 @@ def describe_topic_partitions(call: Call) -> Any:
         topic = cluster.topics.get(name)
         if topic is None:
             answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_authorized_operations=ALL_OF_A_TOPIC))
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name,
+                topic_authorized_operations=operations.TOPIC))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         if not left:
@@ -163,7 +171,7 @@ def describe_topic_partitions(call: Call) -> Any:
         chosen = topic.partitions[start : start + left]
         left -= len(chosen)
         answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-            name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=ALL_OF_A_TOPIC,
+            name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=operations.TOPIC,
             partitions=[_described(call, one) for one in chosen]))
         if start + len(chosen) < len(topic.partitions):
             answer.next_cursor = response.Cursor(topic_name=name, partition_index=start + len(chosen))
@@ -201,5 +209,6 @@ def find_coordinator(call: Call) -> Any:
     if call.version >= 4:
         return response(coordinators=rows)
     (row,) = rows
+    text = row.error_message or ("NONE" if call.node.offer.at_least("2.4") else None)  # Errors.NONE.message()
     return response(
-        error_code=row.error_code, error_message=row.error_message, node_id=row.node_id, host=row.host, port=row.port)
+        error_code=row.error_code, error_message=text, node_id=row.node_id, host=row.host, port=row.port)

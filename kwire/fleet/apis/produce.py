@@ -9,11 +9,13 @@ from kwire.codec.records import read_batches
 from kwire.errors import KwireError
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import Partition
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, InvalidRecordsError
 from kwire.schema.error_codes import ErrorCode
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
+_FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
+_FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -33,7 +35,8 @@ def produce(call: Call) -> Any:
                 _append(call, call.cluster.partition(name, one.index), name, one.records, row)
             except ApiError as error:
                 row.error_code = error.code
-                row.error_message = None if error.message == error.code.message else error.message
+                if isinstance(error, InvalidRecordsError):
+                    _say_records(call, row, error, f"{name}-{one.index}")
                 if call.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     _say_leader(call, row, call.cluster.partition(name, one.index))
             results.append(row)
@@ -55,6 +58,8 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
     try:
         _write(call, partition, topic, records, row)
     except ApiError as error:
+        if isinstance(error, InvalidRecordsError) and not call.node.offer.at_least(_FIRST_WITH_PLACES):
+            raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
         if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
             row.log_start_offset = partition.log.start_offset
         raise
@@ -86,6 +91,20 @@ def _checked(call: Call, partition: Partition, topic: str, records: Any) -> list
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
     return batches
+
+
+def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:
+    """Say which records are invalid (KIP-467), in the words of the node's release. Other errors have no text."""
+    kraft = call.node.offer.is_kraft
+    reason = f"{error.message} in topic partition {partition}{'' if call.node.offer.at_least(_FIRST_IN_JAVA) else '.'}"
+    kind = messages.ProduceResponse.BatchIndexAndErrorMessage
+    row.record_errors = [kind(batch_index=place, batch_index_error_message=reason) for place in error.places]
+    row.error_message = "One or more records have been rejected"
+    if kraft:
+        shown = ", ".join(f"RecordError(batchIndex={place}, message='{reason}')" for place in error.places[:3])
+        row.error_message += (
+            f" due to {len(error.places)} record errors in total, and only showing the first three errors at most: "
+            f"[{shown}]")
 
 
 def _say_leader(call: Call, row: Any, partition: Partition) -> None:

@@ -46,11 +46,12 @@ class Call:
 
 
 def answered(
-    items: Iterable[Any], row_of: Callable[[Any], Any], fill: Callable[[Any, Any], None], message: bool = False
+    items: Iterable[Any], row_of: Callable[[Any], Any], fill: Callable[[Any, Any], None],
+    text: Callable[[ApiError], str | None] | None = None,
 ) -> list[Any]:
     """A row of an answer for each item of a request: row_of(item), which fill(item, row) completes or refuses.
 
-    The code of an ApiError that fill raises is the row's error code; message: its text the row's error message.
+    The code of an ApiError that fill raises is the row's error code; text: what of it is the row's error message.
     """
     rows = []
     for item in items:
@@ -59,8 +60,8 @@ def answered(
             fill(item, row)
         except ApiError as error:
             row.error_code = error.code
-            if message:
-                row.error_message = error.message
+            if text is not None:
+                row.error_message = text(error)
         rows.append(row)
     return rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from kwire import messages
@@ -13,8 +14,13 @@ from kwire.fleet.cluster import Topic
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.discovery import is_topic_name
 
 ELR = "eligible.leader.replicas.version"
+_FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broker's default, in every version
+_FIRST_WITH_CORDONS = "4.3"  # KIP-1066
+_NO_PARTITIONS = "Number of partitions must be larger than 0."
+_NO_REPLICAS = "Replication factor must be larger than 0."
 _NO_ID = uuid.UUID(int=0)
 
 
@@ -34,7 +40,7 @@ def create_topics(call: Call) -> Any:
             rows.append(result(
                 name=row.name, topic_id=topic.id if call.node.offer.is_kraft or not validate else _NO_ID,
                 num_partitions=len(topic.partitions), replication_factor=topic.replication_factor,
-                configs=_configs(call, topic) if call.version >= 5 else None))
+                configs=_configs(call, topic) if call.version >= 5 else None, error_message=None))
         except ApiError as error:
             rows.append(result(name=row.name, error_code=error.code, error_message=error.message))
     return messages.CreateTopicsResponse(topics=rows)
@@ -42,9 +48,11 @@ def create_topics(call: Call) -> Any:
 
 def _create(call: Call, row: Any) -> Topic:
     assignments = {one.partition_index: list(one.broker_ids) for one in row.assignments}
-    defaults = call.version >= 4 or row.num_partitions != -1 or assignments
-    if not defaults:
-        raise ApiError(ErrorCode.INVALID_PARTITIONS)
+    if not assignments and not call.node.offer.at_least(_FIRST_WITH_DEFAULTS):
+        if row.num_partitions == -1:
+            raise ApiError(ErrorCode.INVALID_PARTITIONS, _NO_PARTITIONS)
+        if row.replication_factor == -1:
+            raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, _NO_REPLICAS)
     if assignments and (row.num_partitions != -1 or row.replication_factor != -1):
         raise ApiError(
             ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
@@ -55,9 +63,36 @@ def _create(call: Call, row: Any) -> Topic:
         if not error.message.startswith("Unknown") and not call.node.offer.at_least("2.1"):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message) from None
         raise
-    return call.cluster.create_topic(
-        row.name, row.num_partitions, row.replication_factor, configs, assignments,
-        validate_only=call.version >= 1 and call.message.validate_only)
+    try:
+        return call.cluster.create_topic(
+            row.name, row.num_partitions, row.replication_factor, configs, assignments,
+            validate_only=call.version >= 1 and call.message.validate_only)
+    except ApiError as error:
+        raise ApiError(error.code, _words(call, row, error)) from None
+
+
+def _words(call: Call, row: Any, error: ApiError) -> str:
+    """Why a topic is not created, in the words of the node's release."""
+    offer, name = call.node.offer, row.name
+    if offer.is_kraft:
+        cordoned = error.code == ErrorCode.INVALID_REPLICATION_FACTOR and offer.at_least(_FIRST_WITH_CORDONS)
+        return error.message.replace(
+            "registered.", "registered or some brokers have all their log directories cordoned.") if cordoned else (
+                error.message)
+    if error.code == ErrorCode.INVALID_PARTITIONS:
+        return _NO_PARTITIONS
+    if error.code == ErrorCode.INVALID_REPLICATION_FACTOR:
+        nodes = len(call.cluster.alive())
+        return _NO_REPLICAS if row.replication_factor <= 0 else (
+            f"Replication factor: {row.replication_factor} larger than available brokers: {nodes}.")
+    if error.code == ErrorCode.INVALID_TOPIC_EXCEPTION and not is_topic_name(name):
+        return (
+            "Topic name is illegal, it can't be empty" if not name else
+            'Topic name cannot be "." or ".."' if name in (".", "..") else
+            f"Topic name is illegal, it can't be longer than 249 characters, topic name: {name}" if len(name) > 249 else
+            f'Topic name "{name}" is illegal, it contains a character other than ASCII alphanumerics, '
+            "'.', '_' and '-'")
+    return error.message
 
 
 def _configs(call: Call, topic: Topic) -> list[Any]:
@@ -86,7 +121,8 @@ def delete_topics(call: Call) -> Any:
         call.cluster.delete_topic(topic)
 
     return messages.DeleteTopicsResponse(responses=answered(
-        asked, lambda one: result(name=one.name, topic_id=one.topic_id), delete, message=True))
+        asked, lambda one: result(name=one.name, topic_id=one.topic_id), delete,
+        attrgetter("message" if call.node.offer.is_kraft else "explanation")))
 
 
 @handles("CreatePartitions", controller=True)
@@ -96,11 +132,18 @@ def create_partitions(call: Call) -> Any:
 
     def add(asked: Any, row: Any) -> None:
         assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
+        have = len(call.cluster.topics[asked.name].partitions) if asked.name in call.cluster.topics else 0
+        if not call.node.offer.is_kraft and not have:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.name}' does not exist.")
+        if not call.node.offer.is_kraft and asked.count <= have:
+            raise ApiError(
+                ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partitions." if asked.count == have else
+                f"Topic currently has {have} partitions, which is higher than the requested {asked.count}.")
         call.cluster.add_partitions(
             call.cluster.topic(asked.name), asked.count, assignments, call.message.validate_only)
 
     return messages.CreatePartitionsResponse(results=answered(
-        call.message.topics, lambda asked: result(name=asked.name), add, message=True))
+        call.message.topics, lambda asked: result(name=asked.name), add, attrgetter("explanation")))
 
 
 @handles("DeleteRecords")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from kwire import messages
@@ -195,7 +196,7 @@ def describe_producers(call: Call) -> Any:
 
     return response(topics=[
         response.TopicResponse(name=topic.name, partitions=answered(
-            topic.partition_indexes, row_of, partial(describe, topic.name), message=True))
+            topic.partition_indexes, row_of, partial(describe, topic.name), attrgetter("explanation")))
         for topic in call.message.topics])
 
 

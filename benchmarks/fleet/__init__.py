@@ -1,0 +1,1 @@
+"""The fleet measured beside librdkafka's mock cluster and franz-go's kfake."""
