@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kwire.cli.hints import command_hint
 from kwire.suggestions import did_you_mean
 from kwire.version import __version__
 from kwire_c.printable import brief
@@ -60,13 +61,13 @@ class LazyGroup(click.Group):
         """The command that is named; for an unknown one the error has the nearest."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            known = {command: command for command in self.list_commands(ctx)}
+            of_log: list[str] = []
             if ctx.parent is None:  # kwire show for kwire log show
                 group = self.get_command(ctx, "log")
                 assert isinstance(group, click.Group)
-                known = {command: f"log {command}" for command in group.list_commands(ctx)} | known
-            near = known[name] if name in known else did_you_mean(name, known)
-            hint = f' (did you mean "{near}"?)' if name in known else near
+                of_log = group.list_commands(ctx)
+            meant = f"log {name}" if name in of_log else command_hint(name, ctx)
+            hint = f' (did you mean "{meant}"?)' if meant else did_you_mean(name, [*of_log, *self.list_commands(ctx)])
             raise click.UsageError(f"No such command {brief(name)}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
