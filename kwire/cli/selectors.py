@@ -223,7 +223,7 @@ def _check(directory: LogDirectory, chosen: Selection) -> None:
 
 
 def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """(paths to read, file to write): the last path if it ends in .parquet or is -, else a name after the first path."""
+    """(paths to read, file to write): the last path if it is - or ends in .parquet, else a name after the first."""
     if len(paths) > 1 and (paths[-1] == "-" or paths[-1].endswith(".parquet")):
         return paths[:-1], paths[-1]
     name = "stdin" if paths[0] == "-" else paths[0].rstrip("/").rpartition("/")[2]

@@ -78,7 +78,7 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def releases(old: bool = False) -> tuple[str, ...]:
+def releases(*, old: bool = False) -> tuple[str, ...]:
     """The known releases, ascending: ("2.2", "2.3", ...).
 
     With old=True those before 2.2 come first ("0.9.0", ... "2.1"), of which only the version ranges are known.

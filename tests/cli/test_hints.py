@@ -156,7 +156,7 @@ def test_parquet_to_standard_output(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     out = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", out)
     assert main(["log", "to-parquet", str(path), "-"]) == 0
-    assert out.buffer.getvalue()[:4] == b"PAR1"  # type: ignore[attr-defined]
+    assert out.buffer.getvalue()[:4] == b"PAR1"
 
 
 def test_a_full_disk_names_standard_output(tmp_path: Path) -> None:
