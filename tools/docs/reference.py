@@ -16,7 +16,7 @@ from typing import Any
 
 from tools.places import ROOT
 
-PACKAGES = ("kwire", "kwire.storage", "kwire.net", "kwire.capture", "kwire.spark", "kwire.schema")
+PACKAGES = ("kwire", "kwire.storage", "kwire.net", "kwire.capture", "kwire.fleet", "kwire.spark", "kwire.schema")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SHOWN_METHODS = ("__arrow_c_array__", "__arrow_c_schema__", "__arrow_c_stream__", "__getitem__", "__len__")
@@ -205,7 +205,7 @@ def _signature(function: Callable[..., Any], *, bound: bool = False) -> str:
     text = str(signature.replace(parameters=[
         one.replace(annotation=_Text(_text(one.annotation)) if one.annotation is not one.empty else one.empty,
                     default=_Text(_default(one.default)) if one.default is not one.empty else one.empty)
-        for one in parameters
+        for one in parameters if not one.name.startswith("_")
     ], return_annotation=inspect.Signature.empty))  # fmt: skip
     result = signature.return_annotation
     return text if result is inspect.Signature.empty else f"{text} -> {_text(result)}"
