@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, ForwardRef
 
 from tools.places import ROOT
 
@@ -229,6 +229,8 @@ def _default(value: Any) -> str:
 def _text(annotation: Any) -> str:
     if annotation is None:
         return "None"
+    if isinstance(annotation, ForwardRef):  # of a field of a named tuple
+        annotation = annotation.__forward_arg__
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return text.replace("typing.", "").replace("collections.abc.", "")
 
