@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 # docs/exit-codes.md
 OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 _TERMINATED = 128 + signal.SIGTERM
 # what cannot be read, or not be written where it is asked to
 _UNREADABLE = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNREADABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
 
 

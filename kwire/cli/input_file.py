@@ -15,8 +15,8 @@ import click
 from kwire.errors import DecodeError, LimitError
 
 MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
-_PAYLOAD = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]*)+$|\s*[{\[]|[A-Za-z0-9+/]+={1,2}$")  # hex, JSON, base64
 _GZIP = b"\x1f\x8b\x08"
+_PAYLOAD = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]*)+$|\s*[{\[]|[A-Za-z0-9+/]+={1,2}$")  # hex, JSON, base64
 
 
 class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
