@@ -1,4 +1,4 @@
-"""Message classes, one a message for all versions, made from the facts at first use: kwire.messages.FetchRequest."""
+"""Message classes, one a message for all versions, made from the schema at first use: kwire.messages.FetchRequest."""
 
 from __future__ import annotations
 

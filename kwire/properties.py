@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from kwire_c.errors import LimitError
 from kwire_c.printable import printable
 
-MOST_BYTES = 16 << 20  # of a properties file
+MOST_BYTES = 16 << 20  # of a file of a configuration
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _BLANKS = " \t\f"
 _KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*+", re.S)
@@ -20,8 +20,8 @@ _MEANINGS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", **{sign: f"\\{sign}" for sign in "=:#!"}}
 
 
-def properties_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a properties file.
+def configuration_bytes(path: str | os.PathLike[str], what: str = "properties file") -> bytes:
+    """The bytes of a file of a configuration. what: it is, for the error.
 
     Raises OSError, LimitError for more than 16 MiB, ValueError for a NUL in its name.
     """
@@ -31,7 +31,7 @@ def properties_bytes(path: str | os.PathLike[str]) -> bytes:
     with open(name, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise LimitError(f"{printable(name)}: too large for a properties file", limit=MOST_BYTES)
+        raise LimitError(f"{printable(name)}: too large for a {what}", limit=MOST_BYTES)
     return data
 
 

@@ -281,13 +281,16 @@ cdef class Record:
             head.value_size = <int32_t> (len(packed) - head.value_at)
         head.headers_at = <uint32_t> len(packed)
         for pair in header_list(headers, ""):
-            name, content = header_pair(pair, f"header {head.headers}")
-            name = _encoded(name, f"header {head.headers}: key")
+            if type(pair) is tuple and len(<tuple> pair) == 2:
+                name, content = <tuple> pair
+            else:
+                name, content = header_pair(pair, f"header {head.headers}")
+            name = _encoded(name, head.headers)
             packed += write_varint(len(name)) + name
             if content is None:
                 packed += write_varint(-1)
             else:
-                content = _bytes_of(content, f"header {head.headers}: value")
+                content = _bytes_of(content, "value", head.headers)
                 packed += write_varint(len(content)) + content
             head.headers += 1
         if len(packed) > INT32_MAX:
@@ -429,16 +432,22 @@ def _rebuild_record(offset, timestamp, key, value, headers, timestamp_type, sequ
     return record
 
 
-cdef bytes _bytes_of(object data, str what):
-    """The bytes of a buffer. Raises TypeError, EncodeError above 2 GiB."""
+cdef str _which(str what, Py_ssize_t header):
+    """What an error names: a part of a record or, from 0 on, of its header of that number."""
+    return what if header < 0 else f"header {header}: {what}"
+
+
+cdef bytes _bytes_of(object data, str what, Py_ssize_t header=-1):
+    """The bytes of a buffer, of a record or (header >= 0) of a header. Raises TypeError, EncodeError above 2 GiB."""
     cdef bytes content
     if type(data) is bytes:
         content = data
     elif PyObject_CheckBuffer(data):
         content = memoryview(data).tobytes()
     else:
-        raise TypeError(f"{what} must be bytes, not {type(data).__name__}")
+        raise TypeError(f"{_which(what, header)} must be bytes, not {type(data).__name__}")
     if len(content) > INT32_MAX:
+        what = _which(what, header)
         raise EncodeError(f"{what} exceeds 2 GiB", path=what)
     return content
 
@@ -467,10 +476,10 @@ cdef tuple header_pair(object pair, str what):
     return parts
 
 
-cdef bytes _encoded(object name, str what):
-    """A header key as UTF-8. Raises TypeError, EncodeError."""
+cdef bytes _encoded(object name, Py_ssize_t header):
+    """The key of the header of that number as UTF-8. Raises TypeError, EncodeError."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} must be str, not {type(name).__name__}")
+        raise TypeError(f"{_which('key', header)} must be str, not {type(name).__name__}")
     try:
         return str.encode(name)
     except UnicodeEncodeError:

@@ -132,31 +132,35 @@ def aiokafka() -> InProcess:
     from aiokafka.record.default_records import DefaultRecordBatchBuilder
     from aiokafka.record.memory_records import MemoryRecords
 
-    def decode(workload: Workload) -> Pass:
-        data = workload.data()
+    return of_records("aiokafka", MemoryRecords, DefaultRecordBatchBuilder)
 
-        def one() -> tuple[int, int]:
-            count = check = 0
-            records = MemoryRecords(data)
-            while records.has_next():
-                batch = records.next_batch()
-                if not batch.validate_crc():
-                    raise ValueError("CRC")
-                for record in batch:
-                    count += 1
-                    check += record.offset + record.timestamp + len(record.key) + len(record.value)
-            return count, check
 
-        return one
+def of_records(name: str, reader: Any, builder: Any) -> InProcess:
+    """The passes of a reader and a batch builder, which have the same interface in aiokafka and kafka-python."""
+    return InProcess(name, decode=lambda w: reader_pass(w, reader), encode=lambda w: builder_pass(w, builder))
 
-    def encode(workload: Workload) -> Pass:
-        return builder_pass(workload, DefaultRecordBatchBuilder)
 
-    return InProcess("aiokafka", decode=decode, encode=encode)
+def reader_pass(workload: Workload, kind: Any) -> Pass:
+    """A pass of MemoryRecords: checksums, and a loop over the records."""
+    data = workload.data()
+
+    def one() -> tuple[int, int]:
+        count = check = 0
+        records = kind(data)
+        while records.has_next():
+            batch = records.next_batch()
+            if not batch.validate_crc():
+                raise ValueError("CRC")
+            for record in batch:
+                count += 1
+                check += record.offset + record.timestamp + len(record.key) + len(record.value)
+        return count, check
+
+    return one
 
 
 def builder_pass(workload: Workload, kind: Any) -> Pass:
-    """A pass of the batch builder, which has the same interface in aiokafka and kafka-python."""
+    """A pass of DefaultRecordBatchBuilder."""
     rows = workload.rows()
 
     def one() -> tuple[int, int]:
@@ -178,24 +182,7 @@ def kafka_python() -> InProcess:
     from kafka.record.default_records import DefaultRecordBatchBuilder
     from kafka.record.memory_records import MemoryRecords
 
-    def decode(workload: Workload) -> Pass:
-        data = workload.data()
-
-        def one() -> tuple[int, int]:
-            count = check = 0
-            records = MemoryRecords(data)
-            while records.has_next():
-                batch = records.next_batch()
-                if not batch.validate_crc():
-                    raise ValueError("CRC")
-                for record in batch:
-                    count += 1
-                    check += record.offset + record.timestamp + len(record.key) + len(record.value)
-            return count, check
-
-        return one
-
-    return InProcess("kafka-python", decode=decode, encode=lambda w: builder_pass(w, DefaultRecordBatchBuilder))
+    return of_records("kafka-python", MemoryRecords, DefaultRecordBatchBuilder)
 
 
 def crc32c_package() -> InProcess:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from kwire import messages
 from kwire.codec.frames import Request, Response, decode_request, decode_response
-from kwire.codec.secrets import SECRET_SETTING
 from kwire.errors import KwireError
+from kwire_c.secrets import SECRET_SETTING
 
 Message = TypeVar("Message", Request, Response)
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
+from kwire.cli.terminal import not_to_terminal
 
 if TYPE_CHECKING:
     from kwire.storage import LogSegment, SideFile
@@ -28,9 +28,9 @@ def write_records(
 
     pieces: gives RecordColumns of a segment with these fields, and the numbers of the rows to write, None: all.
     """
-    pa = _pyarrow()
     from kwire.storage.record_tables import FIELDS, Tables
 
+    pa = _pyarrow()
     tables = Tables(segments)
 
     def batches() -> Iterator[Any]:
@@ -67,17 +67,14 @@ def _type(pa: Any, column: str) -> Any:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise ImportError("--arrow needs pyarrow: pip install 'kwire[arrow]'") from error
-    return pa
+    from kwire.storage.record_tables import import_pyarrow
+
+    return import_pyarrow("--arrow")
 
 
 def _write(schema: Any, batches: Iterator[Any]) -> None:
     pa = _pyarrow()
-    if sys.stdout.isatty():
-        raise click.UsageError("--arrow writes binary data: redirect standard output to a file or a pipe")
+    not_to_terminal("-", "--arrow")
     sys.stdout.flush()
     with pa.ipc.new_stream(sys.stdout.buffer, schema) as stream:
         for batch in batches:

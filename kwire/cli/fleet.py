@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 
 import click
 
 from kwire.cli.audit import Release
+from kwire.cli.signals import stopped
 from kwire.fleet.fleet import Fleet
 
 
@@ -41,9 +41,7 @@ def fleet(
 
 
 async def _run(fleet: Fleet) -> int:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped()
     async with fleet:
         click.echo(fleet.bootstrap)
         await stop.wait()

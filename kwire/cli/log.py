@@ -62,12 +62,10 @@ def stats(
     """
     from kwire.storage.stats import merged, segment_stats
 
-    if as_value and plot == "-":
-        raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
     if plot:
         from kwire.cli.plot import check, draw
 
-        check(plot)
+        check(plot, as_value)
     segments = directory.segments
     damage = Damage(on_error)
     parts = []

@@ -1,4 +1,4 @@
-"""`kwire log ls`: what a log directory holds, by names, indexes and a few bytes of segments."""
+"""`kwire log ls`: the topics, partitions and segments of a log directory, by names, indexes and a few bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -23,7 +22,7 @@ _DROPPED = ("codec", "first time (UTC)", "segments", "partitions", "records", "l
 
 
 class TopicSummary(NamedTuple):
-    """The partitions of a topic together; records: at most, by the offsets; timestamps: milliseconds."""
+    """The partitions of a topic together. records: at most, by the offsets; timestamps: milliseconds."""
 
     topic: str | None
     partitions: int
@@ -46,8 +45,8 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
        sort: str, as_lines: bool) -> None:
     """List topics, partitions and segments with their offsets, sizes and times.
 
-    Nothing is read but listings, the last entries of indexes, the head of the first batch, and the heads of the last
-    batches of a partition: the number of records comes from the offsets (a compacted log has fewer). On a terminal
+    Nothing is read but listings, the last entries of indexes, the header of the first batch, and the headers of the
+    last batches of a partition: the number of records comes from the offsets (a compacted log has fewer). On a terminal
     that is too narrow columns are left out in this order: the codec, the first time, the numbers of segments,
     partitions and records, the last time.
     """
@@ -82,7 +81,7 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
 
 def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> list[list[Any]]:
     """The segments of each partition, in order."""
-    from kwire.storage import discover
+    from kwire.storage.discovery import by_partition, discover
     from kwire.storage.filesystem import is_url
     from kwire.storage.selection import Selection
 
@@ -95,8 +94,7 @@ def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
             raise click.UsageError(f"{printable(file.path)} is a pipe, which has no listing: name files and folders")
     if not files or any(file.base_offset < 0 for file in files):
         segments_at(paths, topics, partitions)  # raises the error that says what there is
-    places = groupby(files, key=lambda file: (file.topic, file.partition, file.path.rpartition("/")[0]))
-    return [list(group) for _, group in places]
+    return list(by_partition(files).values())
 
 
 def _topics(rows: Sequence[PartitionSummary]) -> list[TopicSummary]:

@@ -65,11 +65,11 @@ def of_kind(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _message_name(name: str, kind: str | None) -> str:
     """The name of the message of that name or, with a kind, of that API. Raises UnsupportedVersionError, UsageError."""
-    by_case = {known.lower(): known for known in schema.message_names()}
-    known = by_case.get(name.lower(), name)
+    messages = {known.lower(): known for known in schema.message_names()}
+    apis = {api.name.lower(): api.name for api in schema.apis()}
+    known = messages.get(name.lower(), name)
     if kind is None:
-        apis = {api.name.lower(): api.name for api in schema.apis()}
-        if known not in schema.message_names() and name.lower() in apis:
+        if name.lower() not in messages and name.lower() in apis:
             api = apis[name.lower()]
             raise click.UsageError(f"{api} is an API: --request or --response says which of its messages, "
                                    f"{api}Request or {api}Response")
@@ -78,10 +78,9 @@ def _message_name(name: str, kind: str | None) -> str:
         except UnsupportedVersionError as error:
             raise UnsupportedVersionError(f"{error}; kwire messages lists all names", api=name) from None
     other = "Response" if kind == "Request" else "Request"
-    if known.endswith(other) and known in schema.message_names():
+    if known.endswith(other) and name.lower() in messages:
         raise click.UsageError(f"{known} is not a {kind.lower()}")
-    by_case = {api.name.lower(): api.name for api in schema.apis()}
-    api_name = name if name.isascii() and name.isdigit() else by_case.get(known.removesuffix(kind).lower(), name)
+    api_name = name if name.isascii() and name.isdigit() else apis.get(known.removesuffix(kind).lower(), name)
     return f"{schema.api(api_of(api_name)).name}{kind}"
 
 

@@ -72,8 +72,13 @@ def _save(figure: Any, grid: Iterable[Any], path: str, kind: str, *, inputs: Ite
         figure.savefig(file, format=kind)
 
 
-def check(path: str) -> None:
-    """Refuse a plot that cannot be made, before what it shows is read. Raises click.UsageError, ImportError."""
+def check(path: str, as_value: bool) -> None:
+    """Refuse a plot that cannot be made, before what it shows is read. as_value: JSON goes to standard output.
+
+    Raises click.UsageError, ImportError.
+    """
+    if as_value and path == "-":
+        raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
     try:
         _figure(path)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""How `kwire log show` writes records: a table that fits the terminal, JSON lines, or a format as kcat has it."""
+"""How `kwire log show` writes records: a table that fits the terminal, JSON lines, or a format string as of kcat -f."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _TIMES = {23: (0, 23), 19: (0, 19), 8: (11, 19)}  # width of a timestamp -> its 
 
 
 class Decode(Protocol):
-    """Decodes a record of a segment for a form of output; None for one that is shown as bytes."""
+    """Decodes a record of a segment for the output; None for a record whose bytes are shown."""
 
     def __call__(
         self, segment: LogSegment, offset: int, timestamp: int, key: bytes | None, value: bytes | None, control: bool
     ) -> DecodedRecord | None:
-        """What there is to show of the record."""
+        """The record, decoded."""
 
 
 class DecodedRecord(NamedTuple):
-    """What there is to show of a record instead of its bytes; each form of output takes what it needs.
+    """A record as it is shown instead of its bytes: as text, and for JsonLines as JSON values.
 
-    key, value: as text, None where the bytes are shown; note: after the text of the value; json_key, json_value: JSON
-    values in place of the bytes, if has_json; more: further members of the JSON object.
+    key, value: as text, None where the bytes are shown; note: follows the text of the value; has_json: json_key and
+    json_value replace the bytes in JSON; more: further members of the JSON object.
     """
 
     key: str | None
@@ -52,11 +52,11 @@ class DecodedRecord(NamedTuple):
 
 
 class Lines(Protocol):
-    """A form of output."""
+    """A format of the output: Table, JsonLines or Format."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The columns that it reads."""
+        """The columns that it needs, by their names in columns()."""
 
     @property
     def raw(self) -> bool:
@@ -69,7 +69,11 @@ class Lines(Protocol):
         """The line above the records of a segment, empty for none."""
 
     def writer(self, segment: LogSegment, states: Mapping[int, str], decode: Decode | None, every: bool) -> RecordText:
-        """What writes records of a segment. states: position of a batch -> the state of its transaction."""
+        """The writer of the records of a segment.
+
+        states: position of a batch -> the state of its transaction; decode: None where all records are shown as bytes;
+        every: decode is called for every record, not only for control records.
+        """
 
 
 def _decoder(
@@ -86,7 +90,7 @@ def _decoder(
 
 
 def _encoded(text: str) -> bytes:
-    """UTF-8; a file name's bytes that are none stay as they are, other lone surrogates are escaped."""
+    """Text as UTF-8. Bytes of file names that are not UTF-8 stay as they are, other lone surrogates are escaped."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -118,10 +122,10 @@ class Layout(NamedTuple):
 
 
 def fitted(cells: int, partition: int, offset: int) -> Layout:
-    """The layout of a terminal of so many cells, for names of partitions and offsets of these widths.
+    """The layout for a terminal that is `cells` wide. partition, offset: widths of these columns in cells.
 
-    What does not fit is cut or dropped in this order, until the value has room: the milliseconds of the timestamp, the
-    key (to half), the partition (it gets a line of its own), the date, the timestamp, the key.
+    Until the value has room, this is cut or dropped, in this order: the milliseconds of the timestamp, half of the key,
+    the partition (which gets a line of its own), the date, the timestamp, the key.
     """
     half = _KEY_CELLS // 2
     layouts = [
@@ -133,7 +137,7 @@ def fitted(cells: int, partition: int, offset: int) -> Layout:
 
 
 def table_layout(segments: Sequence[LogSegment]) -> Layout:
-    """The layout for standard output: fitted to a terminal; elsewhere always the same, and nothing is cut."""
+    """The layout for standard output: fitted to a terminal; for files and pipes always the same, and nothing is cut."""
     if not sys.stdout.isatty():
         return Layout(_PARTITION_CELLS, _OFFSET_CELLS, 23, _KEY_CELLS, 0)
     names = max((_cells(segment_name(segment)) for segment in segments), default=0)
@@ -142,7 +146,7 @@ def table_layout(segments: Sequence[LogSegment]) -> Layout:
 
 
 class Table:
-    """Records as a table. width: most characters of a value, None: all, or what the terminal has room for."""
+    """Records as a table. width: characters of a value at most, None: as many as the terminal has room for."""
 
     fields = ("offset", "timestamp", "key", "value", "headers", "is_control", "batch_position")
     raw = False
@@ -215,7 +219,7 @@ class Table:
         return _encoded(_cut(line.decode("utf-8", "surrogateescape").removesuffix("\n"), self.layout.total) + "\n")
 
     def title(self, segment: LogSegment) -> str:
-        """A line for the partition where it has no column and another one came before."""
+        """A line with the name of the partition, where it has no column and was not written yet."""
         name = segment_name(segment)
         if self.layout.partition or name == self._last:
             return ""
@@ -325,7 +329,7 @@ _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r"}
 
 
 class Format:
-    """Records by a format string as kcat -f has it. Nothing is written between records but what the format has.
+    """Records by a format string, as of kcat -f. Nothing is written between records but what the format has.
 
     On a terminal keys, values and headers are escaped; elsewhere their bytes are written as they are. Raises
     click.BadParameter for an unknown token.

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import fsencode
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,8 @@ from kwire_c.record_text import values_of
 
 if TYPE_CHECKING:
     from kwire.cli.damage import Damage
-    from kwire.storage import InternalRecord, LogDirectory, LogSegment, SegmentFile
+    from kwire.storage import InternalRecord, LogSegment, Partition, SegmentFile
+    from kwire.storage.discovery import PartitionKey
 
 _TAIL_BYTES = 1 << 17, 16 << 20  # looked at at a time for the last records: at first, at most
 _EVERY = 0.5  # seconds between two looks at a log that is followed
@@ -241,9 +242,9 @@ class Output:
             for block in writers[has_states].write(columns, rows):
                 self.write(block)
 
-    def show_last(self, directory: LogDirectory, count: int) -> None:
+    def show_last(self, partitions: Iterable[Partition], count: int) -> None:
         """Write the last records of each partition."""
-        for partition in directory:
+        for partition in partitions:
             for segment, start, end, skip in self._last(partition.segments, count):
                 self.show(segment, start=start, end=end, guessed=start > 0, skip=skip)
 
@@ -293,23 +294,25 @@ class Followed:
 
     def __init__(self, output: Output, records: Records, find: Callable[[], Sequence[SegmentFile]]) -> None:
         self._output, self._records, self._find = output, records, find
-        self._places: dict[tuple[str | None, int | None, str], Any] = {}
+        self._places: dict[PartitionKey, Any] = {}
 
     def begin(self, last: int | None) -> None:
         """Write what is there: the last so many records of each partition, None: all."""
         from kwire.storage.directory import Partition
+        from kwire.storage.discovery import by_partition
 
         if last is not None:
-            for key, files in self._groups().items():
-                log = self._log(files)
-                self._places[key] = log.end()
-                for segment, start, end, skip in self._output._last(Partition(files).segments, last):
-                    self._output.show(segment, start=start, end=end, guessed=start > 0, skip=skip)
+            for key, files in by_partition(self._find()).items():
+                self._places[key] = self._log(files).end()
+                self._output.show_last([Partition(files)], last)
         self.go_on()
 
     def go_on(self) -> None:
         """Write what was appended since."""
-        for key, files in self._groups().items():
+        from kwire.storage.discovery import by_partition
+        from kwire.storage.segment import open_listed
+
+        for key, files in by_partition(self._find()).items():
             log = self._log(files)
             place = self._places.get(key) or log.start()
             reached = log.advance(place)
@@ -317,7 +320,7 @@ class Followed:
                 first, until = self._records.span["start_offset"], self._records.span["end_offset"]
                 low, high = bounds.start_offset, bounds.end_offset
                 self._output.show(
-                    self._opened(file), start=start, end=end,
+                    open_listed(file), start=start, end=end,
                     start_offset=first if low is None else low if first is None else max(low, first),
                     end_offset=until if high is None else high if until is None else min(high, until))
             self._places[key] = reached
@@ -327,15 +330,10 @@ class Followed:
         end = self._records.span["end_offset"]
         return end is not None and all(place.offset >= end for place in self._places.values())
 
-    def _groups(self) -> dict[tuple[str | None, int | None, str], list[SegmentFile]]:
-        groups: dict[tuple[str | None, int | None, str], list[SegmentFile]] = {}
-        for file in self._find():
-            groups.setdefault((file.topic, file.partition, file.path.rpartition("/")[0]), []).append(file)
-        return groups
-
     def _log(self, files: Sequence[SegmentFile]) -> Any:
         from kwire.storage.directory import Partition
         from kwire.storage.log_follower import LogFollower, OpenTransaction
+        from kwire.storage.segment import open_listed
 
         def first_open(number: int) -> OpenTransaction | None:
             oldest = min(Partition(files).segments[number].transactions().open, key=lambda one: one[1], default=None)
@@ -343,13 +341,8 @@ class Followed:
 
         name = printable(f"{files[0].topic}-{files[0].partition}" if files[0].topic else files[0].path)
         return LogFollower(
-            name, files, open_segment=self._opened, lost=_warn, warn=_warn, strict=False,
+            name, files, open_segment=open_listed, lost=_warn, warn=_warn, strict=False,
             first_open=first_open if self._records.span["committed"] else None)
-
-    def _opened(self, file: SegmentFile) -> LogSegment:
-        from kwire.storage import LogSegment
-
-        return LogSegment(file.path, topic=file.topic, partition=file.partition, size=file.size, beside=file.beside)
 
 
 def _warn(text: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import Any
 
 import click
 
 from kwire.capture.tap import Tap
+from kwire.cli.signals import stopped
 from kwire.net.address import Address, address
 from kwire.net.errors import BrokerConnectionError
 from kwire_c.printable import printable
@@ -27,9 +27,7 @@ class HostPort(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if isinstance(value, Address):
             return value
         try:
-            if self.any_port and str(value).endswith(":0"):
-                return Address(address(f"{value[:-1]}1").host, 0)
-            return address(str(value))
+            return address(str(value), any_port=self.any_port)
         except BrokerConnectionError as error:
             self.fail(str(error), param, ctx)
 
@@ -54,9 +52,7 @@ def tap(listen: Address, target: Address, out: str) -> int:
 
 
 async def _run(listen: Address, target: Address, out: str) -> int:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = stopped()
     async with Tap(listen, target, out, say=_say) as tap:
         _say(f"listening on {Address(*tap.address)} for {target}, recording to {out}.jsonl.gz")
         await stop.wait()

@@ -61,12 +61,10 @@ def whatif(
     from kwire.storage import whatif as measure
     from kwire.storage.recompression import settings
 
-    if as_value and plot == "-":
-        raise click.UsageError("--json and --plot - cannot be used together: both write to standard output")
     if plot:
         from kwire.cli.plot import check, draw_whatif
 
-        check(plot)
+        check(plot, as_value)
     try:
         wanted = settings(codecs or CODECS, [level for each in levels for level in each] or None)
     except EncodeError as error:

@@ -119,7 +119,7 @@ class ConsumerGroup(CommittedOffsets):
         self.target = (_range if self.assignor == "range" else _uniform)(wanted, self._counts, self.target)
 
     def follow_topics(self) -> None:
-        """Assign anew if a topic came, went or grew."""
+        """Assign again if a topic came, went or grew."""
         if self._partition_counts() != self._counts:
             self.changed()
 

@@ -27,6 +27,7 @@ from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
 from kwire.fleet.loop_thread import LoopThread
 from kwire.fleet.refusals import refusal
+from kwire.net.address import Address, address
 from kwire.schema import Field
 from kwire.schema.error_codes import ErrorCode
 
@@ -53,7 +54,7 @@ class Proxy:
     """
 
     def __init__(self, target: str, listen: str = f"{_HOST}:0", *, seed: int = 0, clock: Clock | None = None) -> None:
-        self._target, self._listen = _split(target), _split(listen)
+        self._target, self._listen = address(target), address(listen, any_port=True)
         self._clock = clock or Clock()
         self._names: dict[uuid.UUID, str] = {}
         self._faults = Faults(self._clock, Random(seed), self._names.get)
@@ -64,13 +65,12 @@ class Proxy:
         self._thread: LoopThread | None = None
 
     def __repr__(self) -> str:
-        return f"Proxy({':'.join(map(str, self._target))}, {self.bootstrap})"
+        return f"Proxy({self._target}, {self.bootstrap})"
 
     @property
     def bootstrap(self) -> str:
         """bootstrap.servers of the clients."""
-        host, port = self._listeners.get(self._target, self._listen)
-        return f"{host}:{port}"
+        return str(Address(*self._listeners.get(self._target, self._listen)))
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -258,10 +258,3 @@ def _brokers_in(row: Any, fields: tuple[Field, ...], version: int) -> list[Any]:
             for one in (value or ()) if field.type.startswith("[]") else () if value is None else (value,):
                 rows += _brokers_in(one, field.fields, version)
     return rows
-
-
-def _split(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"invalid address {address!r}: expected host:port")
-    return host.strip("[]"), int(port)

@@ -17,17 +17,18 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def address(text: str) -> Address:
+def address(text: str, *, any_port: bool = False) -> Address:
     """The address in "host:9092" or "[::1]:9092"; a listener's name before it ("SSL://host:9093") is ignored.
 
+    any_port: also port 0, which means any free port to one that listens.
     Raises BrokerConnectionError for anything else.
     """
     if not isinstance(text, str):
         raise TypeError(f'where must be a str, as "host:9092", not {type(text).__name__}')
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
     name = host.removeprefix("[").removesuffix("]")
-    number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else 0
-    if not name or (":" in name and name == host) or not 0 < number < 65536:
+    number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else -1
+    if not name or (":" in name and name == host) or not (0 if any_port else 1) <= number < 65536:
         raise BrokerConnectionError(f"invalid broker address {text!r}: expected HOST:PORT")
     return Address(name, number)
 

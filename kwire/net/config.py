@@ -16,7 +16,7 @@ from kwire.net.connection import Options
 from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
-from kwire.properties import parse_properties, properties_bytes
+from kwire.properties import configuration_bytes, parse_properties
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
@@ -31,7 +31,7 @@ def read_config(path: str | Path) -> Options:
     """
     try:
         check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
-        data = properties_bytes(path)
+        data = configuration_bytes(path)
         try:
             text = data.decode()
         except UnicodeDecodeError:  # as java.util.Properties does

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from kwire.errors import LimitError
 from kwire.net.errors import BrokerConnectionError
-from kwire_c.printable import printable
+from kwire.properties import configuration_bytes
 
-_MOST_BYTES = 16 << 20  # of a PEM file
 _VERSIONS = {
     "TLSv1": ssl.TLSVersion.TLSv1, "TLSv1.1": ssl.TLSVersion.TLSv1_1, "TLSv1.2": ssl.TLSVersion.TLSv1_2,
     "TLSv1.3": ssl.TLSVersion.TLSv1_3,
@@ -90,10 +89,7 @@ def _store(properties: Mapping[str, str], store: str, inline: str) -> str | None
     path, kind = properties.get(f"ssl.{store}.location"), properties.get(f"ssl.{store}.type")
     if path is None:
         return None
-    with open(path, "rb") as file:
-        text = file.read(_MOST_BYTES + 1).decode("latin-1")
-    if len(text) > _MOST_BYTES:
-        raise LimitError(f"{printable(path)}: too large for a PEM file", limit=_MOST_BYTES)
+    text = configuration_bytes(path, "PEM file").decode("latin-1")
     if (kind or "PEM").upper() != "PEM" or "-----BEGIN" not in text:
         raise BrokerConnectionError(
             f"{path}: not a PEM file (ssl.{store}.type={kind or 'not set'}): kwire reads PEM stores only, convert it "

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from kwire.errors import KwireError
 from kwire.spark.options import EARLIEST, LATEST, Options
@@ -13,9 +12,9 @@ from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, is_big, p
 from kwire.spark.selection import check_chosen, check_offsets, segments
 from kwire.storage import LogSegment, SegmentFile
 from kwire.storage.bounds import NO_BOUNDS, Bounds
-from kwire.storage.discovery import in_threads
-from kwire.storage.filesystem import shown
+from kwire.storage.discovery import by_partition, in_threads
 from kwire.storage.planned_log import LogEnd
+from kwire.storage.segment import open_listed
 
 _BYTES_OF_A_RECORD = 4096  # as guessed where nothing is known of a segment's records
 
@@ -34,18 +33,6 @@ class Pushed:
             self.partitions is None or file.partition in self.partitions)
 
 
-def by_partition(files: Iterable[SegmentFile]) -> Iterator[list[SegmentFile]]:
-    """Yield the segments of one folder at a time, in order of offsets."""
-    for _, group in groupby(files, key=lambda file: (file.topic, file.partition, folder_of(file.path))):
-        yield list(group)
-
-
-def folder_of(path: str) -> str:
-    """Return the folder of a file, as a path or a URL without its secrets."""
-    path = shown(path)
-    return path.rsplit("/", 1)[0] if "/" in path else ""
-
-
 def tasks(options: Options, pushed: Pushed) -> list[ReadTask]:
     """Return the tasks of a batch read. Nothing is read for it but listings, and indexes for a start timestamp.
 
@@ -62,7 +49,7 @@ def _portions(options: Options, pushed: Pushed) -> list[Portion]:
     chosen = segments(options)
     check_chosen(chosen, options)
     check_offsets(chosen, options)
-    for files in by_partition(chosen):
+    for files in by_partition(chosen).values():
         bounds = partition_bounds(options, files[0]).narrowed(pushed.bounds)
         if bounds.empty or not pushed.reads(files[0]):
             continue
@@ -127,5 +114,4 @@ def partition_bounds(options: Options, file: SegmentFile) -> Bounds:
 
 def opened(file: SegmentFile, options: Options) -> LogSegment:
     """Return a segment to read, in a worker or in the driver; what the listing said is not asked again."""
-    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options.storage_options,
-                      size=file.size, beside=file.beside)
+    return open_listed(file, options.storage_options)

@@ -10,11 +10,10 @@ from pyspark.sql import types as spark
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kwire.spark.options import Options
-from kwire.spark.partitions import by_partition
 from kwire.spark.schema import arrow_schema
 from kwire.spark.selection import segments
 from kwire.storage import SegmentFile
-from kwire.storage.discovery import in_threads
+from kwire.storage.discovery import by_partition, in_threads
 from kwire.storage.segment_summaries import following, summarize
 
 COLUMNS: dict[str, spark.DataType] = {
@@ -62,7 +61,7 @@ class DescribeReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return the tasks. Runs in the driver: it lists folders. Raises FileNotFoundError."""
         files: list[tuple[SegmentFile, int]] = []
-        for group in by_partition(segments(self.options)):
+        for group in by_partition(segments(self.options)).values():
             files += following(group)
         return [DescribeTask(files[at : at + _SEGMENTS_OF_A_TASK]) for at in range(0, len(files), _SEGMENTS_OF_A_TASK)]
 

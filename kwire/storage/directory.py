@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from kwire.defaults import RECORD_FIELDS
 from kwire.shared_iterator import SharedIterator, shared, unshared
 from kwire.storage.bounds import bounds_of
-from kwire.storage.discovery import SegmentFile, discover, offset_in_name
+from kwire.storage.discovery import SegmentFile, by_partition, discover, offset_in_name
 from kwire.storage.filesystem import plain, shown
 from kwire.storage.planned_log import LogEnd
-from kwire.storage.segment import LogSegment, PartitionSegments
+from kwire.storage.segment import LogSegment, PartitionSegments, open_listed
 from kwire.storage.segment_reader import gather_all
 from kwire.storage.selection import Selection
 from kwire.storage.verify import Finding, verify_partition
@@ -42,11 +42,7 @@ class Partition:
 
     def __init__(self, files: Sequence[SegmentFile], options: dict[str, Any] | None = None) -> None:
         self.topic, self.partition = (files[0].topic, files[0].partition) if files else (None, None)
-        self.segments = [
-            LogSegment(file.path, topic=file.topic, partition=file.partition, options=options, size=file.size,
-                       beside=file.beside)
-            for file in files
-        ]
+        self.segments = [open_listed(file, options) for file in files]
         log = PartitionSegments(self.segments)
         for number, segment in enumerate(self.segments):
             segment.join(log, number)
@@ -148,11 +144,8 @@ class LogDirectory:
         options: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
-        grouped: dict[tuple[str | None, int | None, str], list[SegmentFile]] = {}
-        for file in discover(path, topics=topics, partitions=partitions, selection=selection, options=options):
-            folder = file.path.rpartition("/")[0]
-            grouped.setdefault((file.topic, file.partition, folder), []).append(file)
-        self.partitions = [Partition(files, options) for files in grouped.values()]
+        files = discover(path, topics=topics, partitions=partitions, selection=selection, options=options)
+        self.partitions = [Partition(group, options) for group in by_partition(files).values()]
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self.partitions)

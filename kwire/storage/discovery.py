@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kwire.storage.file_kinds import check_name
 from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
@@ -20,6 +20,7 @@ from kwire_c.printable import printable
 
 T = TypeVar("T")
 R = TypeVar("R")
+PartitionKey: TypeAlias = tuple[str | None, int | None, str]  # topic, partition, folder
 
 THREADS = 32  # that ask a file system at the same time: an object store answers in tens of milliseconds
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -99,6 +100,14 @@ def discover(
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
+
+
+def by_partition(files: Iterable[SegmentFile]) -> dict[PartitionKey, list[SegmentFile]]:
+    """The segments of each partition, in the order of files. Folders of one topic and number are partitions each."""
+    groups: dict[PartitionKey, list[SegmentFile]] = {}
+    for file in files:
+        groups.setdefault((file.topic, file.partition, file.path.rpartition("/")[0]), []).append(file)
+    return groups
 
 
 def _listed(name: str, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Any]:

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kwire.output import new_file
-from kwire.storage.record_tables import (
-    Counted,
-    RowGroups,
-    Tables,
-    check_rows,
-    import_pyarrow,
-    inputs_of,
-    record_batches,
-    write_dataset,
-)
+from kwire.storage.record_tables import import_pyarrow, write_file
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -43,16 +33,7 @@ def write_parquet(
     partition_by: a folder of that name instead, as write_dataset() has it; the result has "files" too. Raises
     ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
-    check_rows(rows)
     import_pyarrow(f"{output}: writing Parquet")
-    if partition_by:
-        return write_dataset(
-            segments, output, partition_by, form="parquet", rows=rows, compression=compression, progress=progress,
-            bad=bad, **wanted)
-    tables = Tables(segments)
-    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file, Counted(file) as counted:
-        groups = RowGroups(counted, tables.schema, compression, rows)
-        for batch in record_batches(segments, tables, rows=rows, progress=progress, bad=bad, **wanted):
-            groups.add(batch)
-        groups.close()
-    return {"rows": groups.written, "row_groups": groups.count, "size": counted.size}
+    return write_file(
+        segments, output, "parquet", compression=compression, rows=rows, partition_by=partition_by, progress=progress,
+        force=force, bad=bad, **wanted)

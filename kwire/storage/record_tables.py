@@ -1,4 +1,4 @@
-"""Records of segments as Arrow tables, and written as files: Parquet, Arrow IPC, CSV; one, or a partitioned dataset."""
+"""Records of segments as Arrow batches, written to a file or a partitioned dataset of Parquet, Arrow IPC or CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPRESSIONS = {
 PARTITION_COLUMNS = ("topic", "partition", "date", "hour")
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 MOST_FOLDERS = 10_000  # of a dataset
-_GROUP_BYTES = 64 << 20  # that wait to be written
+_GROUP_BYTES = 64 << 20  # that are kept before they are written
 _OPEN_FILES = 64
 _READ_ROWS = 32_768
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
@@ -34,19 +34,19 @@ _ESCAPED = frozenset('"#%\'*/:=?\\{[]^\x7f')  # in names of folders, as Hive and
 
 
 class Writer(Protocol):
-    """A file of records that is being written. rows: that were added."""
+    """Writes a file of records. rows: the records that were added."""
 
     rows: int
 
     def add(self, batch: Any) -> None:
-        """Write a pyarrow.RecordBatch of the schema, or keep it until more come."""
+        """Write a pyarrow.RecordBatch of the schema, or keep it until there are enough for a row group."""
 
     def close(self) -> None:
-        """Write the rest, and what the format has at its end."""
+        """Write what was kept, and the footer of the format."""
 
 
 def import_pyarrow(what: str) -> Any:
-    """Pyarrow. Raises ImportError that names the extra."""
+    """The module pyarrow. what: needs it, for the error. Raises ImportError, which names the extra to install."""
     try:
         import pyarrow
     except ImportError as error:
@@ -67,7 +67,7 @@ def record_schema() -> Any:
 
 
 class Tables:
-    """Makes the batches of segments into those of record_schema(). All have one dictionary of topics."""
+    """Turns batches of FIELDS into batches of record_schema(), which share one dictionary of topics."""
 
     def __init__(self, segments: Sequence[LogSegment]) -> None:
         import pyarrow as pa
@@ -102,7 +102,7 @@ def record_batches(
     bad: Callable[[Any], None] | None = None,
     **wanted: Any,
 ) -> Iterator[Any]:
-    """The records of segments as pyarrow.RecordBatches of record_schema(). bad, wanted: as of write_parquet()."""
+    """The records of segments as pyarrow.RecordBatches of record_schema(). bad, wanted: as for write_parquet()."""
     import pyarrow as pa
 
     for segment in segments:
@@ -115,7 +115,7 @@ def record_batches(
                 yield tables.labelled(segment, batch)
 
 
-def inputs_of(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]:
+def _inputs(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]:
     """The local files that are read for records of segments."""
     inputs = [path for segment in segments for path in segment.files]
     if wanted.get("committed"):  # markers of its transactions may be in other segments
@@ -143,30 +143,53 @@ def write_table(
     bad: Callable[[Any], None] | None = None,
     **wanted: Any,
 ) -> dict[str, int]:
-    """Write the records of segments to one file of a form of FORMATS; return {"rows", "size"}.
+    """Write the records of segments to one file; return {"rows", "size"}. form: one of FORMATS.
 
-    Columns, keywords and errors as write_parquet() has them. compression: of the form, None for its default: zstd for
-    Parquet, none for others; Arrow has zstd and lz4, CSV gzip. CSV: key and value are text; where they are not UTF-8
-    they are empty, and key_base64 and value_base64 have the bytes; headers are JSON as [["name", "value"], ...]; null
-    is nothing, an empty text is "". Raises ValueError for an unknown form or compression.
+    Columns, keywords and errors are those of write_parquet(). compression: one of COMPRESSIONS[form], by default zstd
+    for Parquet and none for the others. CSV: key and value are text; where they are not UTF-8 they are empty, and
+    key_base64 and value_base64 have the bytes; headers are JSON, [["name", "value"], ...]; null is an empty field, an
+    empty text is "". Raises ValueError for an unknown form or compression.
     """
     if form not in FORMATS:
         raise ValueError(f"form must be one of {', '.join(FORMATS)}, not {form!r}")
     if compression not in (None, *COMPRESSIONS[form]):
         raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
-    check_rows(rows)
     import_pyarrow(f"{output}: writing {form}")
+    written = write_file(
+        segments, output, form, compression=compression, rows=rows, partition_by=partition_by, progress=progress,
+        force=force, bad=bad, **wanted)
+    written.pop("row_groups", None)
+    return written
+
+
+def write_file(
+    segments: Sequence[LogSegment],
+    output: str,
+    form: str,
+    *,
+    compression: str | None,
+    rows: int,
+    partition_by: Sequence[str],
+    progress: Callable[[int], None] | None,
+    force: bool,
+    bad: Callable[[Any], None] | None,
+    **wanted: Any,
+) -> dict[str, int]:
+    """Write the file or dataset of write_parquet() and write_table(); for Parquet the result has "row_groups"."""
     if partition_by:
         return write_dataset(
             segments, output, partition_by, form=form, rows=rows, compression=compression, progress=progress, bad=bad,
             **wanted)
+    check_rows(rows)
     tables = Tables(segments)
-    with new_file(output, inputs=inputs_of(segments, wanted), force=force) as file, Counted(file) as counted:
+    most = rows if form == "parquet" else _READ_ROWS
+    with new_file(output, inputs=_inputs(segments, wanted), force=force) as file, Counted(file) as counted:
         writer = _writer(counted, form, tables.schema, compression, rows)
-        for batch in record_batches(segments, tables, progress=progress, bad=bad, **wanted):
+        for batch in record_batches(segments, tables, rows=most, progress=progress, bad=bad, **wanted):
             writer.add(batch)
         writer.close()
-    return {"rows": writer.rows, "size": counted.size}
+    groups = {"row_groups": writer.count} if isinstance(writer, RowGroups) else {}
+    return {"rows": writer.rows, **groups, "size": counted.size}
 
 
 def _writer(file: Counted, form: str, schema: Any, compression: str | None, rows: int) -> Writer:
@@ -220,7 +243,7 @@ class Counted:
 
 
 class RowGroups:
-    """A Parquet file: batches wait until they are a row group. count: row groups written; nbytes: that wait."""
+    """A Parquet file. Batches are kept until they fill a row group. count: row groups written; nbytes: bytes kept."""
 
     def __init__(self, file: Counted, schema: Any, compression: str, rows: int) -> None:
         from pyarrow import parquet
@@ -229,7 +252,7 @@ class RowGroups:
         self._schema, self._most = schema, rows
         self._held: list[Any] = []
         self._waiting = self.nbytes = 0
-        self.rows = self.written = self.count = 0
+        self.rows = self.count = 0
 
     def add(self, batch: Any) -> None:
         """See Writer."""
@@ -245,12 +268,12 @@ class RowGroups:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what waits as a row group."""
+        """Write what is kept as a row group."""
         import pyarrow as pa
 
         if self._held:
             self._writer.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=self._waiting)
-            self.count, self.written = self.count + 1, self.written + self._waiting
+            self.count += 1
             self._held.clear()
             self._waiting = self.nbytes = 0
 
@@ -281,7 +304,7 @@ class _Ipc:
 
 
 class _Csv:
-    """A CSV file (RFC 4180) in UTF-8 with a line of names."""
+    """A CSV file (RFC 4180) in UTF-8, with the names of the columns in its first line."""
 
     def __init__(self, file: Counted, schema: Any, compression: str | None) -> None:
         import pyarrow as pa
@@ -316,7 +339,7 @@ class _Csv:
 
 
 def _texts(column: Any) -> tuple[Any, Any]:
-    """(the values of a binary column that are UTF-8, the others as base64), both with null for the rest."""
+    """(the values of a binary column that are UTF-8, the others in base64), each with null elsewhere."""
     import pyarrow as pa
 
     try:
@@ -335,7 +358,7 @@ def _texts(column: Any) -> tuple[Any, Any]:
 
 
 def _header_texts(column: Any) -> Any:
-    """Lists of headers as JSON, null for none; a value that is not UTF-8 is {"base64": ...}."""
+    """The headers of each record as JSON, null for no headers; a value that is not UTF-8 is {"base64": ...}."""
     import pyarrow as pa
 
     if not len(column.flatten()):
@@ -369,12 +392,13 @@ def write_dataset(
     bad: Callable[[Any], None] | None = None,
     **wanted: Any,
 ) -> dict[str, int]:
-    """Write the records of segments as a dataset: a folder of files, in folders named as Hive and Spark name them.
+    """Write the records of segments as a dataset: a folder of files, partitioned as by Hive and Spark.
 
     partition_by: topic, partition, date (of the timestamp, UTC) and hour (00 to 23), in any order, each once:
-    topic=orders/date=2026-01-31/part-00000.parquet. The files lack topic and partition where folders have them. A
-    record without a topic, a partition or a time has __HIVE_DEFAULT_PARTITION__ there. The folder gets its name when
-    all is complete; one of that name must not exist, or be empty. Other keywords and errors are those of write_table();
+    topic=orders/date=2026-01-31/part-00000.parquet. Files do not have the columns topic and partition that are in the
+    names of their folders. Where a record has no topic, partition or time, the name is __HIVE_DEFAULT_PARTITION__. The
+    folder gets its name when it is complete; a folder of that name must not exist or be empty. Other keywords and
+    errors are those of write_table();
     LimitError for more than 10,000 folders. Returns {"rows", "files", "size"}.
     """
     unknown = [name for name in partition_by if name not in PARTITION_COLUMNS]
@@ -397,7 +421,7 @@ def write_dataset(
 
 
 class _Dataset:
-    """The files of a dataset. Batches wait until there are enough for a file; a few files are open at a time."""
+    """The files of a dataset. Up to 64 MiB of batches are kept, and up to 64 files are open, at a time."""
 
     def __init__(
         self, folder: str, partition_by: Sequence[str], form: str, compression: str | None, rows: int, schema: Any
@@ -410,6 +434,7 @@ class _Dataset:
         self._schema = schema
         self._held: dict[str, list[Any]] = {}
         self._bytes: dict[str, int] = {}
+        self._waiting = 0  # bytes of all folders
         self._counts: dict[str, int] = {}  # folder -> files that were begun
         self._open: dict[str, tuple[Writer, Counted, IO[bytes]]] = {}  # the one used last is the last
         self.rows = self.files = self.size = 0
@@ -422,12 +447,13 @@ class _Dataset:
             piece = part.select([field.name for field in self._schema])
             self._held.setdefault(folder, []).append(piece)
             self._bytes[folder] = self._bytes.get(folder, 0) + piece.nbytes
+            self._waiting += piece.nbytes
             self._counts.setdefault(folder, 0)
             if len(self._counts) > MOST_FOLDERS:
                 raise LimitError(f"too many folders by {', '.join(self._by)}", limit=MOST_FOLDERS,
                                  needed=len(self._counts))
             self.rows += len(piece)
-        while sum(self._bytes.values()) > _GROUP_BYTES:
+        while self._waiting > _GROUP_BYTES:
             self._write(max(self._bytes, key=lambda folder: self._bytes[folder]))
 
     def _by_time(self, batch: Any) -> Iterator[tuple[dict[str, str | None], Any]]:
@@ -452,11 +478,11 @@ class _Dataset:
             }, batch.filter(mask.fill_null(False))
 
     def _write(self, folder: str) -> None:
-        """Write what waits for a folder."""
+        """Write what is kept for a folder."""
         writer = self._writer_of(folder)
         for piece in self._held.pop(folder):
             writer.add(piece)
-        del self._bytes[folder]
+        self._waiting -= self._bytes.pop(folder)
         if isinstance(writer, RowGroups):
             writer.flush()
 
@@ -484,12 +510,11 @@ class _Dataset:
         self.size += counted.size
 
     def close(self) -> None:
-        """Write what waits, and finish all files."""
+        """Write what is kept, and finish all files."""
         for folder in list(self._held):
             self._write(folder)
         for folder in list(self._open):
             self._finish(folder)
-
 
     def abandon(self) -> None:
         """Close the files that were not finished."""
@@ -500,7 +525,7 @@ class _Dataset:
 
 
 def _folder_name(value: Any) -> str:
-    """A value as the name of a folder has it."""
+    """A value as it is in the name of a folder: escaped as Hive does."""
     if value is None:
         return NULL_PARTITION
     text = storable(str(value))

@@ -17,6 +17,7 @@ from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError,
 from kwire.output import new_folder, scratch_folder, sync_folder
 from kwire.storage.batch_header import base_offset_at, parse_header
 from kwire.storage.checkpoints import (
+    MOST_TEXT,
     LeaderEpoch,
     ProducerState,
     leader_epoch_checkpoint,
@@ -25,6 +26,7 @@ from kwire.storage.checkpoints import (
     read_offset_checkpoint,
     read_partition_metadata,
     read_producer_snapshot,
+    small_file,
 )
 from kwire.storage.directory import Partition
 from kwire.storage.discovery import SegmentFile, beside, discover, offset_in_name, place_of
@@ -42,7 +44,6 @@ from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
-_MOST_JSON = 1 << 20  # bytes of quorum-state
 _FRESH = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
 _UNTRUE = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", ".lock")
@@ -612,18 +613,11 @@ def _whole(path: str) -> str:
 
 
 def _check_json(path: str) -> None:
-    """Raise DecodeError unless the file is a JSON object, as quorum-state is."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_JSON + 1)
-        if len(data) > _MOST_JSON:
-            raise LimitError("too large", limit=_MOST_JSON, needed=os.path.getsize(path))
+    """Raise DecodeError unless the file is a JSON object, as quorum-state is; LimitError for more than 1 MiB."""
+    data = small_file(path, None, most=MOST_TEXT)
+    with suppress(ValueError, RecursionError):
         if isinstance(json.loads(data), dict):
             return
-    except LimitError:
-        raise
-    except (ValueError, RecursionError):
-        pass
     raise DecodeError("not a JSON object")
 
 

@@ -34,6 +34,7 @@ from kwire.storage.transactions import (
 if TYPE_CHECKING:
     from kwire.codec.record_columns import RecordColumns
     from kwire.codec.records import Record, RecordBatch
+    from kwire.storage.discovery import SegmentFile
     from kwire.storage.filesystem import File
     from kwire.storage.keywords import ColumnRange, ReadRange
     from kwire.storage.stats import SegmentStats
@@ -152,8 +153,7 @@ class LogSegment:
     def log(self) -> PartitionSegments:
         """The partition from this segment on, or the whole one if a Partition has set it: see join."""
         return PartitionSegments([self, *(
-            type(self)(file.path, topic=self.topic, partition=self.partition, options=self.options, size=file.size,
-                       beside=file.beside)
+            open_listed(file._replace(topic=self.topic, partition=self.partition), self.options)
             for file in later_segments(self.path, self.options)
         )])  # fmt: skip
 
@@ -566,3 +566,9 @@ class LogSegment:
 
 def _entry(entry: tuple[int, int] | None, until: int) -> tuple[int, int, int] | None:
     return entry and (*entry, until)
+
+
+def open_listed(file: SegmentFile, options: dict[str, Any] | None = None) -> LogSegment:
+    """The segment of a file that was listed: what the listing said is not asked again. Raises as LogSegment."""
+    return LogSegment(file.path, topic=file.topic, partition=file.partition, options=options, size=file.size,
+                      beside=file.beside)

@@ -1,4 +1,4 @@
-"""What names, indexes and a few bytes tell of segments: offsets, sizes, times; for a look before they are read."""
+"""Summaries of segments by their names, indexes and a few bytes: offsets, sizes, times; no record is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kwire.storage.discovery import SideFiles, in_threads
 from kwire.storage.filesystem import shown
-from kwire.storage.segment import LogSegment
+from kwire.storage.segment import open_listed
 from kwire.storage.segment_ends import end_of, first_header, last_timestamp
 from kwire_c.printable import storable
 
@@ -21,11 +21,12 @@ _MOST_OFFSET = (1 << 63) - 1
 
 
 class SegmentSummary(NamedTuple):
-    """A segment as its name, its indexes, the head of its first batch and, of a last segment, those at its end tell.
+    """The summary of a segment, by its name, its indexes and a few batch headers.
 
-    None: not known without reading more. next_offset: of the segment after it, else after its last batch; records: how
-    many there are at most, by the offsets; timestamps: milliseconds; bytes: as stored; codec, magic: of the first
-    batch.
+    The headers are those of the first batch and, for the last segment of a partition, of the last batches. None: not
+    known without reading more. next_offset: the base offset of the next segment, else the offset after the last batch;
+    records: at most, by the offsets (a compacted log has fewer); timestamps: milliseconds; bytes: as stored; codec,
+    magic: of the first batch.
     """
 
     topic: str | None
@@ -45,7 +46,7 @@ class SegmentSummary(NamedTuple):
 
 
 class PartitionSummary(NamedTuple):
-    """A partition as its segments' summaries tell; topic and partition None where unknown, path: of its folder."""
+    """The summary of a partition, by those of its segments. topic, partition: None where unknown; path: its folder."""
 
     topic: str | None
     partition: int | None
@@ -60,24 +61,23 @@ class PartitionSummary(NamedTuple):
 
 
 def following(files: Sequence[SegmentFile]) -> list[tuple[SegmentFile, int]]:
-    """The segments of a partition in order, each with the base offset of the one after it, -1 for the last one."""
+    """The segments of a partition in order, each with the base offset of the next one, -1 for the last one."""
     return [*((file, after.base_offset) for file, after in pairwise(files)), *((file, -1) for file in files[-1:])]
 
 
 def summarize(
     file: SegmentFile, following: int = -1, *, heads: bool = False, options: dict[str, Any] | None = None
 ) -> SegmentSummary:
-    """The summary of a segment. following: the base offset of the one after it, -1: it is the last, or not known.
+    """The summary of a segment. following: the base offset of the next one, -1 for the last one or where not known.
 
-    last_timestamp is that of the .timeindex; heads: or that of the batches whose heads are read for next_offset, if it
-    is later. Raises OSError where the file cannot be read.
+    last_timestamp is that of the last entry of the .timeindex. heads: also take those of the batches whose headers are
+    read for next_offset, if one is later. Raises OSError where the file cannot be read.
     """
     beside = file.beside or SideFiles()
     base, end = file.base_offset, following
     header, first, last = None, None, None
     if file.size >= 0:  # else all of it would have to be read
-        segment = LogSegment(file.path, topic=file.topic, partition=file.partition, options=options, size=file.size,
-                             beside=file.beside)
+        segment = open_listed(file, options)
         header = first_header(segment)
         last = _time(last_timestamp(segment))
         if header is not None:
@@ -101,7 +101,7 @@ def summarize(
 def summarize_partitions(
     partitions: Sequence[Sequence[SegmentFile]], *, options: dict[str, Any] | None = None
 ) -> list[PartitionSummary]:
-    """A summary of each partition, of whose segments only the first and the last with records are looked at."""
+    """A summary of each partition. Only its first segment and its last one with records are opened."""
     return in_threads(lambda files: _partition(files, options), partitions)
 
 

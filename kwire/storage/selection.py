@@ -43,7 +43,9 @@ class Selection:
 
         Raises LookupError for a topic or a partition that none of them is; it names the nearest, and what there is.
         """
-        found = self.of_topics(places)
+        found = set() if self.patterns else set(places)
+        for pattern in self.patterns if places else ():
+            found |= _matching(pattern, places)
         if not self.partitions or not found:
             return found
         numbers = {partition for _, partition in found}
@@ -51,15 +53,6 @@ class Selection:
             if partition not in numbers:
                 raise LookupError(f"no partition {partition}; there {there(sorted(numbers), 'partition')}")
         return {place for place in found if place[1] in self.partitions}
-
-    def of_topics(self, places: Collection[Place]) -> set[Place]:
-        """Those of the places that the topics alone choose. Raises LookupError as chosen()."""
-        if not self.patterns or not places:
-            return set(places)
-        found: set[Place] = set()
-        for pattern in self.patterns:
-            found |= _matching(pattern, places)
-        return found
 
 
 class ExactSelection:

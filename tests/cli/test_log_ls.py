@@ -86,7 +86,7 @@ def test_what_is_not_there(logs: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_no_segment_is_read(
     logs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for the head of the first batch, and a few KiB at the end of a partition."""
+    """But for the header of the first batch, and a few KiB at the end of a partition."""
     from kwire.storage import filesystem
 
     read_bytes: list[int] = []

@@ -51,6 +51,6 @@ def test_a_cluster_that_is_not_there() -> None:
         address = fleet.bootstrap
     with Proxy(address) as proxy, pytest.raises(BrokerConnectionError), connect_sync(proxy.bootstrap, timeout=2):
         pass
-    for wrong in ("nowhere", "host:x", ":1", "host:70000"):
-        with pytest.raises(ValueError, match="expected host:port"):
+    for wrong in ("nowhere", "host:x", ":1", "host:70000", "host:0"):
+        with pytest.raises(ValueError, match="expected HOST:PORT"):
             Proxy(wrong)

@@ -15,6 +15,7 @@ import trustme
 import kwire
 from kwire import messages, schema
 from kwire.net import BrokerConnectionError, BrokerTimeoutError, Cluster, FrameSizeError, connect, connect_sync
+from kwire.net.address import address
 from kwire.net.channel import Tolerated
 from tests.net.fake import HOST, Broker, Server, cluster, in_a_child, of_release, run, serving
 
@@ -297,6 +298,13 @@ def test_tls_to_a_port_without(serve: Any) -> None:
 def test_no_addresses(text: str) -> None:
     with pytest.raises(BrokerConnectionError, match="invalid broker address"):
         connect(text)
+
+
+def test_port_0_is_for_listeners() -> None:
+    assert address("[::1]:0", any_port=True) == ("::1", 0)
+    for text, any_port in (("host:0", False), ("host:", True), ("host:-0", True)):
+        with pytest.raises(BrokerConnectionError, match="invalid broker address"):
+            address(text, any_port=any_port)
 
 
 def test_a_silent_request_fails_within_its_timeout_and_the_next_opens_again() -> None:

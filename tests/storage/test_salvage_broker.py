@@ -14,8 +14,7 @@ import pytest
 import kwire
 from kwire.net import connect_sync
 from kwire.storage import LogDirectory, salvage_log
-from tools.kafka import broker
-from tools.kafka.maven import MissingTool
+from tests.storage.restarts import start_on
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -66,17 +65,7 @@ def fetched(connection: Any, topic: Any, partition: int, start: int, end: int) -
 def test_a_broker_serves_what_was_kept(folder: Path) -> None:
     kept = {(one.topic, one.partition): one for one in LogDirectory(folder / "data1")}
     before = {key: [one.raw for one in partition.batches()] for key, partition in kept.items()}
-    free = broker.free_ports(3)
-    state = broker.Running(RELEASE, str(folder), "kraft", [], free[:1], free[1:2], "", free[2])
-    options = broker.Options(RELEASE, folder, heap="256m", c1=True, restart=True,
-                             properties={"delegation.token.secret.key": "k", "log.retention.ms": "-1"})
-    broker.configure(options, state, folder)
-    state.save()
-    try:
-        running = broker.start(options)
-    except MissingTool as missing:
-        pytest.fail(str(missing), pytrace=False)
-    with running, connect_sync(running.bootstrap) as connection:
+    with start_on(RELEASE, folder) as running, connect_sync(running.bootstrap) as connection:
         topics = connection.send(kwire.messages.MetadataRequest(topics=None)).topics
         assert len(topics) > 15
         compared = 0

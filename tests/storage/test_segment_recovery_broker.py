@@ -11,9 +11,8 @@ import pytest
 
 from kwire.net import connect_sync
 from kwire.storage import SegmentWriter
+from tests.storage.restarts import start_on
 from tests.storage.test_segment_writer import files
-from tools.kafka import broker
-from tools.kafka.maven import MissingTool
 
 pytestmark = [pytest.mark.java, pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -48,16 +47,7 @@ def test_as_a_broker_recovers(golden: Path, tmp_path: Path) -> None:
         topic, _, number = name.rpartition("-")
         SegmentWriter(tmp_path / "mine" / "data1", topic, int(number), index_interval_bytes=1024).close()
     folder = tmp_path / "broker"
-    free = broker.free_ports(3)
-    state = broker.Running(RELEASE, str(folder), "kraft", [], free[:1], free[1:2], "", free[2])
-    options = broker.Options(RELEASE, folder, heap="256m", c1=True, restart=True, properties={
-        "delegation.token.secret.key": "k", "log.retention.ms": "-1", "log.index.interval.bytes": "1024"})
-    broker.configure(options, state, folder)
-    state.save()
-    try:
-        running = broker.start(options)
-    except MissingTool as missing:
-        pytest.fail(str(missing), pytrace=False)
+    running = start_on(RELEASE, folder, log_index_interval_bytes="1024")
     with running, connect_sync(running.bootstrap) as connection:
         assert connection.versions
         time.sleep(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from kwire.errors import LimitError
-from kwire.properties import parse_properties, properties_bytes
+from kwire.properties import configuration_bytes, parse_properties
 from kwire.storage.formatting.errors import ConfigError
 
 
@@ -15,7 +15,7 @@ def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
     Raises OSError for a file that cannot be read, ConfigError for one that is malformed or larger than 16 MiB.
     """
     try:
-        return parse_properties(properties_bytes(path).decode("latin-1"))
+        return parse_properties(configuration_bytes(path).decode("latin-1"))
     except LimitError as error:
         raise ConfigError(f"properties file exceeds {error.limit} bytes", os.fspath(path)) from None
     except ValueError as error:

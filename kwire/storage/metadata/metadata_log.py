@@ -12,8 +12,8 @@ from kwire.errors import CorruptBatchError, DecodeError, LimitError, Unsupported
 from kwire.storage.discovery import offset_in_name
 from kwire.storage.filesystem import Entry, located, open_folder, plain, shown
 from kwire.storage.metadata.errors import MetadataLogError
-from kwire.storage.metadata.preview import RecordReader
 from kwire.storage.metadata.quorum import FOOTER, HEADER, Quorum
+from kwire.storage.metadata.record_reader import RecordReader
 from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.metadata.tables import Tables

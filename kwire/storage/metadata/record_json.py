@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from kwire.codec.json import to_json
-from kwire.codec.secrets import SECRET_SETTING
 from kwire.schema import message
 from kwire_c.plan import message_of
+from kwire_c.secrets import SECRET_SETTING
 
 REDACTED = "(redacted)"
 _SECRET_FIELDS = {"UserScramCredentialRecord": ("salt", "storedKey", "serverKey")}

@@ -25,7 +25,7 @@ from tools.places import DATA
 TIME = re.compile(r"(?m)^#\w{3} \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}$")
 RANDOM_ID = re.compile(r"(?<=directory\.id=)[\w-]{22}")
 SALTS = (b"1lv4pdnw4fwq7notcxm0yy1k7q", b"x")  # those that the runs give; others are random
-SECRETS = re.compile(rf"salt=\[({'|'.join(', '.join(map(str, salt)) for salt in SALTS)}|)[^]]*\], "
+SECRETS = re.compile(rf"salt=\[(?:({'|'.join(', '.join(map(str, salt)) for salt in SALTS)})|[^]]*)\], "
                      r"storedKey=\[[^]]*\], serverKey=\[[^]]*\]")  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import kwire
 from kwire import messages as m
 from kwire.errors import KwireError
 from kwire.schema import record_types
-from kwire.storage.metadata import ClusterImage, MetadataLogError, metadata_log, preview
+from kwire.storage.metadata import ClusterImage, MetadataLogError, metadata_log, record_reader
 from tests.storage.metadata.records import batch, image_of, write_log
 from tools.places import DATA
 
@@ -254,7 +254,7 @@ def test_the_old_layouts_are_those_of_the_jars() -> None:
         periods = [period for period in rows if period != "2.8"]
         if key.split()[0] in names and len(periods) > 1:
             since[key.split()[0]] = periods[-1].split()[0]
-    assert since == preview._SINCE
+    assert since == record_reader._SINCE
 
 
 def old_feature(name: bytes, low: int, high: int) -> bytes:
