@@ -6,6 +6,7 @@ from typing import Any
 
 from kwire import schema
 from kwire.errors import UnsupportedVersionError
+from kwire.suggestions import did_you_mean
 from kwire_c.plan import message_of
 
 
@@ -15,7 +16,8 @@ def __getattr__(name: str) -> Any:
     try:
         made = message_of(name).root
     except UnsupportedVersionError:
-        raise AttributeError(f"no Kafka release has a message {name!r}") from None
+        near = did_you_mean(name, schema.message_names())
+        raise AttributeError(f"no Kafka release has a message {name!r}{near}") from None
     globals()[name] = made
     return made
 

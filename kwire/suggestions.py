@@ -11,7 +11,10 @@ _MOST_LISTED = 10
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """What follows an unknown name in an error: ' (did you mean "X"?)', or nothing where none is near."""
+    """What follows an unknown name in an error: ' (did you mean "X"?)', or nothing where none is near.
+
+    Where none is similar, the shortest that begins with the name is near.
+    """
     from difflib import get_close_matches
 
     written: dict[str, str] = {}
@@ -20,6 +23,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
             written.setdefault(str(one).lower(), str(one))
     text = str(name)
     near = get_close_matches(text.lower(), written, n=1) if len(text) < _MOST_COMPARED else []
+    near = near or sorted((one for one in written if len(text) > 2 and one.startswith(text.lower())), key=len)[:1]
     return "".join(f' (did you mean "{printable(written[one])}"?)' for one in near)
 
 

@@ -12,7 +12,7 @@ import kwire
 
 pytestmark = pytest.mark.quick
 
-PACKAGES = ("kwire", "kwire.capture", "kwire.net", "kwire.schema", "kwire.spark", "kwire.storage")
+PACKAGES = ("kwire", "kwire.capture", "kwire.fleet", "kwire.net", "kwire.schema", "kwire.spark", "kwire.storage")
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -27,3 +27,9 @@ def test_what_there_is() -> None:
     assert there([], "topic") == "is no topic"
     assert there([0, 1], "partition") == "are 2 partitions: 0, 1"
     assert there(range(1234), "entry", "entries") == "are 1,234 entries: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
+
+
+def test_the_shortest_that_begins_so_where_none_is_similar() -> None:
+    names = ["FetchSnapshotRequest", "FetchRequest", "ShareFetchRequest"]
+    assert did_you_mean("fetch", names) == ' (did you mean "FetchRequest"?)'
+    assert did_you_mean("fe", names) == ""

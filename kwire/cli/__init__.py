@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 # docs/exit-codes.md
 OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 _TERMINATED = 128 + signal.SIGTERM
@@ -50,8 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # a group alone
             print(error.format_message())
             return OK
+        from kwire.cli.hints import message
+
         where = error.ctx.command_path if error.ctx else "kwire"
-        return _fail(f"{where}: {error.format_message()} (see {where} --help)", USAGE)
+        return _fail(f"{where}: {message(error)} (see {where} --help)", USAGE)
     except click.exceptions.Exit as done:
         return done.exit_code
     except SystemExit as ending:
@@ -102,7 +106,10 @@ def _error_text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         from kwire.storage.filesystem import shown
 
-        return f"{shown(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
+        name = shown(str(error.filename)) if error.filename else ""
+        if not name and error.errno in _OF_WRITE:  # kwire.output names all other files
+            name = "standard output"
+        return f"{name}: {error.strerror}" if name else error.strerror
     return str(error)
 
 

@@ -74,7 +74,9 @@ def messages(pattern: str | None, release: str | None, kind: str | None, as_json
     rows = list(_messages(pattern, release, kind))
     if not rows:
         of = f" of type {kind}" if kind else ""
-        near = did_you_mean((pattern or "").strip("*?"), schema.message_names(kind))
+        names = schema.message_names(kind)
+        stems = (name.removesuffix("Request").removesuffix("Response") for name in names)
+        near = did_you_mean((pattern or "").strip("*?"), [*names, *stems])
         raise click.ClickException(f"no message{of} matches {brief(pattern)}{near}" if pattern
                                    else f"Kafka {release} has no message{of}")
     if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import zlib
 from typing import IO, Any
@@ -15,6 +16,7 @@ from kwire.errors import DecodeError, LimitError
 
 MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
 _GZIP = b"\x1f\x8b\x08"
+_PAYLOAD = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]*)+$|\s*[{\[]|[A-Za-z0-9+/]+={1,2}$")  # hex, JSON, base64
 
 
 class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -37,7 +39,8 @@ class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         try:
             file = open(path, "rb")  # noqa: SIM115 - until the command ends
         except OSError as error:
-            self.fail(f"{path!r}: {error.strerror}", param, ctx)
+            hint = " (the bytes themselves? they go to standard input)" if _PAYLOAD.match(path) else ""
+            self.fail(f"{path!r}: {error.strerror}{hint}", param, ctx)
         if ctx is not None:
             ctx.call_on_close(file.close)
         return unpacked(file, path)

@@ -178,7 +178,8 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
     else:
         for finding in findings:
             print(finding)
-        print(f"{len(directory.segments)} segments, {len(findings)} findings", file=sys.stderr)
+        counts = ((len(directory.segments), "segment"), (len(findings), "finding"))
+        print(", ".join(f"{count:,} {name}{'s' * (count != 1)}" for count, name in counts), file=sys.stderr)
     ctx.exit(1 if findings else 0)
 
 
@@ -189,7 +190,8 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
 @selection
 @span
 @click.option("-o", "--output", type=click.Path(),
-              help="The Parquet file. Default: the last PATH if it ends in .parquet, else a name after the first PATH.")
+              help="The Parquet file. Default: the last of several PATHs if it is - or ends in .parquet, else a name "
+                   "after the first PATH.")
 @PARTITION_BY
 @click.option("--control", is_flag=True, help="Also write control records.")
 @click.option("--compression", type=click.Choice(["zstd", "snappy", "gzip", "lz4", "none"]), default="zstd",

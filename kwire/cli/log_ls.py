@@ -82,13 +82,17 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
 def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> list[list[Any]]:
     """The segments of each partition, in order."""
     from kwire.storage.discovery import by_partition, discover
+    from kwire.storage.filesystem import is_url
     from kwire.storage.selection import Selection
 
     try:
         files = discover(without_side_files(paths), selection=Selection(topics, partitions))
     except (FileNotFoundError, LookupError):
         files = []
-    if not files:
+    for file in files:
+        if file.stored < 0 and file.size < 0 and not is_url(file.path):
+            raise click.UsageError(f"{printable(file.path)} is a pipe, which has no listing: name files and folders")
+    if not files or any(file.base_offset < 0 for file in files):
         segments_at(paths, topics, partitions)  # raises the error that says what there is
     return list(by_partition(files).values())
 
@@ -119,7 +123,7 @@ def _cells(row: Any) -> dict[str, str]:
     if is_topic:
         cells |= {"topic": name, "partitions": f"{row.partitions:,}"}
     else:
-        file = printable(row.path.rpartition("/")[2])
+        file = printable(row.path.rpartition("/")[2]) or "-"
         cells["partition"] = file if row.partition is None else f"{name}-{row.partition}"
     cells |= {"segment": file} if is_segment else {"segments": f"{row.segments:,}"}
     if not is_topic:

@@ -150,11 +150,23 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
 def _bytes(text: str, form: str) -> bytes:
     """The bytes that a text means. Raises KwireError."""
     if form == "hex":
-        return hex_bytes(text)
+        try:
+            return hex_bytes(text)
+        except KwireError as error:
+            raise KwireError(f"{error}{_other_form(text)}") from None
     try:
         return strict_base64("".join(text.split()))
     except ValueError:
         raise KwireError("invalid base64") from None
+
+
+def _other_form(text: str) -> str:
+    """What a text that is no hex may be, for the end of an error."""
+    try:
+        strict_base64("".join(text.split()))
+    except ValueError:
+        return ""
+    return " (base64? --from base64)"
 
 
 def hex_bytes(text: str) -> bytes:
@@ -257,7 +269,12 @@ def frame(file: IO[bytes], form: str, api: str | None, version: int | None, leni
         schema.api(api_of(api))
 
     def decoded(data: bytes) -> dict[str, Any]:
-        return _request(data, lenient) if api is None else _response(data, api, version, lenient)
+        try:
+            return _request(data, lenient) if api is None else _response(data, api, version, lenient)
+        except KwireError as error:
+            if form == "raw" or int.from_bytes(data[:4]) != len(data) - 4:
+                raise
+            raise KwireError(f"{error} (its first 4 bytes are its size: leave them out, or use --from raw)") from None
 
     if form == "raw":
         for where, data in _frames(file):

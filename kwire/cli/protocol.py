@@ -29,8 +29,10 @@ class ReleaseGroup(click.Group):
             try:
                 schema.release_name(cmd_name)
             except UnsupportedVersionError as error:
-                known = [*self.commands, *schema.releases(old=True)]
-                raise UnsupportedVersionError(f"{error}{did_you_mean(cmd_name, known)}", needed=cmd_name) from None
+                hint = did_you_mean(cmd_name, self.commands)
+                if cmd_name.lower() in (api.name.lower() for api in schema.apis()):
+                    hint = f" (an API? kwire protocol RELEASE --api {cmd_name})"
+                raise UnsupportedVersionError(f"{error}{hint}", needed=cmd_name) from None
             command = click.Command(
                 cmd_name, callback=partial(_show, cmd_name), help=f"Show the protocol of Kafka {cmd_name}.",
                 params=[

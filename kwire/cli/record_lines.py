@@ -12,7 +12,7 @@ import click
 
 from kwire.cli.log import segment_name
 from kwire.cli.terminal import as_json, as_text, shown_json, when
-from kwire_c.printable import printable
+from kwire_c.printable import brief, printable
 from kwire_c.record_text import RecordText
 
 if TYPE_CHECKING:
@@ -338,6 +338,9 @@ class Format:
     def __init__(self, text: str) -> None:
         if not text:
             raise click.BadParameter("the format is empty", param_hint="'--format'")
+        if "%" not in text and "\\" not in text:  # --format json
+            raise click.BadParameter(f"{brief(text)} has no token such as %s; --json prints JSON, kwire log export "
+                                     "writes CSV", param_hint="'--format'")
         self._parts = list(_parsed(text))
         self.raw = not sys.stdout.isatty()
         columns = [_FIELDS[part][2] for part in self._parts if isinstance(part, str) and part in _FIELDS]

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kwire.cli.hints import command_hint
 from kwire.suggestions import did_you_mean
 from kwire.version import __version__
 from kwire_c.printable import brief
@@ -65,8 +66,8 @@ class LazyGroup(click.Group):
                 group = self.get_command(ctx, "log")
                 assert isinstance(group, click.Group)
                 of_log = group.list_commands(ctx)
-            hint = f' (did you mean "log {name}"?)' if name in of_log else did_you_mean(
-                name, [*of_log, *self.list_commands(ctx)])
+            meant = f"log {name}" if name in of_log else command_hint(name, ctx)
+            hint = f' (did you mean "{meant}"?)' if meant else did_you_mean(name, [*of_log, *self.list_commands(ctx)])
             raise click.UsageError(f"No such command {brief(name)}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -23,6 +23,7 @@ _MOST_NAMED = 5  # topics
 _MOST_PARTITION = (1 << 31) - 1
 _MOST_PARTITIONS = 100_000  # in one range
 _SECONDS = 100_000_000, 100_000_000_000  # a number between these two is in seconds: 1973 to 5138
+_LATEST = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _RELATIVE = re.compile(r"-(\d{1,9}(?:\.\d{1,3})?)\s?(ms|s|m|h|d|w)")
 _NUMBER = re.compile(r"(\d{1,19})(?:(\.\d{1,9})s?|(ms|s))?")
@@ -56,6 +57,9 @@ class Time(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         except (ValueError, OverflowError):
             self.fail(f"{brief(value)} is not a time: expected 2026-01-31T12:00:00Z, seconds or milliseconds "
                       "since 1970, or -90s, -30m, -1h, -2d, -1w before now", param, ctx)
+        if milliseconds > _LATEST and not text.endswith("ms"):
+            self.fail(f"{brief(value)} is after the year 9999: expected seconds or milliseconds since 1970, not micro- "
+                      "or nanoseconds (with ms at its end it is taken as it is)", param, ctx)
         return Moment(int(LONG.convert(milliseconds, param, ctx)), text, how)
 
 
@@ -126,6 +130,8 @@ def selected(command: Callable[..., Any]) -> Callable[..., Any]:
     @PARTITION
     @wraps(command)
     def selecting(*args: Any, **options: Any) -> Any:
+        if "" in options["paths"]:
+            raise click.UsageError("a PATH is empty: a variable that is not set?")
         return command(*args, **options)
 
     return selecting
@@ -217,8 +223,8 @@ def _check(directory: LogDirectory, chosen: Selection) -> None:
 
 
 def _split_output(paths: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """(paths to read, file to write): the last path if it ends in .parquet, else a name after the first path."""
-    if len(paths) > 1 and paths[-1].endswith(".parquet"):
+    """(paths to read, file to write): the last path if it is - or ends in .parquet, else a name after the first."""
+    if len(paths) > 1 and (paths[-1] == "-" or paths[-1].endswith(".parquet")):
         return paths[:-1], paths[-1]
     name = "stdin" if paths[0] == "-" else paths[0].rstrip("/").rpartition("/")[2]
     name = name.removesuffix(".gz").removesuffix(".log")

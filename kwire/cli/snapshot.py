@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
@@ -48,37 +48,50 @@ def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
 @click.argument("path")
 @click.option("--offset", type=LAST_OFFSET, help="The last offset to read (inclusive). Default: the end of the log.")
 @click.option("--topic", "topics", multiple=True, type=Topics(), metavar="TOPIC,...",
-              help="Show the partitions of these topics: names, globs, a comma list (may be repeated).")
+              help="Show the partitions of these topics: names, globs, a comma list, or TOPIC-PARTITION (may be "
+                   "repeated).")
 @_reading
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: everything but secrets.")
 def show(path: str, offset: int | None, topics: tuple[str, ...], release: str | None, as_value: bool) -> None:
     """Show the image: the newest snapshot at or below the offset, and the log after it."""
-    from kwire.storage.selection import chosen_names
+    from kwire.storage.selection import chosen_partitions
 
     image = _read(path, offset, release)
-    there = image.topics
+    places = [(name, number) for name, topic in image.topics.items() for number in topic.partitions]
     try:
-        names = chosen_names(topics, there) if topics else []
+        chosen = chosen_partitions(topics, places) if topics else {}
     except LookupError as error:
         raise click.UsageError(error.args[0]) from None
     if as_value:
         value = image.to_json()
-        print_json({name: value["topics"][name] for name in names} if topics else value, indent=2)
+        print_json(_chosen_json(value["topics"], chosen) if topics else value, indent=2)
         return
-    for name, text in _topics(image, names) if topics else _summary(image):
+    for name, text in _topics(image, chosen) if topics else _summary(image):
         print(f"{printable(name):18} {printable(text)}".rstrip())
 
 
-def _topics(image: ClusterImage, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The rows of topics: id, configs, partitions."""
+def _chosen_json(topics: dict[str, Any], chosen: dict[str, set[int]]) -> dict[str, Any]:
+    """Topics of an image as JSON, with their chosen partitions."""
+    return {
+        name: topics[name] | {
+            "partitions": [row for row in topics[name]["partitions"] if row["partitionId"] in numbers],
+        }
+        for name, numbers in chosen.items()
+    }
+
+
+def _topics(image: ClusterImage, chosen: dict[str, set[int]]) -> Iterator[tuple[str, str]]:
+    """The rows of topics: id, configs, their chosen partitions."""
     from kwire.storage.metadata.image_json import topic_configs
 
     topics = image.topics
-    for name in names:
+    for name, numbers in chosen.items():
         topic = topics[name]
         configs = " ".join(f"{key}={value}" for key, value in topic_configs(image, name).items())
         yield name, f"id {_uuid(topic.id)} {configs}"
         for number, partition in sorted(topic.partitions.items()):
+            if number not in numbers:
+                continue
             parts = [f"leader {partition.leader}", f"epoch {partition.leader_epoch}",
                      f"replicas {_ids(partition.replicas)}", f"in sync {_ids(partition.isr)}"]
             for field, what in (("adding_replicas", "adding"), ("removing_replicas", "removing"),

@@ -12,6 +12,7 @@ from kwire.codec.arguments import byte_view, check_int, schema_of
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, EncodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.schema import api_keys, files
+from kwire.suggestions import did_you_mean
 from kwire_c.decode import decode_from
 from kwire_c.encode import encode, encode_after
 from kwire_c.printable import brief
@@ -252,7 +253,8 @@ def _key_of(api: int | str) -> int:
     try:
         definition = schema.message(api if api.endswith(("Request", "Response")) else f"{api}Request")
     except UnsupportedVersionError:
-        raise UnsupportedVersionError(f"unknown API {brief(api)}", api=api) from None
+        near = did_you_mean(api, [row.name for row in schema.apis()])
+        raise UnsupportedVersionError(f"unknown API {brief(api)}{near}", api=api) from None
     if definition.api_key is None or definition.type not in ("request", "response"):
         raise UnsupportedVersionError(f"{brief(api)} is not an API", api=api)
     return definition.api_key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -54,6 +54,10 @@ class Feature:
         for name in ("needs", "levels", "kraft_levels"):
             if not isinstance(getattr(self, name), Mapping):
                 raise TypeError(f"{name} must be a mapping, not {brief(getattr(self, name))}")
+        for api, versions in self.needs.items():
+            pair = versions if isinstance(versions, Sequence) else ()
+            if not isinstance(api, str | int) or len(pair) != 2 or not all(isinstance(one, int) for one in pair):
+                raise TypeError(f"needs must be API -> (min, max) version, not {brief(api)} -> {brief(versions)}")
         for feature, level in {**self.levels, **self.kraft_levels}.items():
             if not isinstance(feature, str) or not isinstance(level, int) or isinstance(level, bool):
                 raise TypeError(f"levels must be feature -> level (int), not {brief(feature)} -> {brief(level)}")

@@ -186,6 +186,8 @@ class Chooser:
         lacks a version, a field, a meaning or a level that the request needs.
         """
         check_request(message)
+        if version is not None and not isinstance(version, int):
+            raise TypeError(f"version must be an int, not {type(version).__name__}")
         definition = message_of(message).schema
         key = definition.api_key
         common, denied = self.usable(key), self.deny.get(key, ())

@@ -78,7 +78,7 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def releases(old: bool = False) -> tuple[str, ...]:
+def releases(*, old: bool = False) -> tuple[str, ...]:
     """The known releases, ascending: ("2.2", "2.3", ...).
 
     With old=True those before 2.2 come first ("0.9.0", ... "2.1"), of which only the version ranges are known.
@@ -104,10 +104,17 @@ def release_name(text: str) -> str:
         known = releases(old=True)
         raise UnsupportedVersionError(
             f"unknown Kafka release {brief(text)}: known releases are {known[0]} to {known[-1]}"
-            f"{did_you_mean(text, known)}",
+            f"{_near(text, known)}",
             needed=text, offered=(known[0], known[-1]),
         )
     return match[1]
+
+
+def _near(text: str, known: tuple[str, ...]) -> str:
+    """As did_you_mean(): of "4" the releases 4.0 to the newest, of "v4.4" and "kafka-4.4" the release 4.4."""
+    number = text.lower().removeprefix("kafka").lstrip("-_ v")
+    minors = [name for name in known if name.startswith(f"{number}.")]
+    return f" (did you mean one of {', '.join(minors)}?)" if minors else did_you_mean(number, known)
 
 
 def apis(release: str | None = None) -> tuple[Api, ...]:

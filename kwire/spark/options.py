@@ -282,7 +282,8 @@ def _integer(name: str, value: object, least: int | None = None) -> int:
     try:
         number = int(str(value))
     except ValueError:
-        raise ValueError(f'option {name}: "{printable(str(value))}" is not an integer') from None
+        what = "a number of milliseconds since 1970" if name.endswith("Timestamp") else "an integer"
+        raise ValueError(f'option {name}: "{printable(str(value))}" is not {what}') from None
     if least is not None and number < least:
         raise ValueError(f"option {name} must be at least {least}, not {number}")
     return number

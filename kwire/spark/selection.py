@@ -57,7 +57,10 @@ def check_chosen(files: Collection[SegmentFile], options: Options) -> None:
 
 
 def check_offsets(files: Collection[SegmentFile], options: Options) -> None:
-    """Raise ValueError for offsets of a partition that is not there: with its name misspelt it would be read whole."""
+    """Raise ValueError for offsets of a partition that is not there: with its name misspelt it would be read whole.
+
+    Offsets of partitions that topic and partition leave out are allowed, but not those of such partitions alone.
+    """
     there = {(file.topic, file.partition) for file in files}
     if options.allow_empty or any(None in place for place in there):
         return
@@ -69,6 +72,10 @@ def check_offsets(files: Collection[SegmentFile], options: Options) -> None:
                 places = [f"{topic}-{partition}" for topic, partition in sorted(there, key=str)]
                 raise ValueError(f"option {name}: no partition {printable(topic)}-{partition} in "
                                  f"{_shown_paths(options)}; there {listed(places, 'partition')} {_ALLOWED}")
+        if isinstance(bound, dict) and bound and there.isdisjoint(bound):
+            places = [f"{topic}-{partition}" for topic, partition in sorted(there, key=str)]
+            raise ValueError(f"option {name}: none of its partitions is read; "
+                             f"there {listed(places, 'partition')} {_ALLOWED}")
 
 
 def _discovered(paths: Sequence[str], options: Options, every: bool = False) -> list[SegmentFile]:

@@ -105,7 +105,7 @@ class LogSegment:
             raise IsADirectoryError(21, "is a folder, not a segment: LogDirectory reads it", self.path) from None
         if isinstance(self.file, SpooledFile) and not self.file.once:
             os.stat(self.path)  # a .gz is decompressed when it is read
-        elif size < 0:
+        elif size < 0 or beside is None:  # named, not found in a folder
             self.file.size()
             check_segment(self.path, self.file)
         place = place_of(self.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -91,14 +91,16 @@ def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
     raise LookupError(f"{what}{did_you_mean(pattern, names)}; there {there(names, 'topic')}")
 
 
-def chosen_names(patterns: Sequence[str], names: Collection[str]) -> list[str]:
-    """The names that patterns choose, in their order, as topics of a Selection: names, globs and comma lists.
+def chosen_partitions(patterns: Iterable[str], places: Collection[Place]) -> dict[str, set[int]]:
+    """The topics that patterns choose, in their order, each with its chosen partitions, as topics of a Selection.
 
     Raises LookupError.
     """
-    places = [(name, -1) for name in names]
-    found = [sorted(_matching(pattern, places)) for pattern in Selection(patterns).patterns]
-    return list(dict.fromkeys(name for chosen in found for name, _ in chosen))
+    found: dict[str, set[int]] = {}
+    for pattern in Selection(patterns).patterns:
+        for topic, partition in sorted(_matching(pattern, places)):
+            found.setdefault(topic, set()).add(partition)
+    return found
 
 
 def nearby(path: str, options: dict[str, Any] | None = None) -> str:

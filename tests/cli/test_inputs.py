@@ -196,6 +196,8 @@ def test_a_folder_where_a_file_is_expected(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "x").write_text("notes")
     with pytest.raises(kwire.DecodeError, match="this is text, not a log segment"):
         kwire.storage.LogSegment(tmp_path / "x")
+    with pytest.raises(kwire.DecodeError, match="this is text, not a log segment"):
+        kwire.storage.LogDirectory(tmp_path / "x")
     for arguments in (("decode", "MetadataRequest", "0", folder), ("frame", folder),
                       ("versions", "--bootstrap-server", "h:1", "--command-config", folder)):
         code, _, err = run(capsys, *arguments)

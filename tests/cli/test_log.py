@@ -299,7 +299,7 @@ def test_help_loads_no_command() -> None:
 def test_progress_on_a_terminal_only(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(1000 * at, 1000) for at in range(40)], indexes=False)
     assert path.stat().st_size > 1 << 20
-    assert process("log", "verify", path).stderr == "1 segments, 0 findings\n"
+    assert process("log", "verify", path).stderr == "1 segment, 0 findings\n"
     parent, child = os.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "kwire", "log", "verify", str(path)],

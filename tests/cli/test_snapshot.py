@@ -56,6 +56,12 @@ def test_show_topics(run: Run, folder: Path) -> None:
     assert len(lines) == 1 + 2 + 1 + 4
     value = json.loads(run("show", folder, "--topic", "alpha-none", "--json")[0])
     assert [*value] == ["alpha-none"] and value["alpha-none"]["partitions"][0]["eligibleLeaderReplicas"] is not None
+    out, _ = run("show", folder, "--topic", "alpha-tx-1")
+    assert [line.split()[0] for line in out.splitlines()] == ["alpha-tx", "alpha-tx-1"]
+    value = json.loads(run("show", folder, "--topic", "alpha-tx-1", "--json")[0])
+    assert [row["partitionId"] for row in value["alpha-tx"]["partitions"]] == [1]
+    assert "no partition 7 of topic alpha-tx; there are 2 partitions: 0, 1 " in run(
+        "show", folder, "--topic", "alpha-tx-7", code=2)[1]
     assert 'no topic "nothing"; there are 17 topics: __consumer_offsets, ' in run(
         "show", folder, "--topic", "nothing", code=2)[1]
 

@@ -167,3 +167,10 @@ def test_what_is_no_buffer_is_a_type_error(wrong: Any) -> None:
     if not isinstance(wrong, int | str):
         with pytest.raises(TypeError):
             kwire.decode_response(b"\0" * 10, api=wrong, version=0)
+
+
+def test_near_names_of_what_is_not_known() -> None:
+    with pytest.raises(kwire.UnsupportedVersionError, match=r'unknown API \'Fetsh\' \(did you mean "Fetch"\?\)'):
+        kwire.decode_response(b"\0\0\0\1", api="Fetsh", version=12)
+    with pytest.raises(AttributeError, match=r'\(did you mean "MetadataRequest"\?\)'):
+        _ = messages.MetadataRequests

@@ -105,6 +105,7 @@ def test_the_reference_has_every_public_name(built: Path) -> None:
 
 def test_signatures_have_types_and_docstrings_are_prose(built: Path) -> None:
     text = soup(built / "reference-kwire.html")
+    assert not [page.name for page in pages(built) if "ForwardRef" in page.read_text(encoding="utf-8")]
     decode = text.find(id="kwire.decode").get_text()
     assert "version: int" in decode and "lenient: bool = False" in decode
     described = text.find(id="kwire.decode").find_next_sibling("dd").get_text()
@@ -183,12 +184,29 @@ def test_search_finds_offline(built: Path, browser: Chromium) -> None:
 
 @pytest.mark.parametrize("name", SEEN)
 def test_a_page_has_no_fault_for_axe(built: Path, browser: Chromium, name: str) -> None:
+    assert not faults(built / f"{name}.html", browser)
+
+
+def faults(page: Path, browser: Chromium) -> list[str]:
+    """What axe-core finds in a page, and whether it is wider than the window."""
     found = []
     for width, dark in ((390, False), (1200, True)):
-        browser.open(built / f"{name}.html", width, dark=dark)
-        found += [f"{width}: {line}" for line in browser.violations()]
-        assert browser.overflow() == 0, width
+        browser.open(page, width, dark=dark)
+        found += [f"{page.name} {width}: {line}" for line in browser.violations()]
+        found += [f"{page.name} {width}: too wide"] * bool(browser.overflow())
+    return found
+
+
+@pytest.mark.soak
+def test_no_page_has_a_fault_for_axe(built: Path, browser: Chromium) -> None:
+    found = [fault for page in pages(built) for fault in faults(page, browser)]
     assert not found, "\n".join(found)
+
+
+def test_no_heading_of_a_table_is_empty(built: Path) -> None:
+    """As axe-core wants it; in all pages, those that it is not run on too."""
+    tables = [(page.name, head) for page in pages(built) for head in soup(page).find_all("th")]
+    assert len(tables) > 100 and not [name for name, head in tables if not head.get_text().strip()]
 
 
 def test_the_bars_are_those_of_the_tables() -> None:

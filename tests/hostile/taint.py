@@ -27,7 +27,7 @@ import urllib.parse
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -676,10 +676,14 @@ ROOMS: tuple[Callable[[Marks, Path], None], ...] = (
 
 
 def one_round(room: Callable[[Marks, Path], None], seed: int) -> Counter[str]:
-    """One round in a folder of its own: how many texts of each kind were read. Raises Tainted."""
+    """One round in a folder of its own: how many texts of each kind were read. Raises Tainted.
+
+    That folder is the current one meanwhile: a relative log.dirs that "kwire storage format" is given lies in it.
+    """
     marks, folder = Marks(seed), Path(tempfile.mkdtemp(prefix="taint"))
     try:
-        room(marks, folder)
+        with chdir(folder):
+            room(marks, folder)
     finally:
         shutil.rmtree(folder)
     return marks.read

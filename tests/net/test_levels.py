@@ -428,3 +428,11 @@ def test_hostile_levels_are_kept_as_they_are() -> None:
                     await connection.refresh()
 
     run(work())
+
+
+@pytest.mark.parametrize("needs", [
+    {"Fetch": 4}, {"Fetch": "4-9"}, {"Fetch": (4,)}, {"Fetch": ("4", "9")}, {4.0: (1, 2)},
+])  # fmt: skip
+def test_needs_of_wrong_types(needs: Any) -> None:
+    with pytest.raises(TypeError, match=r"needs must be API -> \(min, max\) version, not "):
+        Feature("x", needs)

@@ -115,6 +115,11 @@ def test_ranges_are_inclusive_and_common_versions_only_are_used() -> None:
         f"b:1: cannot send Fetch: needs versions 0 to {newest}, the broker supports versions 99 to 100")
 
 
+def test_a_version_of_a_wrong_type() -> None:
+    with pytest.raises(TypeError, match="version must be an int, not str"):
+        chooser({"Metadata": (0, 12)}).version_for(messages.MetadataRequest(), "12")  # type: ignore[arg-type]
+
+
 def test_denied_and_unstable_versions() -> None:
     ranges = {"Fetch": (0, 12), "InitProducerId": (0, 6)}
     choose = chooser(ranges, deny={"Fetch": {12, 11}, 22: Versions(5, 5)})

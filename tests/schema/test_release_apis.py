@@ -1,6 +1,7 @@
 """Releases, their APIs, metadata versions, features and error codes."""
 
 import pickle
+import re
 
 import pytest
 
@@ -109,3 +110,17 @@ def test_features():
     assert list(schema.features("3.5")) == ["metadata.version"]
     with pytest.raises(UnsupportedVersionError):
         schema.features("3.2")
+
+
+def test_old_is_named():
+    with pytest.raises(TypeError):
+        schema.releases("4.4")
+
+
+@pytest.mark.parametrize(("name", "near"), [
+    ("4", "(did you mean one of 4.0, 4.1, 4.2, 4.3, "), ("v4.3", '(did you mean "4.3"?)'),
+    ("kafka-3.9", '(did you mean "3.9"?)'), ("trunk", "to "),
+])
+def test_near_releases(name, near):
+    with pytest.raises(UnsupportedVersionError, match=re.escape(near)):
+        schema.apis(name)

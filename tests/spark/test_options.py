@@ -66,6 +66,7 @@ def test_offsets_by_json() -> None:
         ({"path": "x", "kind": "capture", "topic": "t"}, 'topic applies to the kinds records, .* segments only'),
         ({"path": "x", "mode": "LENIENT"}, 'mode must be one of FAILFAST, PERMISSIVE, DROPMALFORMED, not "LENIENT"'),
         ({"path": "x", "partition": "one"}, 'partition: "one" is not an integer'),
+        ({"path": "x", "startingTimestamp": "2026-01-31"}, '"2026-01-31" is not a number of milliseconds since 1970'),
         ({"path": "x", "partition": "-1"}, "partition must be at least 0, not -1"),
         ({"path": "x", "includeHeaders": "yes"}, 'includeHeaders must be true or false, not "yes"'),
         ({"path": "x", "startingOffsets": "5"}, "startingOffsets"),

@@ -37,6 +37,8 @@ def test_what_there_is(logs: Path) -> None:
     assert planned(logs, topic="users,refunds") == ["refunds-0", "users-2"]
     assert planned(logs, topic="orders", partition="7,0") == ["orders-0", "orders-7"]
     assert planned(logs / "orders-0" / f"{0:020d}.log", topic="orders") == ["orders-0"]
+    both = '{"users": {"2": 0}, "orders": {"0": 0}}'  # one JSON for several reads
+    assert planned(logs, topic="users", startingOffsets=both) == ["users-2"]
 
 
 @pytest.mark.parametrize(("options", "text"), [
@@ -48,6 +50,8 @@ def test_what_there_is(logs: Path) -> None:
     ({"startingOffsets": '{{"order": {{"0": 5}}}}'},
      "option startingOffsets: no partition order-0 in {logs}; there are 5 partitions: orders-0, orders-1"),
     ({"endingOffsets": '{{"orders": {{"2": 5}}}}'}, "option endingOffsets: no partition orders-2 in"),
+    ({"topic": "orders", "startingOffsets": '{{"order": {{"0": 5}}}}'},
+     "option startingOffsets: none of its partitions is read; there are 3 partitions: orders-0, orders-1, orders-7"),
 ])  # fmt: skip
 def test_a_selection_without_a_match_names_what_there_is(logs: Path, options: dict[str, str], text: str) -> None:
     given = {name: value.replace("{{", "{").replace("}}", "}") for name, value in options.items()}

@@ -221,7 +221,7 @@ def test_standard_input_of_a_process(name: str, tmp_path: Path) -> None:
     with open(tmp_path / "file", "rb") as file:  # not a pipe: a file that the shell opened
         command = [sys.executable, "-m", "kwire", "log", "verify", name]
         done = subprocess.run(command, stdin=file, cwd=ROOT, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"1 segments, 0 findings\n")
+    assert (done.returncode, done.stderr) == (0, b"1 segment, 0 findings\n")
 
 
 def packets(folder: Path) -> bytes:

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = (
-    "kwire", "kwire.capture", "kwire.net", "kwire.schema", "kwire.spark", "kwire.storage", "kwire.storage.metadata",
+    "kwire", "kwire.capture", "kwire.fleet", "kwire.net", "kwire.schema", "kwire.spark", "kwire.storage",
+    "kwire.storage.metadata",
 )
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign

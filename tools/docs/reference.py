@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, ForwardRef
 
 from tools.places import ROOT
 
-PACKAGES = ("kwire", "kwire.storage", "kwire.net", "kwire.capture", "kwire.spark", "kwire.schema")
+PACKAGES = ("kwire", "kwire.storage", "kwire.net", "kwire.capture", "kwire.fleet", "kwire.spark", "kwire.schema")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SHOWN_METHODS = ("__arrow_c_array__", "__arrow_c_schema__", "__arrow_c_stream__", "__getitem__", "__len__")
@@ -205,7 +205,7 @@ def _signature(function: Callable[..., Any], *, bound: bool = False) -> str:
     text = str(signature.replace(parameters=[
         one.replace(annotation=_Text(_text(one.annotation)) if one.annotation is not one.empty else one.empty,
                     default=_Text(_default(one.default)) if one.default is not one.empty else one.empty)
-        for one in parameters
+        for one in parameters if not one.name.startswith("_")
     ], return_annotation=inspect.Signature.empty))  # fmt: skip
     result = signature.return_annotation
     return text if result is inspect.Signature.empty else f"{text} -> {_text(result)}"
@@ -229,6 +229,8 @@ def _default(value: Any) -> str:
 def _text(annotation: Any) -> str:
     if annotation is None:
         return "None"
+    if isinstance(annotation, ForwardRef):  # of a field of a named tuple
+        annotation = annotation.__forward_arg__
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return text.replace("typing.", "").replace("collections.abc.", "")
 

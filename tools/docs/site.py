@@ -78,6 +78,7 @@ def accessible(html: str) -> str:
     html = html.replace('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="Pages">')
     html = html.replace('<aside class="toc-drawer', '<aside aria-label="On this page" class="toc-drawer')
     html = html.replace('<span class="visually-hidden">View this page</span>', "")
+    html = re.sub(r'<th (class="head[^"]*")>(?:<p></p>)?</th>', r"<td \1></td>", html)  # a column without a name
     html = html.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
     return re.sub(r"<pre(?=[ >])", '<pre tabindex="0"', html)
 

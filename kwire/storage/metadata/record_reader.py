@@ -35,7 +35,8 @@ class RecordReader:
     def read(self, record: Any) -> Any:
         """The message in a Record. Raises DecodeError, UnsupportedVersionError. Source: Kafka's RecordsIterator."""
         if record.key is not None:
-            raise DecodeError(f"expected a record without a key, found {len(record.key)} bytes")
+            raise DecodeError(f"expected a record without a key, found {len(record.key)} bytes (not a metadata log? "
+                              "kwire log show reads those of topics)")
         if record.headers:
             raise DecodeError(f"expected a record without headers, found {len(record.headers)}")
         if record.value is None:
