@@ -138,7 +138,7 @@ class LogFollower:
         before offsets that are missing, which are reported to lost when nothing before them is left to read.
         """
         self.waits_for = None
-        if self._is_at_end(at):
+        if self.is_at_end(at):
             return at
         reached = begun = self.resume(at)
         number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
@@ -198,7 +198,7 @@ class LogFollower:
             if stop > position:
                 yield self.files[number], position, stop, Bounds(least, until)
 
-    def _is_at_end(self, at: LogOffset) -> bool:
+    def is_at_end(self, at: LogOffset) -> bool:
         """Is nothing new there, by sizes alone?"""
         last = len(self.files) - 1
         return self._id(last) == at.segment and self._size(last) == at.position and not (
@@ -307,16 +307,20 @@ class LogFollower:
         if holder is None:
             self._deleted(at, self._base(0))
             return self._begin(0)._replace(log_start=at.log_start)
-        if number is None and self._base(holder) == due:  # what was read was deleted, and nothing else
-            return self._begin(holder)._replace(log_start=at.log_start)
+        following = None
+        if self._base(holder) == due:  # what was read was in a segment before it
+            following = self._begin(holder)._replace(log_start=at.log_start)
+            if holder == 0:  # it was deleted, and nothing else
+                return following
+            holder -= 1
         before, found = self._around(holder, due - 1)
         if found is not None and found.base_offset < due:  # the batch of the offset that was read last
             place = self._after(holder, found, due, at)
             if (place.size, place.mark) == (at.size, at.mark) or (not at.size and found.last_offset == due - 1):
-                return place  # the same bytes in another place: the cleaner removed others
+                return following or place  # the same bytes in another place: the cleaner removed others
             if found.last_offset == due - 1 and _is_cleaned(found):
                 self._compacted(holder)
-                return place
+                return following or place
             batch = f"offset {due - 1} is in another batch (base offset {found.base_offset}, byte {found.position})"
             if number == holder and self._has_head(number, at):
                 self._lost(f"{self.name}: {self._path(holder)} was truncated and written again: {batch}; reading goes "
@@ -325,6 +329,8 @@ class LogFollower:
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
         if found is not None or holder + 1 < len(self.files):
             self._compacted(holder)
+            if following is not None:
+                return following
             if before is None:
                 return self._begin(holder, due)._replace(log_start=at.log_start)
             return self._after(holder, before, due, at)
@@ -379,7 +385,7 @@ class LogFollower:
         if progressed:  # what is before the gap is read first
             self._warn(f"{gap}; reading stops there")
             return False
-        self._lost(f"{gap}: they were deleted before they were read, or were not copied yet")
+        self._lost(f"{gap}: they were deleted, or compacted, before they were read, or were not copied yet")
         return True
 
     # batches

@@ -159,6 +159,43 @@ def test_deleted_segments(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_the_cleaner_removes_what_was_read_last_before_an_empty_segment(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3), batch(6))
+    query = Query(tmp_path)
+    assert query.offsets() == list(range(9))
+    path.write_bytes(batch(0))  # batches without an idempotent producer go whole
+    active = segment(tmp_path / "t-0", 9)
+    with pytest.warns(RuntimeWarning, match="rewritten by compaction"):
+        assert query.offsets() == []
+    append(active, batch(9))
+    assert query.offsets() == [9, 10, 11]
+
+
+@pytest.mark.quick
+def test_a_topic_made_again_whose_segment_begins_at_the_offset_due(tmp_path: Path) -> None:
+    segment(tmp_path / "t-0", 3, batch(3), batch(6))
+    query = Query(tmp_path)
+    assert query.offsets() == list(range(3, 9))
+    (tmp_path / "t-0" / f"{3:020d}.log").unlink()
+    segment(tmp_path / "t-0", 0, batch(0), batch(3, 6))
+    segment(tmp_path / "t-0", 9, batch(9))
+    with pytest.raises(kwire.KwireError, match="t-0 was deleted and made again: offset 8 is in another batch"):
+        query.rows()
+
+
+@pytest.mark.quick
+def test_a_limit_does_not_hide_a_smaller_log(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
+    other = segment(tmp_path / "t-1", 0, batch(0))
+    query = Query(tmp_path, maxBytesPerTrigger="10k")
+    assert query.offsets() == [*range(6), *range(3)]
+    append(other, batch(3))
+    path.write_bytes(batch(0, 2))
+    with pytest.raises(kwire.KwireError, match="t-0 was deleted and made again: the log ends at offset 2"):
+        query.rows()
+
+
+@pytest.mark.quick
 def test_a_truncated_segment_is_reported(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
     query = Query(tmp_path)
