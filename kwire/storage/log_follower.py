@@ -23,6 +23,7 @@ class LogOffset(NamedTuple):
     segment: the base offset in the name of the file that was read last, else the name; None: nothing was read yet.
     position: the byte after what was read last, a batch or a damaged region of `size` bytes. mark, head: CRC-32 of the
     first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
+    crossed: bytes from the place before this one to this one, if they are in several segments, else 0.
     """
 
     offset: int
@@ -32,6 +33,7 @@ class LogOffset(NamedTuple):
     mark: int = 0
     head: int = 0
     log_start: int = 0
+    crossed: int = 0
 
     @property
     def is_exact(self) -> bool:
@@ -140,14 +142,17 @@ class LogFollower:
         self.waits_for = None
         if self.is_at_end(at):
             return at
-        reached = begun = self.resume(at)
+        begun = self.resume(at)
+        reached = begun = begun if begun == at else begun._replace(crossed=0)
         number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
-        left = most
+        left, crossed = most, 0
         while True:
             read = self._read_on(number, position, due, left)
             if read.position > position:
                 head = reached.head if reached.segment == self._id(number) and reached.head else None
                 reached = self._place(number, read.position, read.size, read.first_bytes, read.due, begun, head)
+                if crossed:
+                    reached = reached._replace(crossed=crossed + read.position)
             if left is not None:
                 left -= read.position - position
             follower = number + 1
@@ -172,13 +177,14 @@ class LogFollower:
                 return reached
             else:
                 due = base
+            crossed += self._size(number) - position
             number, position = follower, 0
 
     def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds]]:
         """Yield (segment, first byte, byte after the last, offsets to keep) of what is between two places.
 
         The bytes at both are compared with their marks; if those at the end are not what they were, lost is called, and
-        the records are taken by offset.
+        the records are taken by offset. So it is if there are more or fewer bytes between them than there were.
         """
         if end.segment is None or (end.size == 0 and end.offset <= start.offset):  # another place, but nothing read
             return
@@ -186,17 +192,26 @@ class LogFollower:
         first, last = self._number(begun.segment) or 0, self._number(end.segment)
         until: int | None = None
         if last is None or not self._holds(last, end):
-            self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
-                       f"micro-batch was planned ({_named(end.segment)}, byte {end.position})")
+            self._changed(end, f"byte {end.position}")
             until = end.offset
             last = self._holder(until - 1)
             last = len(self.files) - 1 if last is None else last
-        for number in range(first, last + 1):
-            position = begun.position if number == first else 0
-            stop = end.position if number == last and until is None else self._size(number)
+        pieces = [
+            (number, begun.position if number == first else 0,
+             end.position if number == last and until is None else self._size(number))
+            for number in range(first, last + 1)
+        ]
+        found = sum(stop - position for _, position, stop in pieces)
+        if until is None and end.crossed and found != end.crossed:
+            self._changed(end, f"{end.crossed} bytes before byte {end.position}, found {found}")
+        for number, position, stop in pieces:
             least = begun.offset if number == first and not begun.is_exact else None
             if stop > position:
                 yield self.files[number], position, stop, Bounds(least, until)
+
+    def _changed(self, end: LogOffset, what: str) -> None:
+        self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
+                   f"micro-batch was planned ({_named(end.segment)}, {what})")
 
     def is_at_end(self, at: LogOffset) -> bool:
         """Is nothing new there, by sizes alone?"""

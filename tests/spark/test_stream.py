@@ -332,6 +332,7 @@ def test_offsets_come_back_as_they_were_written() -> None:
         ("t", "9"): LogOffset(5),
         ("dump", ""): LogOffset(3, "part.log", 9, 0, 0, 0, 2),
         ("u", "0"): LogOffset(5, log_start=5),
+        ("v", "0"): LogOffset(7, 5, 100, 50, 4_000_000_000, 1, 0, 300),
     })
     tree = json.loads(json.dumps(offsets.to_json()))
     assert StreamOffsets.from_json(tree) == offsets
@@ -398,6 +399,24 @@ def test_a_replayed_batch_has_the_same_bytes_or_fails(tmp_path: Path) -> None:
     with pytest.warns(RuntimeWarning, match="before offset 6"):
         parts = [part for task in lenient.partitions(start, end) for part in lenient.read(task)]
     assert [row["offset"] for part in parts for row in part.to_pylist()] == list(range(6))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("gone", [3, 6])
+def test_a_replayed_batch_lacks_a_segment_of_its_middle(tmp_path: Path, gone: int) -> None:
+    sizes = {base: segment(tmp_path / "t-0", base, batch(base)).stat().st_size for base in (0, 3, 6, 9)}
+    whole = sum(sizes.values())
+    query = Query(tmp_path)
+    start = query.reader.initialOffset()
+    end = query.reader.latestOffset(start)
+    (tmp_path / "t-0" / f"{gone:020d}.log").unlink()
+    query.restart()
+    with pytest.raises(kwire.KwireError, match=f"before offset 12 .* {whole} bytes .*, found {whole - sizes[gone]}"):
+        query.reader.partitions(start, end)
+    lenient = Query(tmp_path, failOnDataLoss="false").reader
+    with pytest.warns(RuntimeWarning, match="before offset 12"):
+        parts = [part for task in lenient.partitions(start, end) for part in lenient.read(task)]
+    assert len({row["offset"] for part in parts for row in part.to_pylist()}) == 9
 
 
 @pytest.mark.quick
