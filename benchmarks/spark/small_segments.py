@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 import kwire
 import kwire.spark
-from benchmarks.spark.spark_peers import cpu_seconds, in_own_workers
+from benchmarks.spark.spark_peers import cpu_seconds, in_own_workers, spent
 
 RECORDS = 20
 
@@ -68,7 +68,7 @@ def main() -> None:
                 rows = in_own_workers(spark, name, job)
                 assert rows == arguments.segments * RECORDS, (name, rows)
                 if turn:
-                    taken.setdefault(name, []).append((cpu_seconds(root) - cpu, time.perf_counter() - wall))
+                    taken.setdefault(name, []).append((spent(cpu, cpu_seconds(root)), time.perf_counter() - wall))
         spark.stop()
     print(f"{arguments.segments:,} segments of {RECORDS} records, counted (median, min..max)")
     for name, times in taken.items():

@@ -1,6 +1,7 @@
 """CPU time of Spark jobs over the same segments: kwire's data source and functions, aiokafka, Kafka in the JVM.
 
 Run it from the top folder: python -m benchmarks.spark.spark_peers [--rows 2300000] [--rounds 3] [--only JOB ...]
+[--conf KEY=VALUE ...]
 CPU time is that of the driver, the JVM and all Python workers together. All jobs run in one session, warmed up, in
 turn, each in its own Python workers. All give the same rows and compute the same aggregate:
   data source               the kwire format; counted, summed and compared by Spark
@@ -12,7 +13,8 @@ turn, each in its own Python workers. All give the same rows and compute the sam
   aiokafka, plain numbers   the same with timestamps as numbers, which Spark itself turns into timestamps: cheaper
   aiokafka in Python        the same tuples, aggregated by the RDD
   arrow of segments         mapPartitions(decode_records(output="arrow")) over the segments; aggregated by batch
-  aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, which Spark must first pass to Python
+  aiokafka of payloads,     the same for an RDD of byte arrays, a batch each, cached, which Spark passes to Python: not
+                            one of parallelize(), which serializes them into the tasks of each job
   arrow of payloads,
   tuples of payloads
   payloads                  Spark's own floor of these three: the byte arrays are passed, and counted
@@ -28,7 +30,7 @@ import statistics
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -110,13 +112,11 @@ def write_prepared(segments: str, folder: Path) -> None:
                 file.write_batch(batch)
 
 
-def payloads_of(paths: list[str]) -> list[bytes]:
-    payloads = []
+def payloads_of(paths: Iterable[str]) -> Iterator[bytes]:
     for path in paths:
         data = Path(path).read_bytes()
         size = struct.unpack_from(">i", data, 8)[0] + 12
-        payloads += [data[at : at + size] for at in range(0, len(data), size)]
-    return payloads
+        yield from (data[at : at + size] for at in range(0, len(data), size))
 
 
 def read_whole(paths: Iterator[str]) -> Iterator[tuple[str, bytes]]:
@@ -168,17 +168,21 @@ def summed(rdd: Any) -> int:
     return int(rdd.reduce(lambda left, right: tuple(a + b for a, b in zip(left, right, strict=True)))[0])
 
 
-def cpu_seconds(root: psutil.Process) -> float:
-    total = 0.0
+def cpu_seconds(root: psutil.Process) -> dict[int, float]:
+    """CPU seconds of each process: driver, JVM, Python workers. pyspark.daemon does not wait for workers that end, so
+    that nothing counts theirs: those that Spark ends after a minute are idle, and a job's own are there after it."""
+    seconds = {}
     for process in [root, *root.children(recursive=True)]:
         try:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
             continue
-        total += times.user + times.system
-        if process == root or "python" in process.name():
-            total += times.children_user + times.children_system
-    return total
+        seconds[process.pid] = times.user + times.system
+    return seconds
+
+
+def spent(before: dict[int, float], after: dict[int, float]) -> float:
+    return sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
 
 
 def aggregated(frame: Any) -> int:
@@ -193,8 +197,8 @@ def aggregated(frame: Any) -> int:
 
 def jobs(spark: SparkSession, paths: list[str], prepared: str) -> dict[str, Callable[[], int]]:
     context = spark.sparkContext
-    payloads = context.parallelize(payloads_of(paths), PARTITIONS)
     segments = context.parallelize(paths, len(paths))
+    payloads = segments.mapPartitions(payloads_of).cache()
     folder = str(Path(paths[0]).parents[1])
     schema = "key binary, value binary, topic string, partition int, offset long, timestamp {}, timestampType int"
     decode = kwire.spark.decode_records
@@ -246,8 +250,8 @@ RATIOS = (
     ("data source", "aiokafka in Python"), ("data source", "JVM reader"),
     ("prepared batches", "JVM reader"), ("data source", "prepared batches"),
     ("arrow of segments", "aiokafka in Python"), ("arrow of payloads", "aiokafka of payloads"),
-    ("payloads", "aiokafka of payloads"), ("arrow of payloads", "aiokafka to a DataFrame"),
-    ("tuples of payloads", "aiokafka of payloads"),
+    ("payloads", "aiokafka of payloads"), ("arrow of payloads", "payloads"),
+    ("arrow of payloads", "aiokafka to a DataFrame"), ("tuples of payloads", "aiokafka of payloads"),
 )
 
 
@@ -277,7 +281,7 @@ def main() -> None:
     spark = (
         builder.master("local[2]").appName("kwire peers").config("spark.ui.enabled", "false")
         .config("spark.driver.extraClassPath", os.pathsep.join([str(classes), clients]))
-        .config("spark.driver.memory", "2g").config("spark.log.level", "ERROR")
+        .config("spark.driver.memory", "6g").config("spark.log.level", "ERROR")
         .config("spark.ui.showConsoleProgress", "false").getOrCreate()
     )
     kwire.spark.register(spark)
@@ -296,7 +300,7 @@ def main() -> None:
             for name, job in work.items():
                 before = cpu_seconds(root)
                 in_own_workers(spark, name, job)
-                taken.setdefault(name, []).append(cpu_seconds(root) - before)
+                taken.setdefault(name, []).append(spent(before, cpu_seconds(root)))
         spark.stop()
     count = next(iter(rows.values()))
     print(f"{count:,} rows; CPU seconds of driver, JVM and workers (median, min..max)")

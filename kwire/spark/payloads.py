@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from struct import Struct
 from typing import Any
 
 import pyarrow as pa
@@ -13,10 +14,12 @@ from kwire.codec.records import BadBatch, read_batches
 from kwire.defaults import BATCH_ROWS
 from kwire.errors import CorruptBatchError, KwireError, LimitError
 from kwire.spark.schema import arrow_schema, as_spark_array, fields_schema
+from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD
 
 # a group ends at this many bytes, so that large values and high compression stay small in memory
 GROUP_BYTES = 8 << 20
 GROUP_PACKED_BYTES = 512 << 10
+_fields = Struct(">8xi4xb4xh34xi").unpack_from  # of a batch of magic 2: length, magic, attributes, count
 BYTES_A_LEGACY_ROW = 100  # estimate: a compressed wrapper does not have its record count
 
 
@@ -52,7 +55,7 @@ class _Piece:
 
     __slots__ = ("data", "number", "shift")
 
-    def __init__(self, number: int, shift: int, data: memoryview) -> None:
+    def __init__(self, number: int, shift: int, data: memoryview | bytes) -> None:
         self.number, self.shift, self.data = number, shift, data
 
 
@@ -63,6 +66,15 @@ def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
     for number, payload in enumerate(payloads):
         if payload is None:
             continue
+        if type(payload) is bytes and len(payload) >= RECORD_BATCH_OVERHEAD:
+            length, magic, attributes, count = _fields(payload)
+            if length + LOG_OVERHEAD == len(payload) and magic == 2:  # one batch, as most payloads: no walk over it
+                group.append(_Piece(number, 0, payload))
+                room -= _share(count, len(payload), attributes & CODEC_MASK)
+                if room <= 0:
+                    yield group
+                    group, room = [], 1.0
+                continue
         data = memoryview(payload).cast("B")
         start = at = 0
         try:
@@ -71,7 +83,7 @@ def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
                 at += size
                 packed = batch.codec != "none"
                 rows = size // BYTES_A_LEGACY_ROW if packed and batch.magic < 2 else len(batch)
-                room -= max(rows / BATCH_ROWS, size / (GROUP_PACKED_BYTES if packed else GROUP_BYTES))
+                room -= _share(rows, size, packed)
                 if room <= 0:
                     group.append(_Piece(number, start, data[start:at]))
                     yield group
@@ -83,6 +95,12 @@ def _groups(payloads: Iterable[Any]) -> Iterator[list[_Piece]]:
             group.append(_Piece(number, start, data[start:end]))
     if group:
         yield group
+
+
+def _share(rows: int, size: int, packed: int) -> float:
+    """What a batch takes of the room of a group."""
+    by_rows, by_size = rows / BATCH_ROWS, size / (GROUP_PACKED_BYTES if packed else GROUP_BYTES)
+    return by_rows if by_rows > by_size else by_size
 
 
 def row_batches(

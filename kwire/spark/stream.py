@@ -303,6 +303,9 @@ class SegmentStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTrigger
         first = next((number for number, key in enumerate(order) if self.turn is None or key >= self.turn), 0)
         order = order[first:] + order[:first]
         reached, carried, took = dict(places), 0, False
+        for key, size in waiting.items():
+            if size <= 0 and not logs[key].is_at_end(places[key]):  # fewer bytes than were read: to be reported
+                reached[key] = self._advance(key, logs[key], places[key], 1)
         following: Key | None = None
         for key in order:
             carried += shares[key]

@@ -25,7 +25,7 @@ class StreamOffsets(dict[Key, LogOffset]):
     complete = False
 
     def to_json(self) -> dict[str, Any]:
-        """{"v": 2, "topics": {"orders": {"0": [offset, segment, position, size, mark, head, log start]}}}.
+        """{"v": 2, "topics": {"orders": {"0": [offset, segment, position, size, mark, head, log start, crossed]}}}.
 
         The fields of LogOffset, without the zeros at the end; of a place at which nothing was read, the offset alone.
         """

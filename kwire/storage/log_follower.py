@@ -23,6 +23,7 @@ class LogOffset(NamedTuple):
     segment: the base offset in the name of the file that was read last, else the name; None: nothing was read yet.
     position: the byte after what was read last, a batch or a damaged region of `size` bytes. mark, head: CRC-32 of the
     first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
+    crossed: bytes from the place before this one to this one, if they are in several segments, else 0.
     """
 
     offset: int
@@ -32,6 +33,7 @@ class LogOffset(NamedTuple):
     mark: int = 0
     head: int = 0
     log_start: int = 0
+    crossed: int = 0
 
     @property
     def is_exact(self) -> bool:
@@ -138,16 +140,19 @@ class LogFollower:
         before offsets that are missing, which are reported to lost when nothing before them is left to read.
         """
         self.waits_for = None
-        if self._is_at_end(at):
+        if self.is_at_end(at):
             return at
-        reached = begun = self.resume(at)
+        begun = self.resume(at)
+        reached = begun = begun if begun == at else begun._replace(crossed=0)
         number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
-        left = most
+        left, crossed = most, 0
         while True:
             read = self._read_on(number, position, due, left)
             if read.position > position:
                 head = reached.head if reached.segment == self._id(number) and reached.head else None
                 reached = self._place(number, read.position, read.size, read.first_bytes, read.due, begun, head)
+                if crossed:
+                    reached = reached._replace(crossed=crossed + read.position)
             if left is not None:
                 left -= read.position - position
             follower = number + 1
@@ -172,13 +177,14 @@ class LogFollower:
                 return reached
             else:
                 due = base
+            crossed += self._size(number) - position
             number, position = follower, 0
 
     def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds]]:
         """Yield (segment, first byte, byte after the last, offsets to keep) of what is between two places.
 
         The bytes at both are compared with their marks; if those at the end are not what they were, lost is called, and
-        the records are taken by offset.
+        the records are taken by offset. So it is if there are more or fewer bytes between them than there were.
         """
         if end.segment is None or (end.size == 0 and end.offset <= start.offset):  # another place, but nothing read
             return
@@ -186,19 +192,28 @@ class LogFollower:
         first, last = self._number(begun.segment) or 0, self._number(end.segment)
         until: int | None = None
         if last is None or not self._holds(last, end):
-            self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
-                       f"micro-batch was planned ({_named(end.segment)}, byte {end.position})")
+            self._changed(end, f"byte {end.position}")
             until = end.offset
             last = self._holder(until - 1)
             last = len(self.files) - 1 if last is None else last
-        for number in range(first, last + 1):
-            position = begun.position if number == first else 0
-            stop = end.position if number == last and until is None else self._size(number)
+        pieces = [
+            (number, begun.position if number == first else 0,
+             end.position if number == last and until is None else self._size(number))
+            for number in range(first, last + 1)
+        ]
+        found = sum(stop - position for _, position, stop in pieces)
+        if until is None and end.crossed and found != end.crossed:
+            self._changed(end, f"{end.crossed} bytes before byte {end.position}, found {found}")
+        for number, position, stop in pieces:
             least = begun.offset if number == first and not begun.is_exact else None
             if stop > position:
                 yield self.files[number], position, stop, Bounds(least, until)
 
-    def _is_at_end(self, at: LogOffset) -> bool:
+    def _changed(self, end: LogOffset, what: str) -> None:
+        self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
+                   f"micro-batch was planned ({_named(end.segment)}, {what})")
+
+    def is_at_end(self, at: LogOffset) -> bool:
         """Is nothing new there, by sizes alone?"""
         last = len(self.files) - 1
         return self._id(last) == at.segment and self._size(last) == at.position and not (
@@ -307,16 +322,20 @@ class LogFollower:
         if holder is None:
             self._deleted(at, self._base(0))
             return self._begin(0)._replace(log_start=at.log_start)
-        if number is None and self._base(holder) == due:  # what was read was deleted, and nothing else
-            return self._begin(holder)._replace(log_start=at.log_start)
+        following = None
+        if self._base(holder) == due:  # what was read was in a segment before it
+            following = self._begin(holder)._replace(log_start=at.log_start)
+            if holder == 0:  # it was deleted, and nothing else
+                return following
+            holder -= 1
         before, found = self._around(holder, due - 1)
         if found is not None and found.base_offset < due:  # the batch of the offset that was read last
             place = self._after(holder, found, due, at)
             if (place.size, place.mark) == (at.size, at.mark) or (not at.size and found.last_offset == due - 1):
-                return place  # the same bytes in another place: the cleaner removed others
+                return following or place  # the same bytes in another place: the cleaner removed others
             if found.last_offset == due - 1 and _is_cleaned(found):
                 self._compacted(holder)
-                return place
+                return following or place
             batch = f"offset {due - 1} is in another batch (base offset {found.base_offset}, byte {found.position})"
             if number == holder and self._has_head(number, at):
                 self._lost(f"{self.name}: {self._path(holder)} was truncated and written again: {batch}; reading goes "
@@ -325,6 +344,8 @@ class LogFollower:
             return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
         if found is not None or holder + 1 < len(self.files):
             self._compacted(holder)
+            if following is not None:
+                return following
             if before is None:
                 return self._begin(holder, due)._replace(log_start=at.log_start)
             return self._after(holder, before, due, at)
@@ -379,7 +400,7 @@ class LogFollower:
         if progressed:  # what is before the gap is read first
             self._warn(f"{gap}; reading stops there")
             return False
-        self._lost(f"{gap}: they were deleted before they were read, or were not copied yet")
+        self._lost(f"{gap}: they were deleted, or compacted, before they were read, or were not copied yet")
         return True
 
     # batches

@@ -133,6 +133,22 @@ def test_bad_batches(output: str) -> None:
 
 
 @pytest.mark.quick
+def test_a_payload_of_one_batch_is_as_one_that_is_walked_over() -> None:
+    from kwire.spark import decode_records
+
+    decode = decode_records(FIELDS, "arrow", mode="PERMISSIVE")
+    for at in range(len(batch(3))):
+        for bit in (1, 0x80):
+            data = bytearray(batch(3))
+            data[at] ^= bit
+            one, walked = (
+                [row for part in decode([batch(0), kind(data), batch(6)]) for row in part.to_pylist()]
+                for kind in (bytes, memoryview)
+            )
+            assert one == walked and [row["offset"] for row in one[:3]] == [0, 1, 2], (at, bit)
+
+
+@pytest.mark.quick
 def test_a_bomb_is_a_limit_error() -> None:
     from kwire.spark import decode_records
 

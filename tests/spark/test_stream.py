@@ -159,6 +159,43 @@ def test_deleted_segments(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_the_cleaner_removes_what_was_read_last_before_an_empty_segment(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3), batch(6))
+    query = Query(tmp_path)
+    assert query.offsets() == list(range(9))
+    path.write_bytes(batch(0))  # batches without an idempotent producer go whole
+    active = segment(tmp_path / "t-0", 9)
+    with pytest.warns(RuntimeWarning, match="rewritten by compaction"):
+        assert query.offsets() == []
+    append(active, batch(9))
+    assert query.offsets() == [9, 10, 11]
+
+
+@pytest.mark.quick
+def test_a_topic_made_again_whose_segment_begins_at_the_offset_due(tmp_path: Path) -> None:
+    segment(tmp_path / "t-0", 3, batch(3), batch(6))
+    query = Query(tmp_path)
+    assert query.offsets() == list(range(3, 9))
+    (tmp_path / "t-0" / f"{3:020d}.log").unlink()
+    segment(tmp_path / "t-0", 0, batch(0), batch(3, 6))
+    segment(tmp_path / "t-0", 9, batch(9))
+    with pytest.raises(kwire.KwireError, match="t-0 was deleted and made again: offset 8 is in another batch"):
+        query.rows()
+
+
+@pytest.mark.quick
+def test_a_limit_does_not_hide_a_smaller_log(tmp_path: Path) -> None:
+    path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
+    other = segment(tmp_path / "t-1", 0, batch(0))
+    query = Query(tmp_path, maxBytesPerTrigger="10k")
+    assert query.offsets() == [*range(6), *range(3)]
+    append(other, batch(3))
+    path.write_bytes(batch(0, 2))
+    with pytest.raises(kwire.KwireError, match="t-0 was deleted and made again: the log ends at offset 2"):
+        query.rows()
+
+
+@pytest.mark.quick
 def test_a_truncated_segment_is_reported(tmp_path: Path) -> None:
     path = segment(tmp_path / "t-0", 0, batch(0), batch(3))
     query = Query(tmp_path)
@@ -295,6 +332,7 @@ def test_offsets_come_back_as_they_were_written() -> None:
         ("t", "9"): LogOffset(5),
         ("dump", ""): LogOffset(3, "part.log", 9, 0, 0, 0, 2),
         ("u", "0"): LogOffset(5, log_start=5),
+        ("v", "0"): LogOffset(7, 5, 100, 50, 4_000_000_000, 1, 0, 300),
     })
     tree = json.loads(json.dumps(offsets.to_json()))
     assert StreamOffsets.from_json(tree) == offsets
@@ -361,6 +399,24 @@ def test_a_replayed_batch_has_the_same_bytes_or_fails(tmp_path: Path) -> None:
     with pytest.warns(RuntimeWarning, match="before offset 6"):
         parts = [part for task in lenient.partitions(start, end) for part in lenient.read(task)]
     assert [row["offset"] for part in parts for row in part.to_pylist()] == list(range(6))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("gone", [3, 6])
+def test_a_replayed_batch_lacks_a_segment_of_its_middle(tmp_path: Path, gone: int) -> None:
+    sizes = {base: segment(tmp_path / "t-0", base, batch(base)).stat().st_size for base in (0, 3, 6, 9)}
+    whole = sum(sizes.values())
+    query = Query(tmp_path)
+    start = query.reader.initialOffset()
+    end = query.reader.latestOffset(start)
+    (tmp_path / "t-0" / f"{gone:020d}.log").unlink()
+    query.restart()
+    with pytest.raises(kwire.KwireError, match=f"before offset 12 .* {whole} bytes .*, found {whole - sizes[gone]}"):
+        query.reader.partitions(start, end)
+    lenient = Query(tmp_path, failOnDataLoss="false").reader
+    with pytest.warns(RuntimeWarning, match="before offset 12"):
+        parts = [part for task in lenient.partitions(start, end) for part in lenient.read(task)]
+    assert len({row["offset"] for part in parts for row in part.to_pylist()}) == 9
 
 
 @pytest.mark.quick
