@@ -6,8 +6,8 @@ import uuid
 from typing import Any
 
 from kwire import messages
-from kwire.fleet.apis.controllers import BROKERS, check_endpoint_type
 from kwire.fleet import operations
+from kwire.fleet.apis.controllers import BROKERS, check_endpoint_type
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
