@@ -166,7 +166,8 @@ def _rename(partial: str, target: str, force: bool) -> None:
             if os.path.lexists(target):
                 raise FileExistsError(17, "File exists (--force replaces it)", target) from None
         else:
-            os.unlink(partial)
+            with suppress(OSError):  # the file has its name
+                os.unlink(partial)
             return
     os.replace(partial, target)
 

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from kwire.errors import LimitError
 from kwire.output import new_file, new_folder
-from kwire_c.printable import storable
+from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -377,10 +377,12 @@ def write_dataset(
     all is complete; one of that name must not exist, or be empty. Other keywords and errors are those of write_table();
     LimitError for more than 10,000 folders. Returns {"rows", "files", "size"}.
     """
+    if isinstance(partition_by, str):
+        raise TypeError("partition_by must be a list of names, not str")
     unknown = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if unknown or len(set(partition_by)) < len(partition_by):
         raise ValueError(f"partition_by must be some of {', '.join(PARTITION_COLUMNS)}, each once, "
-                         f"not {', '.join(partition_by)}")
+                         f"not {', '.join(printable(str(name)) for name in partition_by)}")
     check_rows(rows)
     tables = Tables(segments)
     with new_folder(output) as folder:

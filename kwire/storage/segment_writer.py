@@ -13,7 +13,7 @@ from functools import wraps
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from kwire.codec.arguments import byte_view, check_ints, check_type
+from kwire.codec.arguments import byte_view, check_each, check_int, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
 from kwire.output import sync_folder, write_new
@@ -103,8 +103,9 @@ class SegmentWriter:
     ) -> None:
         check_type(folder, (str, os.PathLike), "folder", "a str or os.PathLike")
         check_type(topic, str, "topic", "a str")
-        check_ints(partition=partition, base_offset=base_offset, segment_bytes=segment_bytes,
-                   index_interval_bytes=index_interval_bytes)
+        check_ints(base_offset=base_offset)
+        partition, segment_bytes = check_int(partition, "partition"), check_int(segment_bytes, "segment_bytes")
+        index_interval_bytes = check_int(index_interval_bytes, "index_interval_bytes")
         _check_name(topic, partition)
         if base_offset is not None and base_offset < 0:
             raise ValueError(f"base_offset must not be negative, got {base_offset}")
@@ -117,7 +118,9 @@ class SegmentWriter:
         self.topic, self.partition = topic, partition
         self._segment_bytes, self._interval, self._sync = segment_bytes, index_interval_bytes, sync
         self._next, self._snapshot_at = base_offset, base_offset or 0
-        self._producers = ProducerStates(producers or ())
+        producers = () if producers is None else tuple(producers)
+        check_each(producers, ProducerState, "producers", "ProducerStates")
+        self._producers = ProducerStates(producers)
         self._active: _Segment | None = None
         self._closed = False
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
