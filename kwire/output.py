@@ -104,7 +104,11 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             error.filename = name + error.filename[len(partial) :]
         raise
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+        except BaseException:  # Ctrl-C: what is left of it goes first
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
 
 
 def _without_secrets(url: str) -> str:

@@ -27,6 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     install.
     """
     try:
+        return _main(arguments)
+    except KeyboardInterrupt:  # before the command began
+        return _fail("kwire: interrupted", INTERRUPTED)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    try:
         import click
         import rich  # noqa: F401
     except ImportError as missing:

@@ -43,7 +43,7 @@ def write_parquet(
     partition_by: a folder of that name instead, as write_dataset() has it; the result has "files" too. Raises
     ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
-    check_rows(rows)
+    rows = check_rows(rows)
     import_pyarrow(f"{output}: writing Parquet")
     if partition_by:
         return write_dataset(

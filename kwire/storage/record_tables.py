@@ -7,8 +7,10 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from types import NoneType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from kwire.codec.arguments import check_int, check_progress, check_type
 from kwire.errors import LimitError
 from kwire.output import new_file, new_folder
 from kwire_c.printable import printable, storable
@@ -124,10 +126,12 @@ def inputs_of(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[st
     return inputs
 
 
-def check_rows(rows: int) -> None:
-    """Raises ValueError for row groups of fewer than 1 row, which never end."""
+def check_rows(rows: int) -> int:
+    """The rows of a row group, 1 at least: with 0 there is no end. Raises ValueError, TypeError."""
+    rows = check_int(rows, "rows")
     if rows < 1:
         raise ValueError(f"rows must be at least 1, not {rows}")
+    return rows
 
 
 def write_table(
@@ -150,11 +154,14 @@ def write_table(
     they are empty, and key_base64 and value_base64 have the bytes; headers are JSON as [["name", "value"], ...]; null
     is nothing, an empty text is "". Raises ValueError for an unknown form or compression.
     """
+    check_type(form, str, "form", "a str")
+    check_type(compression, (str, NoneType), "compression", "a str")
+    check_progress(progress)
     if form not in FORMATS:
         raise ValueError(f"form must be one of {', '.join(FORMATS)}, not {form!r}")
     if compression not in (None, *COMPRESSIONS[form]):
         raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
-    check_rows(rows)
+    rows = check_rows(rows)
     import_pyarrow(f"{output}: writing {form}")
     if partition_by:
         return write_dataset(
@@ -377,13 +384,12 @@ def write_dataset(
     all is complete; one of that name must not exist, or be empty. Other keywords and errors are those of write_table();
     LimitError for more than 10,000 folders. Returns {"rows", "files", "size"}.
     """
-    if isinstance(partition_by, str):
-        raise TypeError("partition_by must be a list of names, not str")
+    check_type(partition_by, (list, tuple), "partition_by", "a list of names")
     unknown = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if unknown or len(set(partition_by)) < len(partition_by):
         raise ValueError(f"partition_by must be some of {', '.join(PARTITION_COLUMNS)}, each once, "
                          f"not {', '.join(printable(str(name)) for name in partition_by)}")
-    check_rows(rows)
+    rows = check_rows(rows)
     tables = Tables(segments)
     with new_folder(output) as folder:
         dataset = _Dataset(folder, partition_by, form, compression, rows, tables.schema)

@@ -647,7 +647,8 @@ def resync(file: File, position: int, end: int | None = None) -> int | None:
     if not hasattr(file, "held"):
         raise TypeError(f"file must be a File, as LogSegment.file, not {type(file).__name__}")
     check_ints(end=end)
-    if check_int(position, "position") < 0:
+    position = check_int(position, "position")
+    if position < 0:
         raise located(DecodeError(f"invalid file position {position}", offset=position), file.path)
     file = file.held()
     size = file.size()

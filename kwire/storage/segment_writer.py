@@ -19,7 +19,7 @@ from kwire.errors import CorruptBatchError
 from kwire.output import sync_folder, write_new
 from kwire.storage.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.discovery import is_topic_name
-from kwire.storage.filesystem import located
+from kwire.storage.filesystem import located, shown
 from kwire.storage.index_writer import IndexWriter
 from kwire.storage.indexes import AbortedTransaction, aborted_entry
 from kwire.storage.producer_states import ProducerStates
@@ -114,11 +114,14 @@ class SegmentWriter:
         if index_interval_bytes < 0:
             raise ValueError(f"index_interval_bytes must not be negative, got {index_interval_bytes}")
         name, folder = f"{topic}-{partition}", os.fspath(folder)
+        if "://" in folder and not os.path.isdir(folder):
+            raise FileNotFoundError(2, "is a URL: segments are written to local paths only", shown(folder))
         self.folder = folder if os.path.basename(os.path.abspath(folder)) == name else os.path.join(folder, name)
         self.topic, self.partition = topic, partition
         self._segment_bytes, self._interval, self._sync = segment_bytes, index_interval_bytes, sync
         self._next, self._snapshot_at = base_offset, base_offset or 0
-        producers = () if producers is None else tuple(producers)
+        producers = () if producers is None else producers
+        producers = tuple(producers) if isinstance(producers, Iterable) else producers
         check_each(producers, ProducerState, "producers", "ProducerStates")
         self._producers = ProducerStates(producers)
         self._active: _Segment | None = None
