@@ -46,7 +46,7 @@ def new_file(
         else:
             yield from _beside(os.path.realpath(name), force, sync)
     except OSError as error:
-        if error.filename is None:  # errors of write do not name the file
+        if error.filename is None and error.errno is not None:  # errors of write do not name the file
             error.filename = name
         raise
 

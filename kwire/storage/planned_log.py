@@ -280,9 +280,8 @@ class PlannedLog:
 def planned_log(path: str, end: LogEnd, options: dict[str, Any] | None) -> PlannedLog:
     """The log of the partition that a segment is in, up to its planned end; the same object for the same plan."""
     folder = path.rpartition("/")[0]
-    plan = folder, end, options
-    for known, log in _PLANNED:
-        if known == plan:
+    for known, known_end, log in _PLANNED:
+        if (known, known_end) == (folder, end):
             return log
     names = names_beside(path, options)
     segments = []
@@ -293,11 +292,11 @@ def planned_log(path: str, end: LogEnd, options: dict[str, Any] | None) -> Plann
         limit = end.size if base == end.base_offset and end.size >= 0 else None
         segments.append(PlannedSegment(full, base, open_file(full, options, names[name]), names, options, limit))
     log = PlannedLog(segments, names, options)
-    _PLANNED[:] = [*_PLANNED[1 - _KEPT :], (plan, log)]
+    _PLANNED[:] = [*_PLANNED[1 - _KEPT :], (folder, end, log)]
     return log
 
 
-_PLANNED: list[tuple[tuple[str, LogEnd, dict[str, Any] | None], PlannedLog]] = []  # the last few
+_PLANNED: list[tuple[str, LogEnd, PlannedLog]] = []  # the last few
 
 
 def names_beside(path: str, options: dict[str, Any] | None) -> dict[str, int]:

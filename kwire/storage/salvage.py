@@ -201,6 +201,7 @@ def salvage_log(
     if is_url(source):
         raise located(WrongFileError("salvage reads local files: copy it first"), source)
     if not os.path.exists(source):
+        os.stat(source)  # raises what is wrong
         raise FileNotFoundError(2, "No such file or directory", source)
     if target is not None and _is_inside(target, source):
         raise FileExistsError(17, "is in the folder that is read: choose another place", target)
