@@ -17,7 +17,7 @@ OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 _TERMINATED = 128 + signal.SIGTERM
 # what cannot be read, or not be written where it is asked to
 _UNREADABLE = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-_UNREADABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
+_UNREADABLE_NUMBERS = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
