@@ -46,7 +46,7 @@ def new_file(
         else:
             yield from _beside(os.path.realpath(name), force, sync)
     except OSError as error:
-        if error.filename is None:  # errors of write do not name the file
+        if error.filename is None and error.errno is not None:  # errors of write do not name the file
             error.filename = name
         raise
 
@@ -104,7 +104,11 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             error.filename = name + error.filename[len(partial) :]
         raise
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+        except BaseException:  # Ctrl-C: what is left of it goes first
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
 
 
 def _without_secrets(url: str) -> str:
@@ -166,7 +170,8 @@ def _rename(partial: str, target: str, force: bool) -> None:
             if os.path.lexists(target):
                 raise FileExistsError(17, "File exists (--force replaces it)", target) from None
         else:
-            os.unlink(partial)
+            with suppress(OSError):  # the file has its name
+                os.unlink(partial)
             return
     os.replace(partial, target)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from kwire.capture.exchange import Exchange, Lost
 from kwire.capture.frame_files import is_frame_file, pair_of, read_frame_file
@@ -12,6 +12,7 @@ from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
 from kwire.errors import DecodeError
 from kwire.shared_iterator import shared
+from kwire.storage.discovery import Listing
 from kwire.storage.filesystem import is_url, plain, shown
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
@@ -42,7 +43,7 @@ def _local(path: str | os.PathLike[str]) -> str:
 
 def _captures_of(path: str) -> list[str]:
     if os.path.isdir(path):
-        inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+        inside = [os.path.join(folder, name) for folder, _, names in os.walk(path, onerror=_raise) for name in names]
         names = sorted(name for name in inside if name.endswith(_PCAP_NAMES) or _is_pair(name))
         if not names:
             raise FileNotFoundError(2, "no captures in this folder", path)
@@ -50,12 +51,20 @@ def _captures_of(path: str) -> list[str]:
     if os.path.exists(path):
         return [_named(path)]
     if any(char in path for char in "*?["):
-        names = sorted(name for name in glob.glob(path, recursive=True) if not name.endswith((".ops.jsonl", ".bin.gz")))
+        found = (entry.path for entry in Listing().glob(path))
+        names = sorted({name for name in found if not name.endswith((".ops.jsonl", ".bin.gz"))})
         if names:
             return [capture for name in names for capture in _captures_of(name)]
     if is_frame_file(f"{path}.jsonl") and (os.path.exists(f"{path}.jsonl.gz") or os.path.exists(f"{path}.jsonl")):
         return [pair_of(f"{path}.jsonl")[0]]
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.stat(path)  # raises what else is wrong
     raise FileNotFoundError(2, "no such capture", path)
+
+
+def _raise(error: OSError) -> None:
+    """A folder that cannot be read is no folder without captures."""
+    raise error
 
 
 def _is_pair(path: str) -> bool:

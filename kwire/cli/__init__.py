@@ -19,7 +19,7 @@ OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
 _TERMINATED = 128 + signal.SIGTERM
 # what cannot be read, or not be written where it is asked to
 _UNREADABLE = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-_UNREADABLE_NUMBERS = (errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
+_UNREADABLE_NUMBERS = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENODEV, errno.ENXIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A failure is one line on stderr, whatever raised it. If click or rich is missing, the line names the extra to
     install.
     """
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:  # before the command began
+        return _fail("kwire: interrupted", INTERRUPTED)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     try:
         import click
         import rich  # noqa: F401

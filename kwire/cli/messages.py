@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kwire import schema
-from kwire.cli.input_file import InputFile
+from kwire.cli.input_file import InputFile, read_lines, read_whole
 from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
@@ -93,7 +93,8 @@ def _decoded(file: IO[bytes], form: str, decode: Callable[[bytes], T]) -> Iterat
     Where the first line is no message, all lines together are tried as one: dumps of bytes have many.
     """
     if form == "raw":
-        yield _at(_name(file), lambda: decode(file.read()))
+        data = read_whole(file, _name(file))
+        yield _at(_name(file), lambda: decode(data))
         return
     lines = _lines(file)
     first = True
@@ -141,7 +142,7 @@ def _at(where: str, decode: Callable[[], T]) -> T:
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
     """(position, text) of each line that is not empty."""
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(read_lines(file, _name(file)), 1):
         text = line.removeprefix(BOM_UTF8 if number == 1 else b"").decode("ascii", "replace").strip()
         if text:
             yield f"{_name(file)}, line {number}", text
@@ -237,7 +238,7 @@ def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
 def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
     """(position, value) of each JSON value in the input."""
     try:
-        text = file.read().decode("utf-8-sig")  # as Windows writes it
+        text = read_whole(file, _name(file)).decode("utf-8-sig")  # as Windows writes it
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{_name(file)}: invalid UTF-8 at byte {error.start}") from None
     decoder, at, line, counted = json.JSONDecoder(), 0, 1, 0

@@ -6,8 +6,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from tempfile import TemporaryDirectory
 
 import click
@@ -103,6 +104,10 @@ def _size(source: str) -> int:
     """Bytes of the segments, for the bar."""
     if not os.path.isdir(source):
         return os.path.getsize(source) if os.path.exists(source) else 0
-    return sum(
-        os.path.getsize(os.path.join(folder, name))
-        for folder, _, names in os.walk(source) for name in names if name.endswith(".log"))
+    found = 0
+    with suppress(OSError):  # what is wrong with a file is reported where it is read
+        below = [entry.path for entry in os.scandir(source) if entry.is_dir()]
+        for entry in chain.from_iterable(map(os.scandir, [source, *below])):
+            if entry.name.endswith(".log"):
+                found += entry.stat().st_size
+    return found

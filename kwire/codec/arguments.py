@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -45,8 +46,21 @@ def check_int(value: SupportsIndex, name: str) -> int:
 def check_ints(**arguments: object) -> None:
     """Raise TypeError for an argument that is neither an integer nor None."""
     for name, value in arguments.items():
-        if value is not None and not hasattr(value, "__index__"):
+        if value is not None and not isinstance(value, Integral):  # numpy.int64 is one, an array is not
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+
+
+def check_each(values: object, kinds: type, name: str, expected: str) -> None:
+    """Raise TypeError unless the argument is a list (or another sequence) of these; expected: "SegmentFiles"."""
+    check_type(values, (list, tuple), name, f"a list of {expected}")
+    for value in values:  # type: ignore[attr-defined]
+        check_type(value, kinds, name, f"a list of {expected}")
+
+
+def check_progress(progress: object) -> None:
+    """Raise TypeError for a progress that is neither a function nor None."""
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function, not {type(progress).__name__}")
 
 
 def check_type(value: object, kinds: type | tuple[type, ...], name: str, expected: str) -> None:

@@ -39,8 +39,8 @@ class RecordDecoder:
 
     def __init__(self, fields: Iterable[str], output: str, mode: str, control: bool, max_batch_bytes: int) -> None:
         self.fields = check_fields(fields)
-        self.output = one_of("output", output.lower(), OUTPUTS)
-        self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
+        self.output = one_of("output", output, OUTPUTS)
+        self.permissive = one_of("mode", mode, DECODING_MODES) == "PERMISSIVE"
         self.control = control
         self.max_batch_bytes = max_batch_bytes
 

@@ -46,8 +46,8 @@ class MessageDecoder:
     def __init__(self, message: str, version: int, output: str, mode: str, lenient: bool) -> None:
         definition = schema.message(message)
         self.message, self.version, self.lenient = definition.name, definition.check(version), lenient
-        self.output = one_of("output", output.lower(), ("json", "row"))
-        self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
+        self.output = one_of("output", output, ("json", "row"))
+        self.permissive = one_of("mode", mode, DECODING_MODES) == "PERMISSIVE"
 
     def __call__(self, items: Iterable[Any]) -> Iterator[Any]:
         """Decode the payloads of one partition, lazily."""
@@ -134,8 +134,8 @@ class FrameDecoder:
     """The callable that decode_frames returns: takes the items of one RDD partition. It pickles."""
 
     def __init__(self, kind: str, mode: str, api: int | str | None, version: int | None, lenient: bool) -> None:
-        self.kind = one_of("kind", kind.lower(), ("request", "response"))
-        self.permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
+        self.kind = one_of("kind", kind, ("request", "response"))
+        self.permissive = one_of("mode", mode, DECODING_MODES) == "PERMISSIVE"
         if (api is None) != (version is None) or (api is not None and kind == "request"):
             raise ValueError('api and version must be given together, and only with kind="response"')
         self.api, self.version, self.lenient = api, version, lenient
@@ -214,7 +214,7 @@ def from_wire(
     """
 
     definition = schema.message(message)
-    permissive = one_of("mode", mode.upper(), DECODING_MODES) == "PERMISSIVE"
+    permissive = one_of("mode", mode, DECODING_MODES) == "PERMISSIVE"
     return _struct_column(column, definition.name, definition.check(version), permissive, lenient)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from kwire.codec.arguments import check_type
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire_c.printable import printable
 
@@ -162,7 +163,7 @@ def parse(given: Mapping[str, str], query: str | None = None) -> Options:
 
     Raises ValueError that names the option: an unknown one, a wrong value, one that does not apply to the query.
     """
-    options = {key.lower(): value for key, value in given.items()}
+    options = {key.lower(): value for key, value in given.items() if value is not None}
     if "provider" in options:  # of a table in the catalog
         options = {name: value for name, value in options.items() if name not in _OF_A_TABLE}
     _check_names(options)
@@ -203,10 +204,15 @@ def parse(given: Mapping[str, str], query: str | None = None) -> Options:
 
 
 def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
-    """Return value if it is one of the known ones. Raises ValueError that names the argument."""
-    if value not in known:
-        raise ValueError(f'{name} must be one of {", ".join(known)}, not "{printable(value)}"')
-    return value
+    """Return which of the known ones a value is, in upper or lower case.
+
+    Raises ValueError that names the argument, TypeError for what is no text.
+    """
+    check_type(value, str, name, "a str")
+    for one in known:
+        if one.lower() == value.lower():
+            return one
+    raise ValueError(f'{name} must be one of {", ".join(known)}, not "{printable(value)}"')
 
 
 def _check_names(options: Mapping[str, str]) -> None:

@@ -130,11 +130,13 @@ def fields_schema(fields: Iterable[str], permissive: bool) -> spark.StructType:
 def check_fields(fields: Iterable[str]) -> tuple[str, ...]:
     """Return fields as a tuple. Raises ValueError for an unknown or duplicate one."""
     if isinstance(fields, str):
-        raise ValueError(f'fields must be a list of names, not "{fields}"')
+        raise ValueError(f'fields must be a list of names, not "{printable(fields)}"')
+    if not isinstance(fields, Iterable):
+        raise TypeError(f"fields must be a list of names, not {type(fields).__name__}")
     names = tuple(fields)
     for name in names:
-        if name not in FIELD_TYPES:
-            raise ValueError(f'unknown field "{name}"; the fields are {", ".join(FIELD_TYPES)}')
+        if not isinstance(name, str) or name not in FIELD_TYPES:
+            raise ValueError(f'unknown field "{printable(str(name))}"; the fields are {", ".join(FIELD_TYPES)}')
     if len(set(names)) < len(names):
         raise ValueError(f"duplicate field in {', '.join(names)}")
     return names

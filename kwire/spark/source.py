@@ -144,6 +144,8 @@ def register(spark: SparkSession) -> None:
     path: a segment, a partition folder, a log directory, a glob, or a comma list of these; local or an fsspec URL.
     Options, columns and modes: see docs/spark-source.md. The executors need kwire too (spark.archives on a cluster).
     """
+    if not hasattr(spark, "dataSource"):
+        raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
     try:
         spark.dataSource.register(KwireDataSource)
     except AnalysisException as error:

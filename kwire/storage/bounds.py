@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
         firsts = [first_offset(item) for item in items]
         return [
             item
-            for item, first, following in zip(items, firsts, [*firsts[1:], -1], strict=True)
+            for item, first, following in zip(items, firsts, [*firsts[1:], -1], strict=False)
             if (self.end_offset is None or first < max(self.end_offset, 0))
             and (self.start_offset is None or not 0 <= following <= self.start_offset)
         ]

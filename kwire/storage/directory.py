@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from kwire.codec.arguments import check_each, check_type
 from kwire.defaults import RECORD_FIELDS
 from kwire.shared_iterator import SharedIterator, shared, unshared
 from kwire.storage.bounds import bounds_of
@@ -41,6 +43,7 @@ class Partition:
     """The segments of one partition in order of offsets, read as one log. topic, partition: None where unknown."""
 
     def __init__(self, files: Sequence[SegmentFile], options: dict[str, Any] | None = None) -> None:
+        check_each(files, SegmentFile, "files", "SegmentFiles")
         self.topic, self.partition = (files[0].topic, files[0].partition) if files else (None, None)
         self.segments = [open_listed(file, options) for file in files]
         log = PartitionSegments(self.segments)
@@ -112,6 +115,7 @@ class Partition:
         The offset of the first one is the last stable offset. By the newest producer snapshot, and the heads of the
         batches of the segments after it. Raises LimitError for more than 500,000.
         """
+        check_type(end, (LogEnd, NoneType), "end", "a LogEnd")
         if not self.segments:
             return []
         log, _ = self.segments[-1].planned_log(end)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from kwire.storage.file_kinds import check_name
 from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
 from kwire.storage.path_patterns import alternatives
-from kwire.storage.selection import ExactSelection, Selection
+from kwire.storage.selection import ExactSelection, Selection, choice_of
 from kwire_c.printable import printable
 
 T = TypeVar("T")
@@ -27,6 +27,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PARTITION = re.compile(r"(.+)-(\d+)")
 _DROPPED = re.compile(r".+-\d+\.\w+-(delete|future|stray)")  # folders that the broker renamed before deletion
 _MAGIC = re.compile(r"[*?[]")  # in a glob
+_MOST_SIGNS = 4096  # of a pattern for one name, which has 1,024 at most; Python takes cubic time for some
 _SEGMENTS = (".log", ".log.gz")
 _MOST_OFFSET = (1 << 63) - 1
 _BESIDE = (
@@ -89,14 +90,11 @@ def discover(
     label. selection: instead of them, as people type it. Files that end in .deleted, .cleaned, .swap or .checkpoint are
     read only where they are named. Raises FileNotFoundError for a path that does not exist and a glob without a match,
     DecodeError (.file) for a named file that is another one of a log directory by its name, LookupError for a selection
-    that matches nothing, ValueError for {a,b} that stand for too many paths.
+    that matches nothing, ValueError for {a,b} that stand for too many paths and for a pattern that is too long.
     """
     given = _listed("paths", paths)
-    for name, wanted in (("topics", topics), ("partitions", partitions)):
-        if wanted is not None and (isinstance(wanted, str) or not isinstance(wanted, Collection)):
-            raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
-    choice = ExactSelection(topics, partitions) if selection is None else selection
-    files = {file.path: file for file in _segments(Listing(options), [plain(item) for item in given], choice)}
+    chosen = choice_of(topics, partitions, selection)
+    files = {file.path: file for file in _segments(Listing(options), [plain(item) for item in given], chosen)}
     return sorted(files.values(), key=lambda file: (
         file.topic or "", -1 if file.partition is None else file.partition, file.path.rpartition("/")[0],
         file.base_offset, file.path))
@@ -165,6 +163,8 @@ class Listing:
         assert first is not None
         base = pattern[: pattern.rfind("/", 0, first.start()) + 1]
         *parts, last = pattern[len(base) :].rstrip("/").split("/")
+        if max(map(len, (*parts, last))) > _MOST_SIGNS:
+            raise ValueError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} signs")
         folders = [base.rstrip("/") or base]
         for part in parts:
             if part == "**":
@@ -185,11 +185,23 @@ class Listing:
         ]
 
     def _below(self, folders: list[str]) -> list[str]:
-        """The folders and all folders in them."""
-        found = list(folders)
-        while folders := [entry.path for entry in self._matches(folders, "*") if entry.is_folder]:
-            found += folders
-        return found
+        """The folders and all folders in them, each once: a link may lead back to a folder above it."""
+        found: dict[Any, str] = {}
+        while folders:
+            known = len(found)
+            for folder in folders:
+                found.setdefault(_identity(folder), folder)
+            folders = [entry.path for entry in self._matches([*found.values()][known:], "*") if entry.is_folder]
+        return [*found.values()]
+
+
+def _identity(folder: str) -> Any:
+    """What is the same for a folder by whatever links it is reached."""
+    try:
+        place = None if is_url(folder) else os.stat(folder)
+    except OSError:  # deleted meanwhile
+        place = None
+    return folder if place is None else (place.st_dev, place.st_ino)
 
 
 def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:

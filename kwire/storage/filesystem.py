@@ -449,6 +449,9 @@ class Folder(Protocol):
         """What is at a path, None if nothing is."""
 
 
+_NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)  # the last: of a long comma list
+
+
 class LocalFolder:
     """Folders of the local file system."""
 
@@ -474,11 +477,17 @@ class LocalFolder:
         return sorted(entries)
 
     def entry(self, path: str) -> Entry | None:
-        """What is at a path, None if nothing is. Raises OSError for a device."""
-        if os.path.isdir(path):
-            return Entry(path, True, 0)
-        if not os.path.exists(path):
+        """What is at a path, None if nothing is. Raises OSError for a device, and where it may not be looked at."""
+        try:
+            is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+        except ValueError:  # a name with a null byte
             return None
+        except OSError as error:
+            if error.errno not in _NOTHING_THERE:
+                raise
+            return None
+        if is_folder:
+            return Entry(path, True, 0)
         file = open_file(path)
         return Entry(path, False, -1 if isinstance(file, SpooledFile) and file.once else os.path.getsize(path))
 

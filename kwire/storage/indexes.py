@@ -9,7 +9,7 @@ from operator import eq
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kwire.codec.arguments import check_type
+from kwire.codec.arguments import check_int, check_type
 from kwire.storage.batch_header import examine
 from kwire.storage.scanner import is_valid
 
@@ -84,12 +84,12 @@ class OffsetIndex:
 
     def below(self, offset: int) -> tuple[int, int] | None:
         """The last entry whose offset is <= offset: its batch, or a later one, holds the offset."""
-        at = bisect_right(self._offsets, offset - self._base)
+        at = bisect_right(self._offsets, check_int(offset, "offset") - self._base)
         return self.entries[at - 1] if at else None
 
     def below_position(self, position: int) -> tuple[int, int] | None:
         """The last entry whose position is <= position."""
-        at = bisect_right(self._positions, position)
+        at = bisect_right(self._positions, check_int(position, "position"))
         return self.entries[at - 1] if at else None
 
     def points_to_batch(self, file: File, entry: tuple[int, int], size: int) -> bool:

@@ -52,7 +52,7 @@ def internal_batches(
 
     def found() -> Iterator[tuple[Any, ...]]:
         for segment in internal_segments(log, options.get("kind")):
-            if _TABLES[table] in (None, options.get("kind") or internal_kind(segment)):
+            if _TABLES[table] in (None, internal_kind(segment) if (kind := options.get("kind")) is None else kind):
                 for record in unshared(read_internal_topic(segment, **options)):
                     row = _ROWS[table](segment, record)
                     if row is not None:

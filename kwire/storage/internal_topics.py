@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from kwire import messages
@@ -228,7 +229,7 @@ def read_internal_topic(
     if errors not in ("raise", "keep"):
         raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
     for segment in internal_segments(log, kind):
-        known = kind or internal_kind(segment)
+        known = internal_kind(segment) if kind is None else kind
         assert known is not None
         for record in unshared(segment.read(control=False, **span)):
             decoded = decode_internal_record(known, record)
@@ -313,6 +314,7 @@ def _check_log(log: object) -> None:
 def internal_segments(log: LogSegment | Partition | LogDirectory, kind: str | None = None) -> list[LogSegment]:
     """The segments of a log that are of internal topics; with a kind, all. Raises ValueError if there are none."""
     _check_log(log)
+    check_type(kind, (str, NoneType), "kind", "a str")
     segments: list[LogSegment] = getattr(log, "segments", [log])
     chosen = segments if kind is not None else [one for one in segments if internal_kind(one) is not None]
     if segments and not chosen:

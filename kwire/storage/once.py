@@ -19,7 +19,9 @@ class once(Generic[T]):
         self.make, self.__doc__ = make, make.__doc__
 
     def __get__(self, owner: object, kind: type) -> T:
-        """Compute the attribute: called only while the object does not have it."""
+        """Compute the attribute: called only while the object does not have it. Of the class it is this object."""
+        if owner is None:  # help(LogSegment), inspect.getmembers
+            return self  # type: ignore[return-value]
         made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))
         return made
 

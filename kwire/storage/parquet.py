@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kwire.storage.record_tables import import_pyarrow, write_file
+from kwire.storage.record_tables import check_rows, import_pyarrow, write_file
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -33,6 +33,7 @@ def write_parquet(
     partition_by: a folder of that name instead, as write_dataset() has it; the result has "files" too. Raises
     ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
+    rows = check_rows(rows)
     import_pyarrow(f"{output}: writing Parquet")
     return write_file(
         segments, output, "parquet", compression=compression, rows=rows, partition_by=partition_by, progress=progress,

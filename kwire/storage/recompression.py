@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from time import thread_time
 from typing import Any, NamedTuple
 
+from kwire.codec.arguments import check_each, check_ints, check_progress
 from kwire.codec.records import BadBatch, build_batch, build_batches
 from kwire.compression import compress, decompress
 from kwire.errors import EncodeError, KwireError
@@ -171,7 +172,11 @@ def whatif(
     bytes read. One batch (with batch_bytes: 16 MiB of the log) is in memory at a time. Raises EncodeError,
     MissingCodecError, LimitError.
     """
-    chosen = settings() if wanted is None else list(wanted)
+    check_ints(batch_bytes=batch_bytes, sample_bytes=sample_bytes)
+    check_progress(progress)
+    check_each(segments, LogSegment, "segments", "LogSegments")
+    chosen = settings() if wanted is None else wanted
+    check_each(chosen, Setting, "wanted", "Settings, as settings() gives them")
     for setting in chosen:
         compress(setting.codec, b"", level=setting.level)  # a level or library that is missing: an error before reading
     if batch_bytes is not None and not 1 <= batch_bytes <= _MOST_BYTES:

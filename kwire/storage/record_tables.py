@@ -7,11 +7,13 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from types import NoneType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from kwire.codec.arguments import check_int, check_progress, check_type
 from kwire.errors import LimitError
 from kwire.output import new_file, new_folder
-from kwire_c.printable import storable
+from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:
     from kwire.storage.segment import LogSegment
@@ -124,10 +126,12 @@ def _inputs(segments: Sequence[LogSegment], wanted: dict[str, Any]) -> list[str]
     return inputs
 
 
-def check_rows(rows: int) -> None:
-    """Raises ValueError for row groups of fewer than 1 row, which never end."""
+def check_rows(rows: int) -> int:
+    """The rows of a row group, 1 at least: with 0 there is no end. Raises ValueError, TypeError."""
+    rows = check_int(rows, "rows")
     if rows < 1:
         raise ValueError(f"rows must be at least 1, not {rows}")
+    return rows
 
 
 def write_table(
@@ -150,10 +154,14 @@ def write_table(
     key_base64 and value_base64 have the bytes; headers are JSON, [["name", "value"], ...]; null is an empty field, an
     empty text is "". Raises ValueError for an unknown form or compression.
     """
+    check_type(form, str, "form", "a str")
+    check_type(compression, (str, NoneType), "compression", "a str")
+    check_progress(progress)
     if form not in FORMATS:
         raise ValueError(f"form must be one of {', '.join(FORMATS)}, not {form!r}")
     if compression not in (None, *COMPRESSIONS[form]):
         raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
+    rows = check_rows(rows)
     import_pyarrow(f"{output}: writing {form}")
     written = write_file(
         segments, output, form, compression=compression, rows=rows, partition_by=partition_by, progress=progress,
@@ -180,7 +188,6 @@ def write_file(
         return write_dataset(
             segments, output, partition_by, form=form, rows=rows, compression=compression, progress=progress, bad=bad,
             **wanted)
-    check_rows(rows)
     tables = Tables(segments)
     most = rows if form == "parquet" else _READ_ROWS
     with new_file(output, inputs=_inputs(segments, wanted), force=force) as file, Counted(file) as counted:
@@ -401,11 +408,12 @@ def write_dataset(
     errors are those of write_table();
     LimitError for more than 10,000 folders. Returns {"rows", "files", "size"}.
     """
+    check_type(partition_by, (list, tuple), "partition_by", "a list of names")
     unknown = [name for name in partition_by if name not in PARTITION_COLUMNS]
     if unknown or len(set(partition_by)) < len(partition_by):
         raise ValueError(f"partition_by must be some of {', '.join(PARTITION_COLUMNS)}, each once, "
-                         f"not {', '.join(partition_by)}")
-    check_rows(rows)
+                         f"not {', '.join(printable(str(name)) for name in partition_by)}")
+    rows = check_rows(rows)
     tables = Tables(segments)
     with new_folder(output) as folder:
         dataset = _Dataset(folder, partition_by, form, compression, rows, tables.schema)

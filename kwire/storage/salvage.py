@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from struct import pack_into
+from types import NoneType
 from typing import Any, NamedTuple
 
+from kwire.codec.arguments import check_progress, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError, DecodeError, KwireError, LimitError, WrongFileError
 from kwire.output import new_folder, scratch_folder, sync_folder
@@ -37,12 +40,13 @@ from kwire.storage.scanner import OBJECT_BYTES, OUT_OF_ORDER, Scanner
 from kwire.storage.segment import LogSegment
 from kwire.storage.segment_recovery import base_offset_of
 from kwire.storage.segment_writer import INDEX_INTERVAL_BYTES, SegmentWriter
-from kwire.storage.selection import ExactSelection, Selection
+from kwire.storage.selection import ExactSelection, Selection, choice_of
 from kwire_c.printable import printable
 from kwire_c.record_batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET, RECORD_BATCH_OVERHEAD, SMALLEST_BATCHES
 
 MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that are listed one by one
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
+_SEGMENT_FILES = (".log", ".index", ".timeindex", ".txnindex")
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
 _FRESH = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
@@ -192,16 +196,19 @@ def salvage_log(
     one is there. None: nothing is written, only the outcome is given. Raises FileNotFoundError, FileExistsError,
     OSError, LimitError.
     """
+    check_type(target, (str, os.PathLike, NoneType), "target", "a str or os.PathLike")
+    check_progress(progress)
     source, target = plain(source), None if target is None else os.fspath(target)
     if is_url(source):
         raise located(WrongFileError("salvage reads local files: copy it first"), source)
     if not os.path.exists(source):
+        os.stat(source)  # raises what is wrong
         raise FileNotFoundError(2, "No such file or directory", source)
     if target is not None and _is_inside(target, source):
         raise FileExistsError(17, "is in the folder that is read: choose another place", target)
-    choice = ExactSelection(topics, partitions) if selection is None else selection
+    chosen = choice_of(topics, partitions, selection)
     topic, number = place_of(source if os.path.isfile(source) else os.path.join(source, "x"))
-    if topic is not None and number is not None and not choice.chosen({(topic, number)}):
+    if topic is not None and number is not None and not chosen.chosen({(topic, number)}):
         raise FileNotFoundError(2, "is not of the selected topics and partitions", source)
     run = _Salvage(Salvage(target), index_interval_bytes, progress or (lambda _: None))
     if not os.path.isdir(source):
@@ -211,7 +218,7 @@ def salvage_log(
         if _segments(source):
             run.partition(source, folder)
         else:
-            run.directory(source, folder, choice)
+            run.directory(source, folder, chosen)
     return run.result
 
 
@@ -229,6 +236,9 @@ class _Salvage:
             with nullcontext() if target is None else new_folder(target) as folder:
                 self._rescued([segment], folder, segment.named_offset, alone=True)
             return
+        link, target = target, os.path.realpath(target)  # a link is followed
+        if not target.endswith(".log"):
+            raise FileExistsError(17, "is a link to a file that does not end in .log", link)
         if os.path.realpath(beside(target, "")) == os.path.realpath(beside(segment.path, "")):
             raise FileExistsError(17, "is the segment that is read: choose another place", target)
         _check_free(target, force)
@@ -244,7 +254,7 @@ class _Salvage:
         report = self._rescued(segments, folder, segments[0].named_offset) if segments else None
         self._beside(source, folder, report)
 
-    def directory(self, source: str, folder: str | None, choice: ExactSelection | Selection) -> None:
+    def directory(self, source: str, folder: str | None, chosen: ExactSelection | Selection) -> None:
         """A log directory, into an empty folder."""
         places: dict[str, tuple[str, int]] = {}
         for name in _listed(source):
@@ -255,7 +265,7 @@ class _Salvage:
                     self.result.not_copied.append(path)
                 else:
                     places[name] = topic, number
-        wanted = choice.chosen(set(places.values()))
+        wanted = chosen.chosen(set(places.values()))
         for name, place in places.items():
             if place in wanted:
                 path = os.path.join(source, name)
@@ -651,11 +661,16 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _check_free(target: str, force: bool) -> None:
-    """Raise OSError unless a file may be written there."""
-    if not force and os.path.lexists(target):
-        raise FileExistsError(17, "File exists (--force replaces it)", target)
-    if os.path.isdir(target):
-        raise IsADirectoryError(21, "Is a directory", target)
+    """Raise OSError unless a segment and its indexes may be written there; force: files are replaced, nothing else."""
+    for path in (beside(target, kind) for kind in _SEGMENT_FILES):
+        if not os.path.lexists(path):
+            continue
+        if os.path.isdir(path):
+            raise IsADirectoryError(21, "Is a directory", path)
+        if not force:
+            raise FileExistsError(17, "File exists (--force replaces it)", path)
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise FileExistsError(17, "is a link, a pipe or a device, not replaced", path)
 
 
 def _put(folder: str, target: str) -> None:
@@ -664,11 +679,11 @@ def _put(folder: str, target: str) -> None:
     Indexes that are there are removed first: whenever this is stopped, no index is of another segment.
     """
     names = _listed(folder)
-    for kind in (".index", ".timeindex", ".txnindex"):
+    for kind in _SEGMENT_FILES[1:]:
         with suppress(FileNotFoundError):
             os.unlink(beside(target, kind))
     moves = {name[name.index(".") :]: name for name in names if not name.endswith(".snapshot")}
-    for kind in (".log", ".index", ".timeindex", ".txnindex"):
+    for kind in _SEGMENT_FILES:
         if kind in moves:
             os.replace(os.path.join(folder, moves[kind]), beside(target, kind))
     sync_folder(os.path.dirname(os.path.abspath(target)))

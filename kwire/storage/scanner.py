@@ -24,6 +24,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from kwire.codec.arguments import check_int, check_ints
 from kwire.errors import CorruptBatchError, DecodeError
 from kwire.shared_iterator import shared
 from kwire.storage.batch_header import (
@@ -643,6 +644,10 @@ class _Resync:
 
 def resync(file: File, position: int, end: int | None = None) -> int | None:
     """The byte of the next valid batch (magic, length, CRC) at or after position, None if there is none before end."""
+    if not hasattr(file, "held"):
+        raise TypeError(f"file must be a File, as LogSegment.file, not {type(file).__name__}")
+    check_ints(end=end)
+    position = check_int(position, "position")
     if position < 0:
         raise located(DecodeError(f"invalid file position {position}", offset=position), file.path)
     file = file.held()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from kwire.codec.arguments import check_ints
+from kwire.codec.arguments import check_int, check_ints, check_progress, check_type
 from kwire.codec.records import BadBatch
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES, RECORD_FIELDS
 from kwire.errors import KwireError
@@ -95,7 +96,8 @@ class LogSegment:
         size: int = -1,
         beside: SideFiles | None = None,
     ) -> None:
-        check_ints(partition=partition, size=size)
+        check_ints(partition=partition)
+        size = check_int(size, "size")
         self.path = plain(path)
         self.options = options
         self.beside = beside
@@ -259,8 +261,7 @@ class LogSegment:
         is damage). Which batches are of the log, and what is a bad region: see kwire.storage.scanner. Raises
         DecodeError for a byte below 0.
         """
-        check_ints(guess=guess)
-        size = self.size
+        guess, size = check_int(guess, "guess"), self.size
         return size if guess >= size else self.scan(start=guess, end=guess, guessed=True).begin()
 
     @once
@@ -283,25 +284,24 @@ class LogSegment:
 
     def split(self, partition_bytes: int) -> list[ByteRange]:
         """Byte ranges at batch boundaries that together cover the segment, each about partition_bytes."""
-        check_ints(partition_bytes=partition_bytes)
-        return split(self.file, partition_bytes, self.index)
+        return split(self.file, check_int(partition_bytes, "partition_bytes"), self.index)
 
     def headers(self, start: int = 0, end: int | None = None) -> Iterator[BatchHeader]:
         """The headers of the batches in bytes [start, end), nothing decoded; start is a batch boundary.
 
         Raises CorruptBatchError (.file .position .offset .reason) at bytes that are not a batch.
         """
-        check_ints(start=start, end=end)
-        return scanner.headers(self.file, start, end)
+        check_ints(end=end)
+        return scanner.headers(self.file, check_int(start, "start"), end)
 
     def seek(self, offset: int) -> int:
         """Position of the batch that holds the first record at or after offset; .size if there is none."""
-        check_ints(offset=offset)
+        offset = check_int(offset, "offset")
         return self._first(self._scanner_near(offset), lambda header: header.last_offset >= offset)
 
     def seek_time(self, timestamp: int) -> int:
         """Position of the first batch whose max timestamp is >= timestamp (ms); .size if there is none."""
-        check_ints(timestamp=timestamp)
+        timestamp = check_int(timestamp, "timestamp")
         start = self._near_time(timestamp)
         windows = scanner.Scanner(self.file, start, verify=True, first_bytes=scanner.FIRST_BYTES)
         return self._first(windows, lambda header: header.max_timestamp >= timestamp)
@@ -329,6 +329,7 @@ class LogSegment:
         Its indexes are asked, and the log from the last entry of the .timeindex on, at most 32 KiB of it: there the
         entry must be right, and whole batches must go on to the end. Of an index a block or two of 12 KiB are read.
         """
+        timestamp = check_int(timestamp, "timestamp")
         times, offsets = self._time_below(timestamp), self._opened_beside(".index")
         if times is None or offsets is None:
             return False
@@ -388,6 +389,8 @@ class LogSegment:
 
     def transactions(self, start: int = 0, end: int | None = None) -> Transactions:
         """Aborted and open transactions of the batches in bytes [start, end); looks into later segments as needed."""
+        start = check_int(start, "start")
+        check_ints(end=end)
         log, number = self.log, self._number
         file = self.file.held()
 
@@ -541,9 +544,11 @@ class LogSegment:
         raised name the file, the batch offset and the byte, and have .file. states: a dict that is filled for each
         piece with the position of each transactional batch in it -> "committed", "aborted" or "open".
         """
-        check_ints(start=start, end=end, rows=rows)
-        if progress is not None and not callable(progress):
-            raise TypeError(f"progress must be a function, not {type(progress).__name__}")
+        start, rows = check_int(start, "start"), check_int(rows, "rows")
+        check_ints(end=end)
+        check_progress(progress)
+        check_type(states, (dict, NoneType), "states", "a dict")
+        check_type(transactions, (Transactions, LogEnd, NoneType), "transactions", "Transactions or a LogEnd")
         return ColumnBatches(
             self, fields, bounds_of(start_offset, end_offset, start_timestamp, end_timestamp), start=start, end=end,
             guessed=guessed, rows=rows, committed=committed, transactions=transactions, errors=errors,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from kwire.codec.arguments import check_ints
+from kwire.codec.arguments import check_int, check_ints
 from kwire.codec.record_columns import RecordColumns, gather_columns
 from kwire.codec.records import BadBatch, RecordBatch, read_batches
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
@@ -55,7 +55,8 @@ class SegmentBatches(Generic[B]):
     ) -> None:
         if errors not in ("raise", "keep"):
             raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
-        check_ints(start=start, end=end)
+        start = check_int(start, "start")
+        check_ints(end=end)
         self.tail = None
         self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
         self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}

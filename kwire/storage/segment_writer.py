@@ -13,13 +13,13 @@ from functools import wraps
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from kwire.codec.arguments import byte_view, check_ints, check_type
+from kwire.codec.arguments import byte_view, check_each, check_int, check_ints, check_type
 from kwire.codec.records import read_batches
 from kwire.errors import CorruptBatchError
 from kwire.output import sync_folder, write_new
 from kwire.storage.checkpoints import ProducerState, producer_snapshot
 from kwire.storage.discovery import is_topic_name
-from kwire.storage.filesystem import located
+from kwire.storage.filesystem import located, shown
 from kwire.storage.index_writer import IndexWriter
 from kwire.storage.indexes import AbortedTransaction, aborted_entry
 from kwire.storage.producer_states import ProducerStates
@@ -103,8 +103,9 @@ class SegmentWriter:
     ) -> None:
         check_type(folder, (str, os.PathLike), "folder", "a str or os.PathLike")
         check_type(topic, str, "topic", "a str")
-        check_ints(partition=partition, base_offset=base_offset, segment_bytes=segment_bytes,
-                   index_interval_bytes=index_interval_bytes)
+        check_ints(base_offset=base_offset)
+        partition, segment_bytes = check_int(partition, "partition"), check_int(segment_bytes, "segment_bytes")
+        index_interval_bytes = check_int(index_interval_bytes, "index_interval_bytes")
         _check_name(topic, partition)
         if base_offset is not None and base_offset < 0:
             raise ValueError(f"base_offset must not be negative, got {base_offset}")
@@ -113,11 +114,16 @@ class SegmentWriter:
         if index_interval_bytes < 0:
             raise ValueError(f"index_interval_bytes must not be negative, got {index_interval_bytes}")
         name, folder = f"{topic}-{partition}", os.fspath(folder)
+        if "://" in folder and not os.path.isdir(folder):
+            raise FileNotFoundError(2, "is a URL: segments are written to local paths only", shown(folder))
         self.folder = folder if os.path.basename(os.path.abspath(folder)) == name else os.path.join(folder, name)
         self.topic, self.partition = topic, partition
         self._segment_bytes, self._interval, self._sync = segment_bytes, index_interval_bytes, sync
         self._next, self._snapshot_at = base_offset, base_offset or 0
-        self._producers = ProducerStates(producers or ())
+        producers = () if producers is None else producers
+        producers = tuple(producers) if isinstance(producers, Iterable) else producers
+        check_each(producers, ProducerState, "producers", "ProducerStates")
+        self._producers = ProducerStates(producers)
         self._active: _Segment | None = None
         self._closed = False
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes

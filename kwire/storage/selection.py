@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
+from numbers import Integral
+from types import NoneType
 from typing import Any
 
+from kwire.codec.arguments import check_type
 from kwire.storage.filesystem import open_folder, plain, shown
 from kwire.suggestions import did_you_mean, there
 from kwire_c.printable import printable
@@ -73,6 +76,19 @@ class ExactSelection:
         return {(topic, partition) for topic, partition in places
                 if (self._topics is None or topic in self._topics)
                 and (self._partitions is None or partition in self._partitions)}
+
+
+def choice_of(
+    topics: Collection[str] | None, partitions: Collection[int] | None, selection: Selection | None
+) -> ExactSelection | Selection:
+    """What the arguments of these names choose together. Raises TypeError for one of another type."""
+    for name, wanted, kind in (("topics", topics, str), ("partitions", partitions, Integral)):
+        if wanted is not None and (isinstance(wanted, str | bytes | bytearray) or not isinstance(wanted, Collection)):
+            raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
+        for one in wanted or ():
+            check_type(one, kind, name, f"a list or a set of {kind.__name__}s")
+    check_type(selection, (Selection, NoneType), "selection", "a Selection")
+    return ExactSelection(topics, partitions) if selection is None else selection
 
 
 def _matching(pattern: str, places: Collection[Place]) -> set[Place]:

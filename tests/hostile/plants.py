@@ -33,6 +33,11 @@ class Plant:
 
 PLANTS = (
     Plant(
+        "a file that is half-written stays", "kwire/output.py",
+        "        with suppress(OSError):\n            os.unlink(partial)\n        raise\n", "        raise\n", (),
+        "failing_calls", ("--only", "csv"), "left behind",
+    ),
+    Plant(
         "a batch is given although another thread gave it", "kwire_c/record_batch.pyx",
         "            if self.ended or self.at != at:\n", "            if self.ended:\n", ("record_batch",),
         "races", ("--only", "same_batches", "--seconds", "60"), "in same_batches",

@@ -646,7 +646,7 @@ def formatted(marks: Marks, folder: Path) -> None:
     }  # fmt: skip
     wrong = marks.dice.choice((
         {}, {"node.id": marks.text()}, {"listeners": marks.text()}, {"controller.quorum.voters": marks.text()},
-        {"log.dirs": marks.text()}, {"process.roles": marks.text()}, {"log.retention.ms": marks.text()},
+        {"log.dirs": f"{folder}/{marks.text()}"}, {"process.roles": marks.text()}, {"log.retention.ms": marks.text()},
         {"config.providers": marks.text()}, {"inter.broker.protocol.version": marks.text()},
         {"listener.security.protocol.map": marks.text()},
     ))  # fmt: skip

@@ -52,6 +52,17 @@ def test_interrupted_calls() -> None:
     assert "interrupts came through" in harness("interrupts", "--seconds", "0", "--moments", "4", *only)
 
 
+def test_calls_to_the_system_fail() -> None:
+    only = [word for name in ("csv", "forced", "dataset", "format") for word in ("--only", name)]
+    assert "nothing half-written" in harness("failing_calls", "--share", "9", *only)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_each_call_to_the_system_fails() -> None:
+    assert "nothing half-written" in harness("failing_calls", timeout=1800)
+
+
 @pytest.mark.quick
 def test_exceptions_of_the_users_code_come_out() -> None:
     interrupts.theirs()

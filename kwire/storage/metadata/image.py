@@ -201,7 +201,7 @@ class ClusterImage:
         another one only with force. Raises FileExistsError, OSError, what records() raises, and MetadataLogError for a
         folder if the offset is not known.
         """
-        check_type(path, (str, bytes, os.PathLike), "path", "a str or os.PathLike")
+        check_type(path, (str, os.PathLike), "path", "a str or os.PathLike")
         return write_snapshot(self, path, force)
 
     def downgrade(self, metadata_version: int | str, unsafe: bool = False) -> Downgrade:
