@@ -1,7 +1,8 @@
-"""Records a second through embedded brokers: python -m benchmarks.fleet [--records 500000] [--rounds 5] [--core 0].
+"""Records a second through embedded brokers: python -m benchmarks.fleet [--passes 5] [--rounds 5] [--core 0].
 
-One confluent-kafka client (librdkafka) produces records of 100 bytes to four partitions and reads them back, from
-kwire's fleet, librdkafka's mock cluster and franz-go's kfake in turn, round by round: a busy machine slows all alike.
+One confluent-kafka client (librdkafka) produces 100,000 records of 100 bytes to four partitions and reads them back,
+so many times (the mock cluster keeps no more), from
+kwire's fleet, librdkafka's mock cluster and franz-go's kfake in turn: a busy machine slows all alike.
 --core: the processor that the client and the broker share. Printed, as the median of the rounds with minimum and
 maximum: records a second of the clock, and of the CPU time of client and broker together, which is what one core would
 do with nothing else to do. Then how long a node takes until it is up, and how many connections one holds.
@@ -30,7 +31,7 @@ from kwire.codec.frames import encode_request, pack_frame
 from kwire.fleet import Fleet
 
 HERE = Path(__file__).parent
-SIZE = 100  # bytes of a record's value
+RECORDS, SIZE = 100_000, 100  # of one pass; bytes of a record's value
 BAR = 200_000  # records a second
 CONNECTIONS = 1000
 
@@ -70,19 +71,22 @@ def cpu_of(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def measure(command: list[str], records: int) -> dict[str, tuple[float, float]]:
+def measure(command: list[str], passes: int) -> dict[str, tuple[float, float]]:
     """One round: work -> (records a second of the clock, records a second of CPU time of both sides)."""
-    found = {}
+    wall, cpu = {"produce": 0.0, "fetch": 0.0}, {"produce": 0.0, "fetch": 0.0}
     with running(command) as (broker, address):
-        client = [sys.executable, "-m", "benchmarks.fleet.client", address, str(records), str(SIZE)]
+        client = [sys.executable, "-m", "benchmarks.fleet.client", address, str(RECORDS), str(SIZE), str(passes)]
         before = cpu_of(broker)
         with subprocess.Popen(client, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 row, after = json.loads(line), cpu_of(broker)
-                found[row["work"]] = row["wall"], records / (row["cpu"] + after - before)
+                wall[row["work"]] += row["wall"]
+                cpu[row["work"]] += row["cpu"] + after - before
                 before = after
-    return found
+        if process.returncode:
+            sys.exit(f"the client failed on {command[-1]}")
+    return {work: (RECORDS * passes / wall[work], RECORDS * passes / cpu[work]) for work in wall}
 
 
 def start_times(count: int) -> list[float]:
@@ -121,7 +125,7 @@ async def hold(connections: int) -> int:
 def main() -> int:
     """Measure; 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=500_000)
+    parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--core", type=int)
     options = parser.parse_args()
@@ -131,7 +135,7 @@ def main() -> int:
     rates: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for _ in range(options.rounds):
         for name, command in there.items():
-            for work, rate in measure(command, options.records).items():
+            for work, rate in measure(command, options.passes).items():
                 rates.setdefault((work, name), []).append(rate)
     print(f"{'':28}{'records/s, clock':>32}{'records/s of CPU, both sides':>34}")
     for (work, name), found in sorted(rates.items()):

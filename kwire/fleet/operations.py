@@ -7,7 +7,7 @@ from kwire.fleet.releases import Offer
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _CLUSTER_ACTION = (1 << code for code in range(3, 10))
 _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = (1 << code for code in range(10, 13))
 _UNASKED = -(1 << 31)  # of answers to requests that do not ask
-_FIRST_WITH_DEFAULT, _FIRST_WITH_GROUP_CONFIGS = "2.4", "4.0"
+_FIRST_WITH_DEFAULT, _FIRST_WITH_GROUP_CONFIGS = "2.5", "4.0"
 
 TOPIC = _READ | _WRITE | _CREATE | _DELETE | _ALTER | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
 CLUSTER = _CREATE | _ALTER | _DESCRIBE | _CLUSTER_ACTION | _DESCRIBE_CONFIGS | _ALTER_CONFIGS | _IDEMPOTENT_WRITE
@@ -15,7 +15,7 @@ _GROUP = _READ | _DELETE | _DESCRIBE
 
 
 def if_asked(offer: Offer, asked: bool, operations: int) -> int:
-    """The operations of an answer, if the request asked for them; 2.3 says 0 where later releases have a default."""
+    """The operations of an answer, if the request asked for them; 2.3 and 2.4 say 0 where later ones have a default."""
     if asked:
         return operations
     return _UNASKED if offer.at_least(_FIRST_WITH_DEFAULT) else 0

@@ -12,7 +12,7 @@ from kwire.schema.error_codes import ErrorCode
 _UNKNOWN, _ANY = 0, 1  # of all the enumerations below
 _MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
 _CLUSTER = 4  # ResourceType
-_CHECKS_FILTERS = "2.4"  # from then on requests with unknown elements cannot be parsed
+_PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_FILTERS = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
 
 
@@ -89,7 +89,7 @@ def describe_acls(call: Call) -> Any:
                 row.pattern_type = acl.pattern_type
             row.acls.append(response.AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type))
-    text = "" if call.node.offer.at_least(_CHECKS_FILTERS) else None
+    text = "" if call.node.offer.at_least(_PARSES_ANY) else None
     return response(resources=list(resources.values()), error_message=text)
 
 
@@ -119,7 +119,7 @@ def _check(acl: Acl, call: Call) -> None:
     if _UNKNOWN in numbers:
         raise _NoRequest
     if _ANY in numbers or acl.pattern_type == _MATCH:
-        if not call.node.offer.at_least(_CHECKS_FILTERS):
+        if not call.node.offer.at_least(_PARSES_ANY):
             raise _NoRequest
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if not acl.resource_name:
@@ -129,7 +129,7 @@ def _check(acl: Acl, call: Call) -> None:
     if ":" not in acl.principal:
         if call.node.offer.is_kraft and not call.node.offer.at_least("3.4"):
             return  # the first KRaft authorizer keeps it as it is
-        if call.node.offer.at_least(_CHECKS_FILTERS) and not call.node.offer.is_kraft:
+        if call.node.offer.at_least(_PARSES_PRINCIPALS) and not call.node.offer.is_kraft:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if not call.node.offer.is_kraft:
             raise ApiError(

@@ -12,7 +12,7 @@ from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, t
 from kwire.schema.error_codes import ErrorCode
 
 TOPIC, BROKER = 2, 4  # ConfigResource.Type
-_FIRST_GENERATED = "2.4"  # its messages are generated from schemas, whose defaults they have
+_FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
 _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
 
@@ -111,7 +111,7 @@ def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], 
         try:
             _alter(call, asked, change)
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
     return response(responses=rows)
 
@@ -122,7 +122,8 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
         check_topic_configs(change({}, asked), call.node.release)
     if topic and asked.resource_name not in call.cluster.topics:
         if not call.node.offer.at_least(_FIRST_GENERATED):
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f'Topic "{asked.resource_name}" does not exist.')
+            text = None if call.node.offer.at_least("2.6") else f'Topic "{asked.resource_name}" does not exist.'
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
         raise ApiError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.resource_name}' does not exist.")
     configs, _, _ = _resource(call, asked)

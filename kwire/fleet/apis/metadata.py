@@ -99,7 +99,7 @@ def _asked(call: Call, asked: Any) -> Any:
             return _topic(call, cluster.topic_of_id(asked.topic_id))
         if asked.name not in cluster.topics:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
-            if allowed or call.node.offer.at_least("2.4"):
+            if allowed or call.node.offer.at_least("2.8"):
                 check_topic_name(asked.name)
             if not allowed:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
