@@ -70,6 +70,7 @@ class ClusterState:
         self.controller_id = 1
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.levels: dict[str, int] = {}  # finalized feature levels
         self.levels_epoch = -1
@@ -138,11 +139,9 @@ class ClusterState:
         check_topic_name(name)
         if name in self.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        alike = name.replace(".", "_")
-        for other in self.topics:
-            if other.replace(".", "_") == alike:
-                raise ApiError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+        other = self._collisions.get(name.replace(".", "_"))
+        if other is not None:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
         partitions = self.default_partitions if partitions == -1 else partitions
         nodes = [node.id for node in self.alive()]
         replicas = min(3, len(nodes)) if replication_factor == -1 and name in INTERNAL_TOPICS else replication_factor
@@ -167,11 +166,11 @@ class ClusterState:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
         topic = Topic(name, self.new_id(), configs=dict(configs or {}))
         for index, ids in sorted(chosen.items()):
-            if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
-                raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+            self._check_replicas(ids)
             topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
         if not validate_only:
             self.topics[name] = self.topics_by_id[topic.id] = topic
+            self._collisions[name.replace(".", "_")] = name
         return topic
 
     def new_log(self, topic: Topic) -> PartitionLog:
@@ -204,6 +203,8 @@ class ClusterState:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} assignment(s) "
                 "were specified.")
+        for ids in assignments or ():
+            self._check_replicas(ids)
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
@@ -212,9 +213,14 @@ class ClusterState:
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
             topic.partitions.append(Partition(index, self.new_log(topic), list(ids), ids[0]))
 
+    def _check_replicas(self, ids: list[int]) -> None:
+        """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
+        if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered."""
-        del self.topics[topic.name], self.topics_by_id[topic.id]
+        del self.topics[topic.name], self.topics_by_id[topic.id], self._collisions[topic.name.replace(".", "_")]
         for partition in topic.partitions:
             partition.log.changed()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from kwire import schema
 from kwire.codec.frames import Request
 from kwire.fleet.clock import Clock
 from kwire.schema.error_codes import ErrorCode
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.fleet.connection import Connection
@@ -83,6 +85,34 @@ class Outcome:
         return next((value for fault in self.faults if (value := getattr(fault, name)) not in (None, False, 0.0)), None)
 
 
+_KINDS = {int: "an int", float: "a number", str: "a str", bool: "True or False"}
+_KEYWORDS: dict[str, type] = {
+    "times": int, "version": int, "client_id": str, "topic": str, "node": int, "probability": float, "delay": float,
+    "silent": bool, "close": bool, "half": bool, "correlation": int, "garbage": bool, "slow": int, "duplicate": bool,
+    "reorder": bool,
+}
+_RANGES: dict[str, tuple[float, float]] = {
+    "times": (0, math.inf), "probability": (0, 1), "delay": (0, math.inf), "slow": (1, math.inf),
+    "correlation": (-(1 << 31), (1 << 31) - 1),
+}
+
+
+def _check(rule: Fault) -> None:
+    """Raise TypeError or ValueError for a keyword of fault() with a value that no request could be answered by."""
+    for name, kind in _KEYWORDS.items():
+        value: Any = getattr(rule, name)
+        if value is None and Fault.__dataclass_fields__[name].default is None:
+            continue
+        if not isinstance(value, (int, float) if kind is float else kind):
+            raise TypeError(f"{name} must be {_KINDS[kind]}, not {brief(value)}")
+        if name not in _RANGES:
+            continue
+        low, high = _RANGES[name]
+        if not low <= getattr(rule, name) <= high:  # NaN too
+            wanted = f"at least {low}" if high == math.inf else f"{low} to {high}"
+            raise ValueError(f"{name} must be {wanted}, got {brief(value)}")
+
+
 class Faults:
     """The rules of a fleet, and what happened."""
 
@@ -101,13 +131,11 @@ class Faults:
                 code = ErrorCode[error] if isinstance(error, str) else ErrorCode(error)
             except KeyError:
                 raise ValueError(f"unknown error code {error!r}: expected a name of Kafka's Errors") from None
-        unknown = sorted(set(what) - set(Fault.__dataclass_fields__))
+        unknown = sorted(set(what) - set(_KEYWORDS))
         if unknown:
             raise ValueError(f"unknown keyword of fault: {', '.join(unknown)}")
-        probability = what.get("probability", 1.0)
-        if not 0 <= probability <= 1:
-            raise ValueError(f"probability must be 0 to 1, got {probability}")
         rule = Fault(name, code, **what)
+        _check(rule)
         rule._rules = self.rules
         self.rules.append(rule)
         return rule

@@ -151,7 +151,8 @@ class Fleet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._thread is not None
+        if self._thread is None:
+            raise ValueError("the Fleet does not run")
         for node in self.nodes:
             node.in_loop = _at_once
         try:

@@ -21,7 +21,7 @@ from kwire.codec.frames import (
     encode_response,
     pack_frame,
 )
-from kwire.errors import KwireError
+from kwire.errors import DecodeError, KwireError, LimitError
 from kwire.fleet.clock import Clock
 from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
@@ -30,6 +30,8 @@ from kwire.fleet.refusals import refusal
 from kwire.schema import Field
 from kwire.schema.error_codes import ErrorCode
 
+MOST_BROKERS = 1_000  # that get a listener
+MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for their responses
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
 
@@ -38,9 +40,40 @@ _HOST = "127.0.0.1"
 class _Asked:
     """A request that waits for its response. request: None if it could not be read; answer: one made here."""
 
+    size: int  # of its frame
     request: Request | None
     outcome: Outcome
     answer: bytes | None = None
+
+
+class _Pipeline:
+    """The requests of a connection that wait for their responses, oldest first."""
+
+    def __init__(self) -> None:
+        self._asked: deque[_Asked] = deque()
+        self._bytes, self._taken = 0, asyncio.Event()
+
+    @property
+    def first(self) -> _Asked | None:
+        """The one whose turn it is."""
+        return self._asked[0] if self._asked else None
+
+    async def add(self, one: _Asked) -> None:
+        """Wait until there is room: what a broker does not answer is not read for ever."""
+        while self._asked and self._bytes + one.size > MOST_WAITING:
+            self._taken.clear()
+            await self._taken.wait()
+        self._asked.append(one)
+        self._bytes += one.size
+
+    def take(self) -> _Asked:
+        """The first one. Raises DecodeError: a response that nobody waits for."""
+        if not self._asked:
+            raise DecodeError("response without a request")
+        one = self._asked.popleft()
+        self._bytes -= one.size
+        self._taken.set()
+        return one
 
 
 class Proxy:
@@ -82,6 +115,8 @@ class Proxy:
         return self._faults.add(api, error, **what)
 
     async def __aenter__(self) -> Proxy:
+        self._listeners.clear()
+        self._servers.clear()
         await self._open(self._target, self._listen)
         return self
 
@@ -96,26 +131,37 @@ class Proxy:
             await asyncio.wait(self._tasks)
 
     def __enter__(self) -> Proxy:
+        if self._thread is not None:
+            raise ValueError("the Proxy runs already")
         self._thread = LoopThread("kwire-proxy")
         try:
             self._thread.run(self.__aenter__())
         except BaseException:
-            self._thread.end()
+            self._end_thread()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._thread is not None
+        if self._thread is None:
+            raise ValueError("the Proxy does not run")
         try:
             self._thread.run(self.__aexit__(kind, error, trace))
         finally:
-            self._thread.end()
+            self._end_thread()
+
+    def _end_thread(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.end()
 
     async def _open(self, broker: tuple[str, int], at: tuple[str, int] = (_HOST, 0)) -> tuple[str, int]:
         """The address here of a broker; a listener is opened when it is first named."""
         if broker not in self._listeners:
+            if len(self._listeners) >= MOST_BROKERS:
+                raise LimitError("too many brokers for a Proxy", limit=MOST_BROKERS)
+
             async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await self._serve(broker, reader, writer)
 
@@ -134,8 +180,8 @@ class Proxy:
         client = Connection(writer)
         upstream: asyncio.StreamWriter | None = None
         try:
-            answers, upstream = await asyncio.open_connection(*broker)
-            asked: deque[_Asked] = deque()
+            answers, upstream = await _connected(broker)
+            asked = _Pipeline()
             both = {
                 asyncio.ensure_future(self._forward(broker, reader, client, upstream, asked)),
                 asyncio.ensure_future(self._return(broker, answers, client, asked)),
@@ -160,7 +206,7 @@ class Proxy:
 
     async def _forward(
         self, broker: tuple[str, int], reader: asyncio.StreamReader, client: Connection,
-        upstream: asyncio.StreamWriter, asked: deque[_Asked],
+        upstream: asyncio.StreamWriter, asked: _Pipeline,
     ) -> None:
         """Requests, to the broker."""
         frames = FrameReader()
@@ -174,26 +220,25 @@ class Proxy:
                 if request is not None and outcome.error is not None:
                     answer = pack_frame(encode_response(
                         refusal(request, outcome.error), request.version, correlation_id=request.correlation_id))
-                    one = _Asked(request, outcome, answer)
-                    asked.append(one)
-                    if asked[0] is one:
+                    await asked.add(one := _Asked(len(frame), request, outcome, answer))
+                    if asked.first is one:
                         await self._answer_here(broker, client, asked)
                     continue
                 if request is None or request.has_response:
-                    asked.append(_Asked(request, outcome))
+                    await asked.add(_Asked(len(frame), request, outcome))
                 else:
                     self._faults.record(request, self._node(broker), outcome, False)
                 upstream.write(pack_frame(frame))
                 await upstream.drain()
 
     async def _return(
-        self, broker: tuple[str, int], reader: asyncio.StreamReader, client: Connection, asked: deque[_Asked]
+        self, broker: tuple[str, int], reader: asyncio.StreamReader, client: Connection, asked: _Pipeline
     ) -> None:
         """Responses, to the client, in the order of their requests."""
         frames = FrameReader()
         while data := await reader.read(_READ_BYTES):
             for frame in frames.feed(data):
-                one = asked.popleft()
+                one = asked.take()
                 if one.request is not None:
                     frame = await self._rewritten(frame, one.request)
                     self._faults.record(one.request, self._node(broker), one.outcome, True)
@@ -203,10 +248,10 @@ class Proxy:
                 await self._answer_here(broker, client, asked)
         client.close()
 
-    async def _answer_here(self, broker: tuple[str, int], client: Connection, asked: deque[_Asked]) -> None:
+    async def _answer_here(self, broker: tuple[str, int], client: Connection, asked: _Pipeline) -> None:
         """Send the answers made here whose turn it is."""
-        while asked and (answer := asked[0].answer) is not None:
-            one = asked.popleft()
+        while (one := asked.first) is not None and (answer := one.answer) is not None:
+            asked.take()
             assert one.request is not None
             self._faults.record(one.request, self._node(broker), one.outcome, True)
             await self._faults.send(one.outcome, answer, client)
@@ -235,6 +280,14 @@ class Proxy:
             metadata: Any = response.message
             self._names.update({topic.topic_id: topic.name for topic in metadata.topics if topic.name})
         return response.to_bytes()
+
+
+async def _connected(broker: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to a broker. Raises OSError, also for what a broker said that is no address."""
+    try:
+        return await asyncio.open_connection(*broker)
+    except (ValueError, OverflowError):  # a host name that IDNA refuses, a port out of range
+        raise OSError("invalid host name or port") from None
 
 
 @lru_cache(None)

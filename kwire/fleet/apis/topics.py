@@ -15,6 +15,8 @@ from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
 ELR = "eligible.leader.replicas.version"
+MOST_PARTITIONS = 10_000  # of a request: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, here of all releases
+_EXCESSIVE = "Excessively large number of partitions per request."
 _NO_ID = uuid.UUID(int=0)
 
 
@@ -24,10 +26,13 @@ def create_topics(call: Call) -> Any:
     message = call.message
     validate = call.version >= 1 and message.validate_only
     names = Counter(row.name for row in message.topics)
+    partitions = sum(len(row.assignments) or max(row.num_partitions, 0) for row in message.topics)
     result = messages.CreateTopicsResponse.CreatableTopicResult
     rows = []
     for row in {row.name: row for row in message.topics}.values():
         try:
+            if partitions > MOST_PARTITIONS:
+                raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
             if names[row.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             topic = _create(call, row)
@@ -96,8 +101,10 @@ def create_partitions(call: Call) -> Any:
 
     def add(asked: Any, row: Any) -> None:
         assignments = None if asked.assignments is None else [list(one.broker_ids) for one in asked.assignments]
-        call.cluster.add_partitions(
-            call.cluster.topic(asked.name), asked.count, assignments, call.message.validate_only)
+        topic = call.cluster.topic(asked.name)
+        if asked.count - len(topic.partitions) > MOST_PARTITIONS:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
+        call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)
 
     return messages.CreatePartitionsResponse(results=answered(
         call.message.topics, lambda asked: result(name=asked.name), add, message=True))
