@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import zlib
+from collections.abc import Iterator
 from typing import IO, Any
 
 import click
@@ -14,6 +15,7 @@ import click
 from kwire.errors import DecodeError, LimitError
 
 MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
+MOST_HELD = 1 << 30  # bytes of one message, line or JSON value: /dev/zero never ends
 _GZIP = b"\x1f\x8b\x08"
 
 
@@ -48,6 +50,22 @@ def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
     stream: Any = file if hasattr(file, "peek") else io.BufferedReader(file)
     packed = stream.peek(len(_GZIP)).startswith(_GZIP)
     return io.BufferedReader(_Gunzip(stream, name)) if packed else stream
+
+
+def whole(file: IO[bytes]) -> bytes:
+    """All bytes of the input. Raises LimitError for more than 1 GiB."""
+    data = file.read(MOST_HELD + 1)
+    if len(data) > MOST_HELD:
+        raise LimitError("the input holds too many bytes for one message", limit=MOST_HELD)
+    return data
+
+
+def lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of the input. Raises LimitError for one of more than 1 GiB."""
+    while line := file.readline(MOST_HELD + 1):
+        if len(line) > MOST_HELD:
+            raise LimitError("a line holds too many bytes", limit=MOST_HELD)
+        yield line
 
 
 class _Gunzip(io.RawIOBase):
