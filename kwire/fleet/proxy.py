@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from kwire import schema
+from kwire.codec.arguments import check_type
 from kwire.codec.frames import (
     FrameReader,
     Request,
@@ -314,6 +315,7 @@ def _brokers_in(row: Any, fields: tuple[Field, ...], version: int) -> list[Any]:
 
 
 def _split(address: str) -> tuple[str, int]:
+    check_type(address, str, "the address", 'a str, as "host:9092"')
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"invalid address {address!r}: expected host:port")

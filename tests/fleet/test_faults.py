@@ -137,3 +137,9 @@ def test_what_no_request_can_be_answered_by(kafka: Fleet, what: dict[str, Any]) 
         kafka.fault("Metadata", **what)
     with connect_sync(kafka.bootstrap) as connection:
         assert connection.send(METADATA)
+
+
+@pytest.mark.parametrize(("port", "nodes"), [(-1, 1), (65_536, 1), (65_535, 2)])
+def test_ports_that_are_none(port: int, nodes: int) -> None:
+    with pytest.raises(ValueError, match="port must be 0 to"):
+        Fleet("4.4", nodes, port=port)

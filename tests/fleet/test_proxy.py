@@ -58,6 +58,8 @@ def test_a_cluster_that_is_not_there() -> None:
     for wrong in ("nowhere", "host:x", ":1", "host:70000"):
         with pytest.raises(ValueError, match="expected host:port"):
             Proxy(wrong)
+    with pytest.raises(TypeError, match="the address must be a str"):
+        Proxy(9092)  # type: ignore[arg-type]
 
 
 async def through(answers: Any, *requests: bytes, wait: float = 5) -> list[bytes]:
