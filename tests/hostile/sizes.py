@@ -235,9 +235,9 @@ def checksums(size: int) -> Callable[[Path], None]:
 def unknown_tag(_: Path) -> None:
     """Its size is an int32 to Kafka."""
     with area(2 * GIB) as room:
-        tags = {5: memoryview(room)}
-        expect(apart.refused(lambda: kwire.encode(kwire.messages.SaslAuthenticateRequest(unknown_tags=tags), 2)), "written")
-        tags.clear()
+        message = kwire.messages.SaslAuthenticateRequest(unknown_tags={5: memoryview(room)})
+        expect(apart.refused(lambda: kwire.encode(message, 2)), "written")
+        message.unknown_tags.clear()
 
 
 def one_record(size: int) -> Callable[[Path], None]:
