@@ -197,7 +197,7 @@ class Proxy:
         except (OSError, KwireError, asyncio.CancelledError):
             pass
         finally:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, asyncio.CancelledError):  # the Proxy may end while it waits
                 await asyncio.wait_for(writer.drain(), 1)
             writer.close()
             if upstream is not None:

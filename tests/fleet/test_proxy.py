@@ -155,3 +155,29 @@ def test_a_proxy_runs_once_at_a_time() -> None:
                     proxy.__enter__()
                 with connect_sync(proxy.bootstrap, timeout=5) as connection:
                     assert connection.versions
+
+
+def test_it_ends_while_a_client_does_not_read() -> None:
+    raised: list[Any] = []
+
+    async def answer(reader: Any, writer: Any) -> None:
+        await reader.read(1 << 16)
+        writer.write(kwire.pack_frame(bytes(32 << 20)))
+        await reader.read()
+
+    async def talk() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context))
+        async with fake.Server(answer) as broker:
+            async with Proxy(broker.address) as proxy:
+                host, port = proxy.bootstrap.split(":")
+                reader, writer = await asyncio.open_connection(host, int(port), limit=1)
+                writer.write(kwire.pack_frame(kwire.encode_request(messages.ListGroupsRequest(), 0)))
+                await reader.readexactly(2)
+                writer.write_eof()  # the conversation ends: what is written already is waited for
+                await asyncio.sleep(0.2)
+                assert proxy._tasks
+            assert not proxy._tasks
+            writer.transport.abort()
+
+    fake.run(talk())
+    assert not raised
