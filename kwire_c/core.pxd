@@ -599,6 +599,8 @@ cdef extern from "instances.h":
 cdef extern from "extension.h":
     const char *KWIRE_COMPILER
     int seal "kw_seal"(type kind) except -1
+    Py_ssize_t kw_claimed(const Py_ssize_t *place) nogil
+    bint kw_claim(Py_ssize_t *place, Py_ssize_t before, Py_ssize_t after) nogil
     int raise_set "kw_raise_set"() except -1
 
 

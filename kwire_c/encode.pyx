@@ -488,6 +488,8 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
 
 cdef int put_unknown(Out *o, uint32_t tag, bytes data) noexcept:
     cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+    if size > 0x7ffffffe:
+        return refuse_number(o, "%d bytes exceed what a tag can hold", size)
     if ensure(o, 10 + size) < 0:
         return -1
     o.at = kw_write_uvarint(o.at, tag)

@@ -23,11 +23,11 @@ def _escaped(code: int) -> str:
 
 
 def brief(value: object) -> str:
-    """The repr of a value for an error text, at most 80 characters, also for integers that Python cannot convert."""
+    """The repr of a value for an error text, at most 80 characters, also of what Python cannot convert."""
     if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
         return "a number past 64 bits"
     try:
         text = repr(value)
-    except ValueError:  # a container of such an integer
+    except (ValueError, RecursionError):  # a container of such an integer, or of too many containers
         return f"<{type(value).__name__}>"
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -27,8 +27,8 @@ from kwire_c.core cimport (
     KW_BATCH_TAIL, KW_BATCH_WRAPPER_NULL, KW_CRC_OFFSET, KW_HEADER_UP_TO_MAGIC, KW_LEGACY_ATTRIBUTES_OFFSET,
     KW_LEGACY_CRC_OFFSET, KW_LEGACY_FORMAT, KW_LOG_OVERHEAD, KW_MAGIC_OFFSET, KW_MAX_LENGTH, KW_MIN_LENGTH, KW_PORTION,
     KW_RECORD_BATCH_OVERHEAD, kw_batch, kw_batch_count, kw_batch_read, kw_batch_reason, kw_batch_status,
-    kw_batch_trusted_size, kw_header_read, kw_heads, kw_heads_check, kw_heads_next, kw_legacy_entry, kw_record,
-    kw_sequence, kw_smallest_batch, kw_timestamp, seal,
+    kw_batch_trusted_size, kw_claim, kw_claimed, kw_header_read, kw_heads, kw_heads_check, kw_heads_next,
+    kw_legacy_entry, kw_record, kw_sequence, kw_smallest_batch, kw_timestamp, seal,
 )
 from kwire_c.crc32c cimport crc32c_update
 from kwire_c.integers cimport bounded, brief, clipped
@@ -807,7 +807,7 @@ cdef class BatchIterator:
 
     cdef Block block
     cdef Py_ssize_t at, limit, origin
-    cdef bint verify_crc, keep, strict_tail, ended
+    cdef bint verify_crc, keep, strict_tail
     cdef readonly object tail
     __class_getitem__ = classmethod(GenericAlias)  # of what it gives
 
@@ -827,18 +827,16 @@ cdef class BatchIterator:
         return self
 
     def __next__(self):
-        cdef Py_ssize_t at, end
+        cdef Py_ssize_t at, end, after
         while True:
-            at = end = self.at
-            if self.ended or at >= self.block.size:
+            at = end = kw_claimed(&self.at)
+            if at >= self.block.size:
                 raise StopIteration
             batch = self.look(at, &end)
-            if self.ended or self.at != at:
+            after = end if self.keep or type(batch) is RecordBatch else self.block.size  # nothing follows an error
+            if not kw_claim(&self.at, at, after):
                 continue  # another thread has returned this batch meanwhile
-            if type(batch) is RecordBatch:
-                self.at = end
-                return batch
-            return self.strange(at, end, batch)
+            return batch if type(batch) is RecordBatch else self.strange(at, end, batch)
 
     cdef object look(self, Py_ssize_t at, Py_ssize_t *end):
         """(the batch at byte `at`, its end): a RecordBatch, an error for a bad batch, None for a partial one.
@@ -878,13 +876,11 @@ cdef class BatchIterator:
     cdef object strange(self, Py_ssize_t at, Py_ssize_t end, object error):
         """Return the bytes from at to end as a BadBatch, or raise their error; None for a partial last batch."""
         cdef Py_ssize_t position = self.origin + at
-        self.at = end
         if error is None:
             self.tail = (position, end - at)
             if not self.strict_tail:
                 raise StopIteration
             error = partial_batch(self.block.data + at, end - at, position)
         if not self.keep:
-            self.ended = True
             raise error
         return BadBatch(position, PyBytes_FromStringAndSize(<const char *> self.block.data + at, end - at), error)

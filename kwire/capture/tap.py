@@ -98,7 +98,10 @@ class Tap:
 
 async def connected(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A proxy's connection to a broker. Raises OSError, TimeoutError after 30 seconds."""
-    return await asyncio.wait_for(asyncio.open_connection(host, port, limit=_BLOCK), _CONNECT)
+    try:
+        return await asyncio.wait_for(asyncio.open_connection(host, port, limit=_BLOCK), _CONNECT)
+    except (ValueError, OverflowError):  # a broker said a host name that IDNA refuses, or a port out of range
+        raise OSError("invalid host name or port") from None
 
 
 def reason(error: Exception) -> str:

@@ -15,9 +15,8 @@ import click
 
 from kwire.errors import DecodeError, LimitError
 
-MOST_UNPACKED = 1 << 30  # bytes of a gzip stream, and of what a command holds
-_MOST_LINE = 256 << 20  # bytes of a line
-_PIECE = 1 << 20  # bytes that are read at a time
+MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
+MOST_HELD = 1 << 30  # bytes of one message, line or JSON value: /dev/zero never ends
 _GZIP = b"\x1f\x8b\x08"
 _PAYLOAD = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]*)+$|\s*[{\[]|[A-Za-z0-9+/]+={1,2}$")  # hex, JSON, base64
 
@@ -56,30 +55,20 @@ def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
     return io.BufferedReader(_Gunzip(stream, name)) if packed else stream
 
 
-def read_whole(file: IO[bytes], name: str) -> bytes:
-    """All of the input. Raises LimitError for more than 1 GiB of it: a device or a pipe may have no end."""
-    pieces, left = [], MOST_UNPACKED
-    while piece := file.read(_PIECE):
-        left -= len(piece)
-        if left < 0:
-            raise LimitError(f"{name}: too many bytes for a command that holds all of them", limit=MOST_UNPACKED)
-        pieces.append(piece)
-    return b"".join(pieces)
+def whole(file: IO[bytes]) -> bytes:
+    """All bytes of the input. Raises LimitError for more than 1 GiB."""
+    data = file.read(MOST_HELD + 1)
+    if len(data) > MOST_HELD:
+        raise LimitError("the input holds too many bytes for one message", limit=MOST_HELD)
+    return data
 
 
-def read_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
-    """The lines of the input. Raises LimitError for one of more than 256 MiB."""
-    pieces, left = [], _MOST_LINE
-    while piece := file.readline(_PIECE):
-        left -= len(piece)
-        if left < 0:
-            raise LimitError(f"{name}: too many bytes in one line", limit=_MOST_LINE)
-        pieces.append(piece)
-        if piece.endswith(b"\n"):
-            yield b"".join(pieces)
-            pieces, left = [], _MOST_LINE
-    if pieces:
-        yield b"".join(pieces)
+def lines(file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of the input. Raises LimitError for one of more than 1 GiB."""
+    while line := file.readline(MOST_HELD + 1):
+        if len(line) > MOST_HELD:
+            raise LimitError("a line holds too many bytes", limit=MOST_HELD)
+        yield line
 
 
 class _Gunzip(io.RawIOBase):

@@ -16,12 +16,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from kwire import schema
-from kwire.cli.input_file import InputFile, read_lines, read_whole
+from kwire.cli.input_file import MOST_HELD, InputFile, lines, whole
 from kwire.cli.terminal import VERSION, api_of, print_json
 from kwire.codec import messages as codec
 from kwire.codec.frames import FrameReader, decode_request, decode_response
 from kwire.codec.json import from_json, to_json
-from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
+from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire_c.json import strict_base64
 from kwire_c.printable import brief
 
@@ -93,8 +93,7 @@ def _decoded(file: IO[bytes], form: str, decode: Callable[[bytes], T]) -> Iterat
     Where the first line is no message, all lines together are tried as one: dumps of bytes have many.
     """
     if form == "raw":
-        data = read_whole(file, _name(file))
-        yield _at(_name(file), lambda: decode(data))
+        yield _at(_name(file), lambda: decode(whole(file)))
         return
     lines = _lines(file)
     first = True
@@ -142,10 +141,17 @@ def _at(where: str, decode: Callable[[], T]) -> T:
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
     """(position, text) of each line that is not empty."""
-    for number, line in enumerate(read_lines(file, _name(file)), 1):
+    for number, line in enumerate(_whole_lines(file), 1):
         text = line.removeprefix(BOM_UTF8 if number == 1 else b"").decode("ascii", "replace").strip()
         if text:
             yield f"{_name(file)}, line {number}", text
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    try:
+        yield from lines(file)
+    except LimitError as error:
+        raise _located(_name(file), error) from None
 
 
 def _bytes(text: str, form: str) -> bytes:
@@ -235,21 +241,57 @@ def encode(name: str, version: int, file: IO[bytes], form: str) -> None:
             click.echo(data.hex() if form == "hex" else b64encode(data).decode())
 
 
+_FIRST_READ = 1 << 20  # bytes
+
+
 def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    """(position, value) of each JSON value in the input."""
-    try:
-        text = read_whole(file, _name(file)).decode("utf-8-sig")  # as Windows writes it
-    except UnicodeDecodeError as error:
-        raise click.ClickException(f"{_name(file)}: invalid UTF-8 at byte {error.start}") from None
-    decoder, at, line, counted = json.JSONDecoder(), 0, 1, 0
-    while (start := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
-        line, counted = line + text.count("\n", counted, start), start
-        where = f"{_name(file)}, line {line}"
+    """(position, value) of each JSON value in the input, which is read in pieces of whole lines.
+
+    A value that may go on in the next lines is parsed again with at least as many bytes more: all takes linear time.
+    """
+    decoder, pieces = json.JSONDecoder(), _pieces(file)
+    text, at, line, more = "", 0, 1, True
+    while True:
+        start = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        line += text.count("\n", at, start)
+        if start < len(text):
+            where = f"{_name(file)}, line {line}"
+            try:
+                value, at = decoder.raw_decode(text, start)
+            except (ValueError, RecursionError) as error:
+                if not (more and isinstance(error, json.JSONDecodeError) and not text[error.pos :].strip()):
+                    raise click.ClickException(f"{where}: invalid JSON: {error}") from None
+            else:
+                line += text.count("\n", start, at)
+                yield where, value
+                continue
+            if len(text) - start > MOST_HELD:
+                raise _located(where, LimitError("a JSON value holds too many bytes", limit=MOST_HELD))
+        elif not more:
+            return
+        piece = pieces(max(_FIRST_READ, len(text) - start))
+        text, at, more = text[start:] + piece, 0, bool(piece)
+
+
+def _pieces(file: IO[bytes]) -> Callable[[int], str]:
+    """A function that reads at least so many bytes of whole lines, or to the end of the input, as text."""
+    source, position = _whole_lines(file), 0
+
+    def piece(size: int) -> str:
+        nonlocal position
+        read: list[bytes] = []
+        while size > 0 and (line := next(source, b"")):
+            read.append(line)
+            size -= len(line)
+        data = b"".join(read)
         try:
-            value, at = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError) as error:
-            raise click.ClickException(f"{where}: invalid JSON: {error}") from None
-        yield where, value
+            text = data.decode("utf-8" if position else "utf-8-sig")  # as Windows writes it
+        except UnicodeDecodeError as error:
+            raise click.ClickException(f"{_name(file)}: invalid UTF-8 at byte {position + error.start}") from None
+        position += len(data)
+        return text
+
+    return piece
 
 
 @click.command()

@@ -56,7 +56,7 @@ class ManualClock(Clock):
 
     def advance(self, seconds: float) -> None:
         """Move the clock, and wake in order those whose time has come. Of a fleet in a thread: Fleet.advance."""
-        if seconds < 0:
+        if not seconds >= 0:  # NaN too
             raise ValueError(f"seconds must not be negative, got {seconds}")
         self._now += seconds
         while self._sleepers and self._sleepers[0][0] <= self._now:

@@ -77,6 +77,7 @@ class ClusterState:
         self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
         self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
@@ -157,11 +158,9 @@ class ClusterState:
         check_topic_name(name)
         if name in self.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        alike = name.replace(".", "_")
-        for other in self.topics if "_" in alike else ():
-            if other.replace(".", "_") == alike:
-                raise ApiError(
-                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+        other = self._collisions.get(name.replace(".", "_"))
+        if other is not None:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
         partitions = self.default_partitions if partitions == -1 else partitions
         nodes = [node.id for node in self.alive()]
         replicas = min(3, len(nodes)) if replication_factor == -1 and name in INTERNAL_TOPICS else replication_factor
@@ -187,14 +186,24 @@ class ClusterState:
         own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
         topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
         for index, ids in sorted(chosen.items()):
-            if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
-                raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+            self._check_replicas(ids)
             topic.partitions.append(self._new_partition(topic, index, list(ids)))
         if not validate_only:
             self.storage.topic_created(topic)
-            self.topics[name] = self.topics_by_id[topic.id] = topic
+            self.add_topic(topic)
             self._write(topic_records.topic_created(topic))
         return topic
+
+    def add_topic(self, topic: Topic) -> None:
+        """Let a topic be there, without a record of it."""
+        self.topics[topic.name] = self.topics_by_id[topic.id] = topic
+        self._collisions[topic.name.replace(".", "_")] = topic.name
+
+    def clear_topics(self) -> None:
+        """Have no topics, without a record of it."""
+        self.topics.clear()
+        self.topics_by_id.clear()
+        self._collisions.clear()
 
     def _write(self, records: Iterable[Any]) -> None:
         """Write to the metadata log, where there is one."""
@@ -236,6 +245,8 @@ class ClusterState:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} assignment(s) "
                 "were specified.")
+        for ids in assignments or ():
+            self._check_replicas(ids)
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
@@ -248,11 +259,17 @@ class ClusterState:
         topic.partitions += added
         self._write(topic_records.partitions_created(topic, added))
 
+    def _check_replicas(self, ids: list[int]) -> None:
+        """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
+        if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError: NOT_CONTROLLER."""
         self.controller.check_active()
         self.storage.topic_deleted(topic)
         del self.topics[topic.name], self.topics_by_id[topic.id]
+        self._collisions.pop(topic.name.replace(".", "_"), None)
         self._write(topic_records.topic_deleted(topic))
         for partition in topic.partitions:
             partition.log.changed()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from kwire.fleet.errors import ApiError
 from kwire.fleet.users import Exchange
@@ -20,6 +22,8 @@ class Connection:
         self.principal: str | None = None  # who was let in
         self.exchange: Exchange | None = None  # of SASL, under way
         self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers
+        self._waiting: asyncio.Task[Any] | None = None  # it makes an answer that comes later
+        self._gone = False
 
     def write(self, data: bytes) -> None:
         """Send bytes to the client."""
@@ -38,6 +42,23 @@ class Connection:
         if self.exchange.user is not None:
             self.principal, self.exchange = self.exchange.user, None
         return answer
+
+    @contextmanager
+    def waits(self) -> Iterator[None]:
+        """While an answer is waited for: if the client goes, nobody does, and the task is cancelled."""
+        self._waiting = task = asyncio.current_task()
+        if self._gone and task is not None:
+            task.cancel()
+        try:
+            yield
+        finally:
+            self._waiting = None
+
+    def gone(self) -> None:
+        """The client closed the connection, or its end of it."""
+        self._gone = True
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def close(self) -> None:
         """End it after what is being answered."""

@@ -153,14 +153,13 @@ class DiskStorage(Storage):
         assert self._metadata is not None
         self._metadata.use(image.features)
         self._take_levels(cluster, image.features)
-        cluster.topics.clear()
-        cluster.topics_by_id.clear()
+        cluster.clear_topics()
         cluster.groups.groups.clear()
         for known in image.topics.values():
             self._check(known)
             topic = Topic(known.name, known.id, configs=configs_of(image, known))
             self._configs[topic.name] = dict(topic.configs)
-            cluster.topics[topic.name] = cluster.topics_by_id[topic.id] = topic
+            cluster.add_topic(topic)
         self._put_aside(cluster)
         for known in image.topics.values():
             topic = cluster.topics[known.name]

@@ -15,6 +15,7 @@ from kwire.errors import KwireError
 from kwire.fleet.clock import Clock
 from kwire.schema.error_codes import ErrorCode
 from kwire.suggestions import did_you_mean
+from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.fleet.connection import Connection
@@ -215,9 +216,9 @@ def _checked(verb: str, value: Any) -> Any:
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
-        raise ValueError(f"{verb} must be {_ARTICLES[kind]}, not {value!r}")
+        raise ValueError(f"{verb} must be {_ARTICLES[kind]}, not {brief(value)}")
     if kind in (int, float) and not low <= value <= high:
-        raise ValueError(f"{verb} must be {low} to {high}, not {value!r}")
+        raise ValueError(f"{verb} must be {low} to {high}, not {brief(value)}")
     return value
 
 

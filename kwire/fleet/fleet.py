@@ -59,6 +59,8 @@ class Fleet:
         count = count if nodes is None else nodes
         if count < 1 or (releases is not None and len(releases) != count):
             raise ValueError(f"nodes must be at least 1 and as many as releases, got {count}")
+        if not 0 <= port <= 65_536 - count:
+            raise ValueError(f"port must be 0 to {65_536 - count} for {count} nodes, got {port}")
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
         self.clock = clock or Clock()
         self.cluster = ClusterState(self.clock, seed)
@@ -222,7 +224,8 @@ class Fleet:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._thread is not None
+        if self._thread is None:
+            raise ValueError("the Fleet does not run")
         for node in self.nodes:
             node.in_loop = _at_once
         try:

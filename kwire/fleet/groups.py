@@ -103,7 +103,7 @@ class Group(CommittedOffsets):
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
         self.static: dict[str, str] = {}  # group.instance.id -> member id
-        self.pending: set[str] = set()  # ids that were given out, not joined yet (KIP-394)
+        self.pending: dict[str, float] = {}  # ids that were given out, not joined yet (KIP-394) -> until when
         self._rebalance: asyncio.Task[None] | None = None
         self._expiry: asyncio.Task[None] | None = None
 
@@ -133,7 +133,7 @@ class Group(CommittedOffsets):
         ) and bool(names & set(self._common()))
 
     def _common(self) -> list[str]:
-        counts = Counter(name for member in self.members.values() for name, _ in member.protocols)
+        counts = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
         return [name for name, count in counts.items() if count == len(self.members)]
 
     def _elected(self) -> str:
@@ -144,7 +144,7 @@ class Group(CommittedOffsets):
 
     def add(self, member: Member) -> None:
         """Let a member in."""
-        self.pending.discard(member.id)
+        self.pending.pop(member.id, None)
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static[member.instance_id] = member.id
@@ -170,19 +170,35 @@ class Group(CommittedOffsets):
     def touch(self, member: Member) -> None:
         """A member was heard of: its session lasts on."""
         member.deadline = self._clock.now() + member.session_timeout
+        self._begin_expiry()
+
+    def expect(self, member_id: str, session_timeout: float) -> None:
+        """An id was given out: a rebalance waits for its member, no longer than a session (KIP-394)."""
+        self.pending[member_id] = self._clock.now() + session_timeout
+        self._begin_expiry()
+
+    def expect_no_longer(self, member_id: str) -> None:
+        """The member of an id that was given out does not come."""
+        del self.pending[member_id]
+        if self.state == PREPARING:
+            self._complete_if_all_joined()
+
+    def _begin_expiry(self) -> None:
         if self._expiry is None or self._expiry.done():
             self._expiry = asyncio.ensure_future(self._expire())
 
     async def _expire(self) -> None:
         """Remove the members that are late, as long as there are members."""
-        while self.members:
+        while self.members or self.pending:
             now = self._clock.now()
+            for member_id in [one for one, deadline in self.pending.items() if deadline <= now]:
+                self.expect_no_longer(member_id)
             for member in list(self.members.values()):
                 waits = any(f is not None and not f.done() for f in (member.joined, member.synced))
                 if member.deadline <= now and not waits:
                     self.remove(member)
-            if self.members:
-                due = min(member.deadline for member in self.members.values())
+            if self.members or self.pending:
+                due = min((*(member.deadline for member in self.members.values()), *self.pending.values()))
                 await self._clock.sleep(max(0.05, due - now))
 
     # rebalances

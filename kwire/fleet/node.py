@@ -28,6 +28,7 @@ from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.image import ClusterImage
 
 _READ_BYTES = 1 << 18
+_MOST_UNREAD = 1 << 16  # bytes that a client may leave unread before its next request is read
 _BEFORE_SASL = (api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE)
 BOTH_ROLES = frozenset({"broker", "controller"})
 
@@ -259,7 +260,8 @@ class Listener:
         if listener is not self._listener:  # stopped before it was open
             return
         self._served = listener
-        server = await asyncio.start_server(self._serve, sock=listener, ssl=self._tls)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: _Protocol(self._serve), sock=listener, ssl=self._tls)
         if listener is self._listener:
             self._server = server
         else:
@@ -306,6 +308,9 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None
         connection = self._connections[task] = Connection(writer)
+        protocol = writer.transport.get_protocol()
+        assert isinstance(protocol, _Protocol)
+        protocol.ended = connection.gone
         try:
             await self._converse(reader, connection)
         except (OSError, asyncio.CancelledError):
@@ -329,8 +334,9 @@ class Listener:
                 connection.answering = True
                 await self._answer(frame, connection)
                 connection.answering = False
-                if connection.closing:
+                if connection.closing or connection.writer.transport.get_write_buffer_size() > _MOST_UNREAD:
                     await connection.writer.drain()
+                if connection.closing or connection.writer.is_closing():
                     return
 
     async def _answer(self, frame: bytes, connection: Connection) -> None:
@@ -353,8 +359,8 @@ class Listener:
         else:
             answer = await self._handled(request, connection)
         self._faults.record(request, self.node.id, outcome, answer is not None)
-        if answer is not None:
-            data = pack_frame(encode_response(answer, request.version, correlation_id=request.correlation_id))
+        data = None if answer is None else self._packed(answer, request, connection)
+        if data is not None:
             await self._faults.send(outcome, data, connection)
 
     async def _handled(self, request: Request, connection: Connection) -> Any:
@@ -363,9 +369,37 @@ class Listener:
             return refusal(request, ErrorCode.UNSUPPORTED_VERSION)
         try:
             answer = handler(Call(self.node, connection, request))
-            return await answer if isinstance(answer, Awaitable) else answer
+            if isinstance(answer, Awaitable):
+                with connection.waits():
+                    return await answer
+            return answer
         except ApiError as error:  # what no row of the answer can say alone: the disk is full
-            return refusal(request, error.code)
+            code = error.code
+        except Exception as error:
+            code = self._failed(request, error)
+        if request.has_response:
+            return refusal(request, code)
+        connection.close()
+        return None
+
+    def _failed(self, request: Request, error: Exception) -> ErrorCode:
+        """The code for a request that cannot be handled (KafkaApis.handleError); the events have the reason."""
+        reason = f"{type(error).__name__}: {error}"
+        self._faults.note("failed", node=self.node.id, api=request.name, version=request.version, reason=reason)
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+    def _packed(self, answer: Any, request: Request, connection: Connection) -> bytes | None:
+        """The frame of an answer; None, and the end of the connection, if even its refusal cannot be written."""
+        number = request.correlation_id
+        try:
+            try:
+                return pack_frame(encode_response(answer, request.version, correlation_id=number))
+            except KwireError as error:  # a text around a name of 32,767 bytes is too long for a string
+                answer = refusal(request, self._failed(request, error))
+                return pack_frame(encode_response(answer, request.version, correlation_id=number))
+        except KwireError:  # the name itself is too long, since what is not UTF-8 in it was replaced
+            connection.close()
+            return None
 
     def _decoded(self, frame: bytes, connection: Connection) -> Request | None:
         """The request, if the release has its version; else as Kafka: an answer (KIP-511), silence or the end."""
@@ -393,6 +427,22 @@ class Listener:
             return None
         connection.close()
         return None
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """A stream whose end is noticed while nobody reads it. ended: called then."""
+
+    def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
+        super().__init__(asyncio.StreamReader(), serve)
+        self.ended: Callable[[], None] = lambda: None
+
+    def eof_received(self) -> bool | None:
+        self.ended()
+        return super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended()
+        super().connection_lost(exc)
 
 
 def _listen(host: str, port: int) -> Any:

@@ -25,7 +25,7 @@ from kwire.codec.frames import (
     encode_response,
     pack_frame,
 )
-from kwire.errors import KwireError, UnsupportedVersionError
+from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.fleet.clock import Clock
 from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
@@ -35,6 +35,8 @@ from kwire.net.address import Address, address
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
+MOST_LISTENERS = 1_000  # one a broker, and a host at which clients reach this proxy
+MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for their responses
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
 _SIZE_BYTES = 4  # of the size that begins a frame
@@ -56,12 +58,43 @@ class _Line:
 class _Asked:
     """A request that waits for its response.
 
-    request: None if it could not be read; answer: one made here, b"" for none.
+    size: of its frame; request: None if it could not be read; answer: one made here, b"" for none.
     """
 
+    size: int
     request: Request | None
     outcome: Outcome
     answer: bytes | None = None
+
+
+class _Pipeline:
+    """The requests of a connection that wait for their responses, oldest first."""
+
+    def __init__(self) -> None:
+        self._asked: deque[_Asked] = deque()
+        self._bytes, self._taken = 0, asyncio.Event()
+
+    @property
+    def first(self) -> _Asked | None:
+        """The one whose turn it is."""
+        return self._asked[0] if self._asked else None
+
+    async def add(self, one: _Asked) -> None:
+        """Wait until there is room: what a broker does not answer is not read for ever."""
+        while self._asked and self._bytes + one.size > MOST_WAITING:
+            self._taken.clear()
+            await self._taken.wait()
+        self._asked.append(one)
+        self._bytes += one.size
+
+    def take(self) -> _Asked:
+        """The first one. Raises DecodeError: a response that nobody waits for."""
+        if not self._asked:
+            raise DecodeError("response without a request")
+        one = self._asked.popleft()
+        self._bytes -= one.size
+        self._taken.set()
+        return one
 
 
 class Proxy:
@@ -110,6 +143,8 @@ class Proxy:
         return self._faults.add(api, error, **what)
 
     async def __aenter__(self) -> Proxy:
+        self._ports.clear()
+        self._servers.clear()
         self._listen = Address(self._listen.host, await self._open(self._target, self._listen))
         if self._record is not None:
             try:
@@ -135,25 +170,35 @@ class Proxy:
             await self.recorder.close()
 
     def __enter__(self) -> Proxy:
+        if self._thread is not None:
+            raise ValueError("the Proxy runs already")
         self._thread = LoopThread("kwire-proxy")
         try:
             self._thread.run(self.__aenter__())
         except BaseException:
-            self._thread.end()
+            self._end_thread()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._thread is not None
+        if self._thread is None:
+            raise ValueError("the Proxy does not run")
         try:
             self._thread.run(self.__aexit__(kind, error, trace))
         finally:
-            self._thread.end()
+            self._end_thread()
+
+    def _end_thread(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.end()
 
     async def _open(self, broker: Address, at: Address) -> int:
         """The port of a listener for a broker, opened when the broker is first named."""
+        if len(self._servers) >= MOST_LISTENERS:
+            raise LimitError("too many brokers for a Proxy", limit=MOST_LISTENERS)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._serve(broker, reader, writer)
@@ -202,7 +247,7 @@ class Proxy:
                 recorder.record(recording, direction, data)
 
         client = Connection(line.writer, partial(seen, "response"))
-        asked: deque[_Asked] = deque()
+        asked = _Pipeline()
         both = {
             asyncio.ensure_future(self._forward(line, client, asked, partial(seen, "request"))),
             asyncio.ensure_future(self._return(line, client, asked)),
@@ -222,7 +267,7 @@ class Proxy:
                 recorder.end(recording)
 
     async def _forward(
-        self, line: _Line, client: Connection, asked: deque[_Asked], seen: Callable[[bytes], None]
+        self, line: _Line, client: Connection, asked: _Pipeline, seen: Callable[[bytes], None]
     ) -> None:
         """Requests, to the broker."""
         frames, begin = FrameReader(), b""
@@ -247,7 +292,7 @@ class Proxy:
                     line.upstream.write(data)
                     await line.upstream.drain()
 
-    async def _forward_frame(self, line: _Line, client: Connection, asked: deque[_Asked], frame: bytes) -> None:
+    async def _forward_frame(self, line: _Line, client: Connection, asked: _Pipeline, frame: bytes) -> None:
         node = self._node(line.broker)
         try:
             request: Request | None = decode_request(frame, lenient=True)
@@ -257,19 +302,18 @@ class Proxy:
         if request is not None and outcome.error is not None:
             answer = pack_frame(encode_response(
                 refusal(request, outcome.error), request.version, correlation_id=request.correlation_id))
-            one = _Asked(request, outcome, answer if request.has_response else b"")
-            asked.append(one)
-            if asked[0] is one:
+            await asked.add(one := _Asked(len(frame), request, outcome, answer if request.has_response else b""))
+            if asked.first is one:
                 await self._answer_here(line, client, asked)
             return
         if request is None or request.has_response:
-            asked.append(_Asked(request, outcome))
+            await asked.add(_Asked(len(frame), request, outcome))
         else:
             self._faults.record(request, node, outcome, False)
         line.upstream.write(pack_frame(frame))
         await line.upstream.drain()
 
-    async def _return(self, line: _Line, client: Connection, asked: deque[_Asked]) -> None:
+    async def _return(self, line: _Line, client: Connection, asked: _Pipeline) -> None:
         """Responses, to the client, in the order of their requests."""
         frames = FrameReader()
         while data := await line.answers.read(_READ_BYTES):
@@ -278,9 +322,7 @@ class Proxy:
                 await line.writer.drain()
                 continue
             for frame in frames.feed(data):
-                if not asked:
-                    return  # nobody asked: it is no broker
-                one = asked.popleft()
+                one = asked.take()
                 if one.request is not None:
                     frame = await self._rewritten(frame, one.request, client)
                     self._faults.record(one.request, self._node(line.broker), one.outcome, True)
@@ -290,10 +332,10 @@ class Proxy:
                 if client.closing:
                     return
 
-    async def _answer_here(self, line: _Line, client: Connection, asked: deque[_Asked]) -> None:
+    async def _answer_here(self, line: _Line, client: Connection, asked: _Pipeline) -> None:
         """Send the answers made here whose turn it is."""
-        while asked and not client.closing and (answer := asked[0].answer) is not None:
-            one = asked.popleft()
+        while not client.closing and (one := asked.first) is not None and (answer := one.answer) is not None:
+            asked.take()
             assert one.request is not None
             self._faults.record(one.request, self._node(line.broker), one.outcome, bool(answer))
             if answer:

@@ -14,6 +14,7 @@ _SAME = (
     {"name", "topic", "topic_name"}, {"partition", "partition_index", "index"}, {"topic_id"}, {"group_id"},
     {"transactional_id"}, {"key"}, {"member_id"}, {"group_instance_id"}, {"resource_name"}, {"resource_type"},
 )
+_EMPTY: dict[str, str | bytes] = {"string": "", "bytes": b"", "records": b""}
 
 
 def refusal(request: Request, code: ErrorCode) -> Any:
@@ -57,9 +58,23 @@ def _row(field: Field, one: Any, source: Field, version: int, code: ErrorCode, r
             continue
         for name in _named(inner.snake_name):
             if hasattr(one, name):
-                setattr(row, inner.snake_name, getattr(one, name))
+                value = _copied(inner, getattr(one, name), response)
+                if value is not None or inner.nullable_versions:
+                    setattr(row, inner.snake_name, value)
+    for inner in field.fields:  # what the request may leave out, and the response may not
+        if inner.type in _EMPTY and version in inner.versions and version not in inner.nullable_versions and (
+                getattr(row, inner.snake_name) is None):
+            setattr(row, inner.snake_name, _EMPTY[inner.type])
     _fill(row, field.fields, one, source.fields, version, code, response)
     return row
+
+
+def _copied(field: Field, value: Any, response: Any) -> Any:
+    """A value of a request for a field of its response, whose structs are of other classes."""
+    if value is None or not field.fields:
+        return value
+    names = [inner.snake_name for inner in field.fields]
+    return getattr(response, field.type)(**{name: getattr(value, name) for name in names})
 
 
 def _named(name: str) -> set[str]:

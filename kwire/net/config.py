@@ -53,6 +53,7 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
     Read are security.protocol, ssl.* (PEM), sasl.mechanism, sasl.jaas.config, client.id and request.timeout.ms; others
     are ignored. Raises AuthenticationError and BrokerConnectionError for invalid values.
     """
+    check_type(properties, Mapping, "properties", "a mapping of str to str")
     keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:

@@ -14,6 +14,13 @@ static inline int kw_raise_set(void) {
     return -1;
 }
 
+/* A place that threads move on by kw_claim, which gives 0 if another one did so meanwhile: also without the GIL. */
+static inline Py_ssize_t kw_claimed(const Py_ssize_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
+
+static inline int kw_claim(Py_ssize_t *place, Py_ssize_t from, Py_ssize_t to) {
+    return __atomic_compare_exchange_n(place, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 /* Lets only kwire create objects of a type: T(), T.__new__(T) and unpickling raise TypeError. */
 static inline int kw_seal(PyTypeObject *type) {
     type->tp_new = NULL; /* T.__new__ as compiled by Cython in T's own module does not use these */

@@ -12,10 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import kwire
 from kwire.cli import main
+from kwire.cli import messages as cli_messages
 from tests.capture.making import Talk, hello, welcome, write_pcap
 from tests.cli.test_log import ROOT, run
 from tests.storage.making import batch, producer_snapshot, write_segment
@@ -238,3 +240,37 @@ def test_a_closed_standard_input(tmp_path: Path) -> None:
         line = f"{sys.executable} -m kwire {' '.join(arguments)} <&-"
         done: Any = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, check=False)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+
+
+def json_lines(count: int) -> bytes:
+    return b"".join(b'{\n "unionName": "u%d",\n\n "x": [1,\n  2]} {"unionName": "v"}\n' % at for at in range(count))
+
+
+def test_json_values_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the input is cut, the values and their lines are the same."""
+    data = b"\xef\xbb\xbf" + json_lines(20) + b" 5\n\n 6"
+    whole = list(cli_messages._values(io.BytesIO(data)))
+    assert len(whole) == 42 and whole[2][0] == "-, line 6" and whole[-2:] == [("-, line 101", 5), ("-, line 103", 6)]
+    for size in (1, 7, 40, 100):
+        monkeypatch.setattr(cli_messages, "_FIRST_READ", size)
+        assert list(cli_messages._values(io.BytesIO(data))) == whole
+        with pytest.raises(click.ClickException, match="line 101: invalid JSON"):
+            list(cli_messages._values(io.BytesIO(data.replace(b" 5", b"]5"))))
+        with pytest.raises(click.ClickException, match="line 101: invalid JSON"):
+            list(cli_messages._values(io.BytesIO(data.replace(b" 5", b"{5"))))
+
+
+@pytest.mark.parametrize(("arguments", "reason"), [
+    ("decode MetadataRequest 12 --from raw", "the input holds too many bytes for one message"),
+    ("decode MetadataRequest 12", "a line holds too many bytes"),
+    ("decode MetadataRequest 12 --from base64", "a line holds too many bytes"),
+    ("encode MetadataRequest 12", "a line holds too many bytes"), ("frame --from hex", "a line holds too many bytes"),
+    ("frame --from raw", "4 bytes needed"),
+])  # fmt: skip
+def test_an_input_that_never_ends(
+    arguments: str, reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kwire.cli.input_file.MOST_HELD", 1 << 20)
+    code, out, err = run(capsys, *arguments.split(), "/dev/zero")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert reason in err

@@ -248,3 +248,14 @@ def test_a_length_that_no_batch_has_is_looked_at_after_the_magic(size: int) -> N
             list(batches)
     else:
         assert list(batches) == [] and batches.tail == (0, size)
+
+
+def test_a_wrong_argument_of_any_depth() -> None:
+    """Python's own repr of it raises RecursionError."""
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(ValueError, match="not <list>"):
+        kwire.read_batches(b"", errors=nested)  # type: ignore[call-overload]
+    with pytest.raises(kwire.EncodeError, match="got <list>"):
+        kwire.build_batch([], magic=nested)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire import messages
+from kwire import messages, schema
 from kwire.fleet import ApiError, Fleet, ManualClock
+from kwire.fleet.apis import HANDLERS
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
 
@@ -274,3 +276,56 @@ def test_a_fleet_that_cannot_begin_leaves_nothing() -> None:
     with pytest.raises(ApiError, match="INVALID_TOPIC"), fleet:
         pass
     assert not fleet.nodes[0].alive
+
+
+def test_a_request_for_more_partitions_than_memory_has(fleet: Fleet, connection: SyncConnection) -> None:
+    """Kafka's limit (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH), of all topics of a request together."""
+    topic, more = messages.CreateTopicsRequest.CreatableTopic, messages.CreatePartitionsRequest.CreatePartitionsTopic
+    for counts in ([(1 << 31) - 1], [5_001, 5_000]):
+        answer = connection.send(messages.CreateTopicsRequest(topics=[
+            topic(name=f"n{at}", num_partitions=count, replication_factor=1) for at, count in enumerate(counts)]))
+        assert {row.error_code for row in answer.topics} == {E.POLICY_VIOLATION}
+    grown = connection.send(messages.CreatePartitionsRequest(topics=[more(name="t", count=(1 << 31) - 1)]))
+    assert grown.results[0].error_code == E.POLICY_VIOLATION
+    assert set(fleet.cluster.topics) == {"t"} and len(fleet.cluster.topics["t"].partitions) == 2
+
+
+def test_replicas_of_new_partitions(fleet: Fleet, connection: SyncConnection) -> None:
+    row, place = messages.CreatePartitionsRequest.CreatePartitionsTopic, (
+        messages.CreatePartitionsRequest.CreatePartitionsAssignment)
+    for wrong in ([], [7], [1, 1]):
+        answer = connection.send(messages.CreatePartitionsRequest(topics=[
+            row(name="t", count=4, assignments=[place(broker_ids=[1]), place(broker_ids=wrong)])]))
+        assert answer.results[0].error_code == E.INVALID_REPLICA_ASSIGNMENT
+    assert len(fleet.cluster.topics["t"].partitions) == 2
+
+
+def test_a_handler_that_fails(fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KafkaApis.handleError: the client gets UNKNOWN_SERVER_ERROR, the connection stays."""
+    monkeypatch.setitem(HANDLERS, schema.api("ListGroups").key, lambda call: 1 // 0)
+    assert connection.send(messages.ListGroupsRequest()).error_code == E.UNKNOWN_SERVER_ERROR
+    assert connection.send(messages.MetadataRequest(topics=[])).controller_id == 1
+    failed = [event for event in fleet.events if event["event"] == "failed"]
+    assert [(event["api"], event["reason"][:17]) for event in failed] == [("ListGroups", "ZeroDivisionError")]
+
+
+def test_an_answer_too_long_to_write(fleet: Fleet, connection: SyncConnection) -> None:
+    """Its text has the name, which alone fits."""
+    group = connection.send(messages.DescribeGroupsRequest(groups=["g" * 32_767]), 6).groups[0]
+    assert (group.error_code, group.group_id) == (E.UNKNOWN_SERVER_ERROR, "g" * 32_767)
+
+
+def test_a_client_that_goes_while_it_waits(fleet: Fleet, connection: SyncConnection) -> None:
+    """The connection and the fetch end with it, however long the fetch may wait."""
+    request = messages.FetchRequest(max_wait_ms=(1 << 31) - 1, min_bytes=1, max_bytes=1, topics=[
+        messages.FetchRequest.FetchTopic(topic="t", partitions=[messages.FetchRequest.FetchPartition()])])
+    log, host, port = fleet.cluster.partition("t", 0).log, *fleet.bootstrap.split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(kwire.pack_frame(kwire.encode_request(request, 11)))
+        while not log.watchers:
+            pass
+    for _ in range(2000):
+        if not log.watchers and len(fleet.nodes[0]._connections) == 1:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the fetch goes on")

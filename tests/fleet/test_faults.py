@@ -125,3 +125,21 @@ def test_an_error_has_rows_for_every_api(kafka: Fleet) -> None:
             answer = refusal(Request(header, message, 2), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             frame = kwire.encode_response(answer, version)
             assert kwire.decode_response(frame, api=row.key, version=version).message == answer
+
+
+@pytest.mark.parametrize("what", [
+    {"times": "3"}, {"times": -1}, {"delay": "1"}, {"delay": -1}, {"delay": float("nan")}, {"slow": 0}, {"slow": 0.5},
+    {"correlation": 1 << 40}, {"correlation": "1"}, {"probability": "x"}, {"probability": float("nan")}, {"silent": 1},
+    {"version": "3"}, {"node": "1"}, {"client_id": 5}, {"topic": 5}, {"hits": 3}, {"_rules": []}, {"delay": None},
+], ids=str)  # fmt: skip
+def test_what_no_request_can_be_answered_by(kafka: Fleet, what: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        kafka.fault("Metadata", **what)
+    with connect_sync(kafka.bootstrap) as connection:
+        assert connection.send(METADATA)
+
+
+@pytest.mark.parametrize(("port", "nodes"), [(-1, 1), (65_536, 1), (65_535, 2)])
+def test_ports_that_are_none(port: int, nodes: int) -> None:
+    with pytest.raises(ValueError, match="port must be 0 to"):
+        Fleet("4.4", nodes, port=port)

@@ -140,3 +140,40 @@ def test_kip_848_needs_its_level() -> None:
             topic_partitions=[], subscribed_topic_names=["t"])
         answer: Any = connection.send(request)
         assert answer.error_code == E.UNSUPPORTED_VERSION
+
+
+def test_a_member_that_never_comes_holds_nobody_up(fleet: Fleet, connection: SyncConnection) -> None:
+    """An id that was given out is waited for as long as a session lasts (KIP-394)."""
+    asked = join(connection)
+    assert join(connection).error_code == E.MEMBER_ID_REQUIRED  # another one, which does not come
+    answers: list[Any] = []
+    other = threading.Thread(target=lambda: answers.append(join(connection, asked.member_id)))
+    other.start()
+    group = fleet.cluster.groups.made("g")
+    while not any(member.joined for member in group.members.values()):
+        pass
+    assert not answers and len(group.pending) == 1
+    fleet.advance(11)  # less than the rebalance timeout
+    other.join(20)
+    assert answers[0].error_code == 0 and not group.pending
+
+
+def test_a_protocol_that_is_named_twice(fleet: Fleet, connection: SyncConnection) -> None:
+    """It counts once: no member has the other ones of the group."""
+    row = M.JoinGroupRequest.JoinGroupRequestProtocol
+
+    def join_as(through: SyncConnection, member: str, *names: str) -> Any:
+        return through.send(M.JoinGroupRequest(
+            group_id="g", session_timeout_ms=10_000, rebalance_timeout_ms=20_000, member_id=member,
+            protocol_type="consumer", protocols=[row(name=name) for name in names]))
+
+    ids = [join_as(connection, "", "a").member_id for _ in range(2)]
+    group = fleet.cluster.groups.made("g")
+    with connect_sync(fleet.bootstrap) as other:
+        first = threading.Thread(target=lambda: join_as(other, ids[0], "b", "a"))
+        first.start()
+        while not group.members:
+            pass
+        assert join_as(connection, ids[1], "a", "c", "c").protocol_name == "a"
+        first.join(20)
+    assert not [event for event in fleet.events if event["event"] == "failed"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from pathlib import Path
@@ -15,10 +16,12 @@ import kwire
 from kwire import messages, schema
 from kwire.capture import read_capture
 from kwire.fleet import Fleet, Proxy
-from kwire.net import BrokerConnectionError, connect_sync
+from kwire.net import BrokerConnectionError, connect, connect_sync
 from tests.fleet.test_apis import batch, fetch, produce
+from tests.net import fake
 
 pytestmark = pytest.mark.quick
+RANGES = {"ApiVersions": (0, 3), "Metadata": (9, 9)}
 
 
 @pytest.mark.parametrize("release", ["0.10.2", "2.8", "4.4"])
@@ -134,3 +137,126 @@ def test_ipv6() -> None:
         with connect_sync(proxy.bootstrap, timeout=5) as connection:
             answer: Any = connection.send(messages.MetadataRequest(topics=None))
         assert {broker.host for broker in answer.brokers} == {"::1"}
+    with pytest.raises(TypeError, match="must be a str"):
+        Proxy(9092)  # type: ignore[arg-type]
+
+
+async def through(answers: Any, *requests: bytes, wait: float = 5) -> list[bytes]:
+    """What a client gets of these frames from a Proxy before a broker with that conversation."""
+    async with fake.Server(answers) as broker, Proxy(broker.address) as proxy:
+        host, port = proxy.bootstrap.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"".join(map(kwire.pack_frame, requests)))
+        frames, received = kwire.FrameReader(), []
+        async with asyncio.timeout(wait):
+            while data := await reader.read(1 << 16):
+                received += frames.feed(data)
+        writer.close()
+        return received
+
+
+def test_addresses_that_are_none() -> None:
+    """Each gets a listener, and a connection to it is closed."""
+    row = messages.MetadataResponse.MetadataResponseBroker
+    hosts = [("127.0.0.1", 65_536), ("nul\0l", 1), ("x" * 300, 1), ("é" * 70, 1), ("", 1), ("127.0.0.1", 1)]
+    metadata = messages.MetadataResponse(brokers=[
+        row(node_id=node, host=host, port=port) for node, (host, port) in enumerate(hosts)])
+    raised: list[Any] = []
+
+    async def talk() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context))
+        async with fake.Broker(RANGES, lambda _: metadata) as broker, Proxy(broker.address) as proxy:
+            async with connect(proxy.bootstrap) as connection:
+                answer = await connection.send(messages.MetadataRequest(topics=[]))
+            for one in answer.brokers:
+                with pytest.raises(BrokerConnectionError, match="closed the connection"):
+                    await connect(f"{one.host}:{one.port}", timeout=10).open()
+
+    asyncio.run(talk())
+    assert not raised
+
+
+def test_a_response_that_nobody_asked_for() -> None:
+    raised: list[Any] = []
+
+    async def answers(reader: Any, writer: Any) -> None:
+        writer.write(kwire.pack_frame(b"\0\0\0\1abc"))
+        await reader.read()
+
+    async def talk() -> list[bytes]:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context))
+        return await through(answers)
+
+    assert asyncio.run(talk()) == [] and not raised
+
+
+def test_a_cluster_of_too_many_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.fleet.proxy.MOST_LISTENERS", 4)
+    row = messages.MetadataResponse.MetadataResponseBroker
+    metadata = messages.MetadataResponse(brokers=[row(node_id=at, host="127.0.0.1", port=1 + at) for at in range(9)])
+
+    async def talk() -> None:
+        async with fake.Broker(RANGES, lambda _: metadata) as broker, Proxy(broker.address) as proxy:
+            with pytest.raises(BrokerConnectionError, match="closed the connection"):
+                async with connect(proxy.bootstrap) as connection:
+                    await connection.send(messages.MetadataRequest(topics=[]))
+            assert len(proxy._servers) == 4
+
+    asyncio.run(talk())
+
+
+def test_requests_that_are_not_answered_are_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kwire.fleet.proxy.MOST_WAITING", 10_000)
+    request = kwire.encode_request(messages.MetadataRequest(topics=None), 9, client_id="c" * 1000)
+    came: list[bytes] = []
+
+    async def swallow(reader: Any, writer: Any) -> None:
+        frames = kwire.FrameReader()
+        while data := await reader.read(1 << 16):
+            came.extend(frames.feed(data))
+
+    async def talk() -> None:
+        with pytest.raises(TimeoutError):
+            await through(swallow, *[request] * 100, wait=0.5)
+
+    asyncio.run(talk())
+    assert len(came) == 9
+
+
+def test_a_proxy_runs_once_at_a_time() -> None:
+    with Fleet() as fleet:
+        proxy = Proxy(fleet.bootstrap)
+        with pytest.raises(ValueError, match="does not run"):
+            proxy.__exit__(None, None, None)
+        for _ in range(2):
+            with proxy:
+                with pytest.raises(ValueError, match="runs already"):
+                    proxy.__enter__()
+                with connect_sync(proxy.bootstrap, timeout=5) as connection:
+                    assert connection.versions
+
+
+def test_it_ends_while_a_client_does_not_read() -> None:
+    raised: list[Any] = []
+
+    async def answer(reader: Any, writer: Any) -> None:
+        await reader.read(1 << 16)
+        writer.write(kwire.pack_frame(bytes(32 << 20)))
+        await reader.read()
+
+    async def talk() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context))
+        async with fake.Server(answer) as broker:
+            async with Proxy(broker.address) as proxy:
+                host, port = proxy.bootstrap.split(":")
+                reader, writer = await asyncio.open_connection(host, int(port), limit=1)
+                writer.write(kwire.pack_frame(kwire.encode_request(messages.ListGroupsRequest(), 0)))
+                await reader.readexactly(2)
+                writer.write_eof()  # the conversation ends: what is written already is waited for
+                await asyncio.sleep(0.2)
+                assert proxy._tasks
+            assert not proxy._tasks
+            writer.transport.abort()
+
+    fake.run(talk())
+    assert not raised

@@ -39,7 +39,8 @@ PLANTS = (
     ),
     Plant(
         "a batch is given although another thread gave it", "kwire_c/record_batch.pyx",
-        "            if self.ended or self.at != at:\n", "            if self.ended:\n", ("record_batch",),
+        "            if not kw_claim(&self.at, at, after):\n", "            self.at = after\n            if False:\n",
+        ("record_batch",),
         "races", ("--only", "same_batches", "--seconds", "60"), "in same_batches",
     ),
     Plant(

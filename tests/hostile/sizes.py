@@ -232,6 +232,14 @@ def checksums(size: int) -> Callable[[Path], None]:
     return work
 
 
+def unknown_tag(_: Path) -> None:
+    """Its size is an int32 to Kafka."""
+    with area(2 * GIB) as room:
+        message = kwire.messages.SaslAuthenticateRequest(unknown_tags={5: memoryview(room)})
+        expect(apart.refused(lambda: kwire.encode(message, 2)), "written")
+        message.unknown_tags.clear()
+
+
 def one_record(size: int) -> Callable[[Path], None]:
     """A valid batch of one record of this many bytes: read as an object, refused or read as columns."""
 
@@ -418,6 +426,7 @@ CASES: dict[str, Case] = {
     "checksums, 4 GiB": Case(checksums(4 * GIB + 5), False),
     "one record, 1 GiB": Case(one_record(GIB), False, 4 * GIB),
     "one record, 2 GiB": Case(one_record((1 << 31) - 1), False, 9 * GIB),
+    "an unknown tag, 2 GiB": Case(unknown_tag, False, 5 * GIB),
     "zeros at the end, 2 GiB": Case(preallocated(2 * GIB + 100), False),
     "zeros at the end, 4 GiB": Case(preallocated(4 * GIB + 100), False),
     "zeros at the end, 10 GiB": Case(preallocated(10 * GIB), False),

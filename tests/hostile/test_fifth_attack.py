@@ -100,19 +100,11 @@ def test_a_folder_of_captures_that_cannot_be_read(monkeypatch: pytest.MonkeyPatc
         captures(tmp_path)
 
 
-@pytest.mark.parametrize("reader", [input_file.read_whole, lambda *one: list(input_file.read_lines(*one))])
+@pytest.mark.parametrize("reader", [input_file.whole, lambda file: list(input_file.lines(file))])
 def test_input_without_an_end(monkeypatch: pytest.MonkeyPatch, reader: Any) -> None:
-    monkeypatch.setattr(input_file, "MOST_UNPACKED", 3 << 20)
-    monkeypatch.setattr(input_file, "_MOST_LINE", 3 << 20)
+    monkeypatch.setattr(input_file, "MOST_HELD", 3 << 20)
     with open("/dev/zero", "rb") as endless, pytest.raises(LimitError, match="limit 3145728"):
-        reader(endless, "zeros")
-
-
-def test_lines_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_file, "_PIECE", 3)
-    data = b"a\n\nlonger than a piece\nno end"
-    assert list(input_file.read_lines(io.BytesIO(data), "x")) == data.splitlines(keepends=True)
-    assert input_file.read_whole(io.BytesIO(data), "x") == data
+        reader(endless)
 
 
 def test_ctrl_c_before_the_command_begins(monkeypatch: pytest.MonkeyPatch) -> None:

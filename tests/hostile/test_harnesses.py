@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
-from tests.hostile import dialogues, forks, interrupts, plants, races, sanitized
+from tests.hostile import clients, dialogues, forks, interrupts, plants, races, sanitized
 
 SHORT = sorted(set(interrupts.CASES) - {"pages"})  # a site takes seconds
 
@@ -33,6 +34,20 @@ def test_forks_in_the_midst_of_work() -> None:
 
 def test_dialogues_with_a_liar() -> None:
     assert f"{2 * len(dialogues.CALLS)} dialogues of" in harness("dialogues", "--seconds", "0", "--least", "2")
+
+
+def test_clients_that_lie() -> None:
+    assert "requests: nothing found" in harness("clients", "--seconds", "0", "--least", "8")
+
+
+@pytest.mark.parametrize(("place", "fault"), [
+    ("kwire.fleet.apis.topics.check_topic_configs", lambda configs, release: 1 // (len(configs) - 1)),
+    ("kwire.fleet.proxy._connected", lambda broker: asyncio.open_connection(*broker)),
+], ids=["fleet", "proxy"])  # fmt: skip
+def test_a_fault_is_found_by_clients(monkeypatch: pytest.MonkeyPatch, place: str, fault: Any) -> None:
+    monkeypatch.setattr(place, fault)
+    with pytest.raises(AssertionError):
+        clients.rounds(0, 1, 40)
 
 
 @pytest.mark.parametrize(("name", "place", "fault"), [
@@ -87,7 +102,7 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["races", "interrupts", "forks", "dialogues"])
+@pytest.mark.parametrize("name", ["races", "interrupts", "forks", "dialogues", "clients"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 

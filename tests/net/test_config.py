@@ -167,3 +167,8 @@ def test_files_that_never_end(tmp_path: Path) -> None:
     for work in (lambda: read_config("/dev/zero"), lambda: keywords_of(properties)):
         with pytest.raises(LimitError, match="/dev/zero: too large"):
             work()
+
+
+def test_properties_that_are_no_mapping() -> None:
+    with pytest.raises(TypeError, match="properties must be a mapping"):
+        keywords_of("security.protocol=SSL")  # type: ignore[arg-type]

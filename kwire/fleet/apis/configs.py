@@ -57,7 +57,7 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
             return {}, topic_configs(call.node.release), _TOPIC_CONFIG
         return cluster.topic(name).configs, topic_configs(call.node.release), _TOPIC_CONFIG
     if asked.resource_type == BROKER:
-        if name and (not name.isdigit() or int(name) not in {node.id for node in cluster.nodes}):
+        if name and name not in {str(node.id) for node in cluster.nodes}:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected one of the fleet, got {name}")
         return cluster.broker_configs.setdefault(name, {}), {}, _BROKER_CONFIG
     raise ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {asked.resource_type}")

@@ -78,7 +78,7 @@ def _check(call: Call) -> None:
     if call.version >= 1 and message.subscribed_topic_regex:
         try:
             re.compile(message.subscribed_topic_regex)
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise ApiError(
                 ErrorCode.INVALID_REGULAR_EXPRESSION,
                 f"SubscribedTopicRegex `{message.subscribed_topic_regex}` is not a valid regular expression: {error}."

@@ -77,7 +77,7 @@ async def _join(call: Call) -> tuple[Group, Member]:
     if not member_id:
         member_id = coordinator.new_member_id(call.request.client_id or "", instance)
         if call.version >= 4 and instance is None:
-            group.pending.add(member_id)
+            group.expect(member_id, message.session_timeout_ms / 1000)
             error = ApiError(ErrorCode.MEMBER_ID_REQUIRED)
             error.member_id = member_id  # type: ignore[attr-defined]
             raise error
@@ -174,7 +174,7 @@ def _leave(call: Call, one: Any) -> None:
     if group is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if one.member_id in group.pending:
-        group.pending.discard(one.member_id)
+        group.expect_no_longer(one.member_id)
         return
     member_id = one.member_id
     if not member_id and one.group_instance_id is not None:

@@ -21,6 +21,8 @@ _FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broke
 _FIRST_WITH_CORDONS = "4.3"  # KIP-1066
 _NO_PARTITIONS = "Number of partitions must be larger than 0."
 _NO_REPLICAS = "Replication factor must be larger than 0."
+MOST_PARTITIONS = 10_000  # of a request: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, here of all releases
+_EXCESSIVE = "Excessively large number of partitions per request."
 _NO_ID = uuid.UUID(int=0)
 
 
@@ -30,10 +32,13 @@ def create_topics(call: Call) -> Any:
     message = call.message
     validate = call.version >= 1 and message.validate_only
     names = Counter(row.name for row in message.topics)
+    partitions = sum(len(row.assignments) or max(row.num_partitions, 0) for row in message.topics)
     result = messages.CreateTopicsResponse.CreatableTopicResult
     rows = []
     for row in {row.name: row for row in message.topics}.values():
         try:
+            if partitions > MOST_PARTITIONS:
+                raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
             if names[row.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             topic = _create(call, row)
@@ -139,8 +144,10 @@ def create_partitions(call: Call) -> Any:
             raise ApiError(
                 ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partitions." if asked.count == have else
                 f"Topic currently has {have} partitions, which is higher than the requested {asked.count}.")
-        call.cluster.add_partitions(
-            call.cluster.topic(asked.name), asked.count, assignments, call.message.validate_only)
+        topic = call.cluster.topic(asked.name)
+        if asked.count - len(topic.partitions) > MOST_PARTITIONS:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
+        call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)
 
     return messages.CreatePartitionsResponse(results=answered(
         call.message.topics, lambda asked: result(name=asked.name), add, attrgetter("explanation")))
