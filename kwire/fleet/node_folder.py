@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from uuid import UUID
 
+from kwire.errors import KwireError
 from kwire.fleet.groups import TopicPartition
 from kwire.fleet.releases import Offer
 from kwire.output import new_file
@@ -38,6 +39,11 @@ class NodeFolder:
         path = os.path.join(self.path, META_PROPERTIES)
         if not os.path.exists(path):
             self._write(META_PROPERTIES, self._properties(cluster_id).to_bytes())
+        found = MetaProperties.read(self.path)
+        if found.node_id != self.id or found.cluster_id not in (None, cluster_id):
+            raise KwireError(
+                f"{self.path} is of node {found.node_id} of the cluster {found.cluster_id}: expected node {self.id} of "
+                f"the cluster {cluster_id}")
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.path, CLEAN_SHUTDOWN))
         with suppress(FileNotFoundError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 import shutil
 from array import array
@@ -348,7 +349,7 @@ def _complete_swaps(folder: str) -> None:
     """End what a cleaner that was killed began: segments that are written whole replace the old ones (LogLoader)."""
     names = set(os.listdir(folder))
     for name in sorted(names):
-        if not name.endswith(".log" + _SWAP):
+        if not re.fullmatch(r"[0-9]{20}\.log\.swap", name):
             continue
         path = os.path.join(folder, name.removesuffix(_SWAP))
         base = int(name[:20])
@@ -358,7 +359,7 @@ def _complete_swaps(folder: str) -> None:
         for entry in entries_in(data):
             last = entry.last_offset
         for other in names:
-            if other.endswith(".log") and base <= int(other[:20]) <= last:
+            if re.fullmatch(r"[0-9]{20}\.log", other) and base <= int(other[:20]) <= last:
                 SegmentFiles(os.path.join(folder, other), int(other[:20]), 0).remove()
         _swap(path)
     for name in os.listdir(folder):

@@ -211,6 +211,19 @@ def test_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
         Fleet("4.4", 2, data=tmp_path).__enter__()
 
 
+def test_folders_of_another_cluster_are_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with Fleet("4.4", 2, data=tmp_path / name, seed=len(name) + (name == "two")):
+            pass
+    shutil.rmtree(tmp_path / "one" / "node-2")
+    shutil.copytree(tmp_path / "two" / "node-2", tmp_path / "one" / "node-2")
+    with pytest.raises(kwire.KwireError, match="is of node 2 of the cluster"):
+        Fleet("4.4", 2, data=tmp_path / "one").__enter__()
+    (tmp_path / "two" / "node-1" / "meta.properties").write_text("version=7\n")
+    with pytest.raises(kwire.KwireError, match="version"):
+        Fleet("4.4", 2, data=tmp_path / "two").__enter__()
+
+
 def test_topics_are_deleted_with_their_folders(tmp_path: Path) -> None:
     with running(tmp_path, topics={"t": 1, "kept": 1}) as (fleet, connection):
         produce(connection, batch("old"))

@@ -236,6 +236,7 @@ def test_a_swap_that_was_cut_short_is_ended(tmp_path: Path) -> None:
     for kind in (".log", ".index", ".timeindex"):
         (folder / f"{0:020}{kind}.swap").write_bytes(after[f"{0:020}{kind}"])
     (folder / f"{8:020}.index.swap").write_bytes(b"of one that has no .log yet")
+    (folder / "other.log.swap").write_bytes(b"?")
     again = on_disk(tmp_path, segment_bytes=400)
     assert [one.base_offset for one in again.store.segments] == [0, 6, 8]
     assert offsets(again.read(0, 1 << 20, 9, True)) == [1, 5, 6, 7, 8]
