@@ -12,6 +12,7 @@ import pytest
 import kwire
 from kwire import messages, schema
 from kwire.fleet import Fleet
+from kwire.fleet.controller.metadata_log import MOST_SNAPSHOTS
 from kwire.fleet.controller.rules import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE
 from kwire.fleet.node import Node
 from kwire.net import connect_sync
@@ -710,6 +711,14 @@ def test_an_api_of_controllers_without_a_handler_answers_an_error() -> None:
         for version in range(connection.versions["FetchSnapshot"][1] + 1):
             answer: Any = connection.send(request(topics=[topic]), version)
             assert answer.topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_old_snapshots_are_deleted() -> None:
+    with kip(levels={METADATA_VERSION: 31}) as fleet:
+        for number in range(MOST_SNAPSHOTS + 5):
+            write_level(fleet, 30 + number % 2)
+        names = [*fleet.nodes[0].snapshots]
+        assert len(names) == MOST_SNAPSHOTS and names == sorted(names)
 
 
 def test_nodes_show_why_they_are_down_or_fenced() -> None:

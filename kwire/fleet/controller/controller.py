@@ -32,7 +32,7 @@ class QuorumController:
 
     kraft: whether there are any; else the cluster uses ZooKeeper, and metadata.version is ignored. local_file: the
     levels in bootstrap.checkpoint, None in a directory of a preview release. active: the node that is the active
-    controller. log: the metadata log. losses: what lossy downgrades have lost, oldest first.
+    controller. log: the metadata log. losses: what the last lossy downgrade has lost.
     """
 
     def __init__(
@@ -318,7 +318,7 @@ class QuorumController:
                 name: level for name, level in new.items() if name in changes or level != before.get(name)})
             records = log.offset + 1 - first
             losses = log.rewrite() if METADATA_VERSION in changes and self.rules.rewrites_state_at_change() else []
-            self.losses += losses
+            self.losses = losses or self.losses
             self._faults.note(
                 "levels", levels=self.levels, epoch=self.levels_epoch, records=records, snapshot=snapshot,
                 losses=len(losses))

@@ -17,6 +17,8 @@ from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import image_batches, snapshot_name
 from kwire.storage.metadata.tables import Tables
 
+MOST_SNAPSHOTS = 100  # the older ones are deleted
+
 
 class MetadataLog:
     """Only its image is kept, and snapshots. offset: of the last record (-1: none); epoch: of the leader.
@@ -130,6 +132,8 @@ class MetadataLog:
         """Keep a snapshot of the state at the last offset; its name."""
         name = snapshot_name(self.offset, self.epoch)
         self.snapshots[name] = b"".join(image_batches(self._image(self._tables)))
+        if len(self.snapshots) > MOST_SNAPSHOTS:
+            del self.snapshots[next(iter(self.snapshots))]
         return name
 
     def rewrite(self) -> list[Loss]:
