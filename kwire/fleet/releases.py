@@ -15,6 +15,7 @@ FIRST_KRAFT = "3.3"  # the first release whose KRaft is for production: nodes of
 _PRODUCE_FROM_0 = "4.0"  # KAFKA-18659: Produce is advertised from version 0, for librdkafka
 _ANSWERS_ITS_RANGE = "2.4"  # KIP-511: an ApiVersions version that it lacks is answered with its own range
 _KNOWS_API_VERSIONS = "0.10.0"  # KIP-35
+_QUORUM, _ENABLES_QUORUM = range(52, 56), "2.8"  # Vote to DescribeQuorum: 2.7 has them, and does not offer them
 _TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)  # only with a telemetry plug-in (KIP-714)
 
 
@@ -62,6 +63,7 @@ def offer(release: str) -> Offer:
         row.key: (row.min_version, row.max_stable_version) for row in schema.apis(name)
         if (not row.listeners or listener in row.listeners) and row.max_stable_version >= 0
         and row.key not in _TELEMETRY
+        and (row.key not in _QUORUM or schema.is_at_least(name, _ENABLES_QUORUM))
     }
     ranges = dict(usable)
     if schema.is_at_least(name, _PRODUCE_FROM_0):
