@@ -14,11 +14,14 @@ CLUSTER = _CREATE | _ALTER | _DESCRIBE | _CLUSTER_ACTION | _DESCRIBE_CONFIGS | _
 _GROUP = _READ | _DELETE | _DESCRIBE
 
 
-def if_asked(offer: Offer, asked: bool, operations: int) -> int:
-    """The operations of an answer, if the request asked for them; 2.3 and 2.4 say 0 where later ones have a default."""
-    if asked:
+def if_asked(offer: Offer, there: bool, asked: bool, operations: int) -> int:
+    """The operations of an answer, if its version has them (there) and the request asked for them.
+
+    2.3 and 2.4 say 0 to those who do not ask, where later ones have a default.
+    """
+    if there and asked:
         return operations
-    return _UNASKED if offer.at_least(_FIRST_WITH_DEFAULT) else 0
+    return _UNASKED if not there or offer.at_least(_FIRST_WITH_DEFAULT) else 0
 
 
 def of_groups(offer: Offer) -> int:

@@ -16,6 +16,7 @@ FIRST_PREVIEW = "2.8"  # the first release with KRaft as a preview
 _PRODUCE_FROM_0 = "4.0"  # KAFKA-18659: Produce is advertised from version 0, for librdkafka
 _ANSWERS_ITS_RANGE = "2.4"  # KIP-511: an ApiVersions version that it lacks is answered with its own range
 _KNOWS_API_VERSIONS = "0.10.0"  # KIP-35
+_QUORUM, _ENABLES_QUORUM = range(52, 56), "2.8"  # Vote to DescribeQuorum: 2.7 has them, and does not offer them
 _TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)  # only with a telemetry plug-in (KIP-714)
 
 
@@ -87,4 +88,5 @@ def _served(release: str, listener: str) -> dict[int, tuple[int, int]]:
         row.key: (row.min_version, row.max_stable_version) for row in schema.apis(release)
         if (not row.listeners or listener in row.listeners) and row.max_stable_version >= 0
         and row.key not in _TELEMETRY
+        and (row.key not in _QUORUM or schema.is_at_least(release, _ENABLES_QUORUM))
     }

@@ -7,11 +7,13 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.apis.topics import MIN_ISR, cluster_sets_isr
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
 TOPIC, BROKER = 2, 4  # ConfigResource.Type
+_CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
 _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
@@ -33,6 +35,8 @@ def describe_configs(call: Call) -> Any:
             for name in names:
                 value = configs.get(name)
                 of = _DEFAULT_CONFIG if value is None else source
+                if value is None and name == MIN_ISR and asked.resource_type == TOPIC and cluster_sets_isr(call):
+                    of = _CLUSTER_CONFIG
                 known = defaults.get(name)
                 config = response.DescribeConfigsResourceResult(
                     name=name, value=(known.default if known is not None else "") if value is None else value,
@@ -44,7 +48,7 @@ def describe_configs(call: Call) -> Any:
                     config.is_default = value is None  # later ones leave it false
                 row.configs.append(config)
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.explanation or ""
+            row.error_code, row.error_message = error.code, error.explanation or row.error_message
         rows.append(row)
     return response(results=rows)
 

@@ -478,7 +478,7 @@ def describe_groups(call: Call) -> Any:
     rows = []
     for group_id in call.message.groups:
         row = response.DescribedGroup(group_id=group_id)
-        row.authorized_operations = operations.if_asked(call.node.offer, False, 0)
+        row.authorized_operations = operations.if_asked(call.node.offer, call.version >= 3, False, 0)
         try:
             call.cluster.check_coordinator(call.node, group_id)
             group = call.cluster.groups.classic(group_id)
@@ -489,7 +489,7 @@ def describe_groups(call: Call) -> Any:
             else:
                 _describe(group, row, response.DescribedGroupMember)
             row.authorized_operations = operations.if_asked(
-                call.node.offer, call.version >= 3 and call.message.include_authorized_operations,
+                call.node.offer, call.version >= 3, call.message.include_authorized_operations,
                 operations.of_groups(call.node.offer))
         except ApiError as error:
             row.error_code = error.code

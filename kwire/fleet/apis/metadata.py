@@ -86,7 +86,7 @@ def metadata(call: Call) -> Any:
         brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],
         cluster_id=cluster.cluster_id, controller_id=cluster.controller_id, topics=topics,
         cluster_authorized_operations=operations.if_asked(
-            call.node.offer, 8 <= call.version <= 10 and message.include_cluster_authorized_operations,
+            call.node.offer, 8 <= call.version <= 10, message.include_cluster_authorized_operations,
             operations.CLUSTER))
 
 
@@ -109,7 +109,8 @@ def _asked(call: Call, asked: Any) -> Any:
         unnamed = asked.name is None and call.version >= 12
         return messages.MetadataResponse.MetadataResponseTopic(
             error_code=error.code, name=None if unnamed else asked.name or "", topic_id=asked.topic_id,
-            is_internal=asked.name in INTERNAL_TOPICS)
+            is_internal=asked.name in INTERNAL_TOPICS,
+            topic_authorized_operations=operations.if_asked(call.node.offer, call.version >= 8, False, 0))
 
 
 def _topic(call: Call, topic: Topic) -> Any:
@@ -117,7 +118,7 @@ def _topic(call: Call, topic: Topic) -> Any:
         name=topic.name, topic_id=topic.id, is_internal=topic.is_internal,
         partitions=[_partition(call, one) for one in topic.partitions],
         topic_authorized_operations=operations.if_asked(
-            call.node.offer, call.version >= 8 and call.message.include_topic_authorized_operations, operations.TOPIC))
+            call.node.offer, call.version >= 8, call.message.include_topic_authorized_operations, operations.TOPIC))
 
 
 def _partition(call: Call, partition: Partition) -> Any:
@@ -141,7 +142,7 @@ def describe_cluster(call: Call) -> Any:
     return messages.DescribeClusterResponse(
         cluster_id=call.cluster.cluster_id, controller_id=call.cluster.controller_id, endpoint_type=BROKERS,
         cluster_authorized_operations=operations.if_asked(
-            call.node.offer, call.message.include_cluster_authorized_operations, operations.CLUSTER),
+            call.node.offer, True, call.message.include_cluster_authorized_operations, operations.CLUSTER),
         brokers=[row(broker_id=node.id, host=node.host, port=node.port, rack=node.rack)
                  for node in call.cluster.alive()])
 
@@ -209,6 +210,6 @@ def find_coordinator(call: Call) -> Any:
     if call.version >= 4:
         return response(coordinators=rows)
     (row,) = rows
-    text = row.error_message or ("NONE" if call.node.offer.at_least("2.4") else None)  # Errors.NONE.message()
+    text = row.error_message or ("NONE" if call.node.offer.at_least("2.3") else None)  # Errors.NONE.message()
     return response(
         error_code=row.error_code, error_message=text, node_id=row.node_id, host=row.host, port=row.port)

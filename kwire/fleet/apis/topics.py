@@ -16,6 +16,7 @@ from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.discovery import is_topic_name
 
+MIN_ISR = "min.insync.replicas"
 ELR = "eligible.leader.replicas.version"
 _FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broker's default, in every version
 _FIRST_WITH_CORDONS = "4.3"  # KIP-1066
@@ -100,13 +101,18 @@ def _words(call: Call, row: Any, error: ApiError) -> str:
     return error.message
 
 
+def cluster_sets_isr(call: Call) -> bool:
+    """Whether a feature has made min.insync.replicas a config of the cluster (KIP-966)."""
+    return bool(call.cluster.levels.get(ELR, 0))
+
+
 def _configs(call: Call, topic: Topic) -> list[Any]:
     row = messages.CreateTopicsResponse.CreatableTopicConfigs
     rows = []
     for name, known in topic_configs(call.node.release).items():
         source = 1 if name in topic.configs else 5
-        if source == 5 and name == "min.insync.replicas" and call.cluster.levels.get(ELR, 0):
-            source = 3  # the feature makes it a config of the cluster (KIP-966)
+        if source == 5 and name == MIN_ISR and cluster_sets_isr(call):
+            source = 3
         rows.append(row(name=name, value=topic.configs.get(name, known.default), config_source=source))
     return rows
 
