@@ -60,6 +60,7 @@ FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read aft
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
 _WRONG_CHECKSUM = "checksum does not match"
+_NOTHING_FOLLOWS = "checksum does not match, and no batch follows at the end that its length gives"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _COUNT = slice(RECORD_BATCH_OVERHEAD - 4, RECORD_BATCH_OVERHEAD)
@@ -175,7 +176,8 @@ class Scanner:
     window_bytes: most bytes of a window, but at least one batch; rows: about the rows of a window (0: no limit);
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
-    between windows. checked=False: also batches of more than KEPT_BYTES may have a wrong checksum. read_bytes: bytes of
+    between windows. checked=False: also batches of more than KEPT_BYTES may have a wrong checksum; heads: only the head
+    of such a batch is loaded, and is its window. read_bytes: bytes of
     the file read at a time, but at least one batch; with first_bytes so many the first time, and each time twice as
     many. Windows of one read share its buffer, which is freed with the last of them.
     """
@@ -195,6 +197,7 @@ class Scanner:
         guessed: bool = False,
         anchor: tuple[int, int, int] | None = None,
         checked: bool = True,
+        heads: bool = False,
     ) -> None:
         if start < 0:
             raise located(DecodeError(f"invalid file position {start}", offset=start), file.path)
@@ -202,7 +205,7 @@ class Scanner:
         self.last = -1  # offset of the last batch before what comes next, -1 if unknown
         self.looked_far = False  # near the guessed byte there was damage, so that begin() read more than it does else
         self.window_bytes, self.rows, self.search, self.verify = window_bytes, rows, search, verify
-        self._guessed, self._anchor = guessed, anchor
+        self._guessed, self._anchor, self._heads = guessed, anchor, heads
         self._file = file.held()
         self._size = self._file.size()
         self._end = self._size if end is None else min(end, self._size)
@@ -330,6 +333,16 @@ class Scanner:
                 yield from self._not_a_batch(at, place)
                 place = None
                 continue
+            if self._heads and place.size > KEPT_BYTES:
+                after = at + place.size
+                follows = after >= self._size or (buffer.examine(after).kind == "batch" and after <= end)
+                if follows or _holds_at(self._file, at, place.size):
+                    self._at, self._previous, self.last = after, UNKNOWN_OFFSET, -1
+                    yield Window(at, after, memoryview(self._file.read(at, at + RECORD_BATCH_OVERHEAD)))
+                else:
+                    yield from self._not_a_batch(at, place._replace(kind="bad", reason=_NOTHING_FOLLOWS))
+                place = None
+                continue
             buffer.load(at, max(place.size + HEADER_UP_TO_MAGIC, min(buffer.piece // 2, end - at)))
             data = buffer.at(at)
             if self.verify:
@@ -346,8 +359,7 @@ class Scanner:
                 if (place.kind != "batch" or at + done > end) and not checksum_holds(data[last:]):
                     if last:
                         yield Window(at, at + last, data[:last])
-                    reason = "checksum does not match, and no batch follows at the end that its length gives"
-                    place = Place("bad", 0, reason, base_offset_at(data, last))
+                    place = Place("bad", 0, _NOTHING_FOLLOWS, base_offset_at(data, last))
                     yield from self._not_a_batch(at + last, place)
                     place = None
                     continue
@@ -662,7 +674,7 @@ def headers(file: File, start: int = 0, end: int | None = None) -> Iterator[Batc
     Stops before a torn tail or trailing zeros. Raises CorruptBatchError (.file .position) at bytes that are not a
     batch.
     """
-    for window in Scanner(file, start, end, search=False, checked=False):
+    for window in Scanner(file, start, end, search=False, checked=False, heads=True):
         if window.bad is not None:
             raise located(CorruptBatchError(window.bad, position=window.position, offset=window.offset), file.path)
         yield from window_headers(window)

@@ -17,11 +17,11 @@ import kwire.cli
 from kwire import output
 from kwire.capture import captures
 from kwire.cli import input_file, salvage
-from kwire.errors import LimitError
+from kwire.errors import CorruptBatchError, LimitError
 from kwire.output import new_file, scratch_folder
 from kwire.spark import options as spark_options
 from kwire.storage import LogDirectory, LogSegment, Partition, SegmentWriter, discover, salvage_log
-from kwire.storage.filesystem import LocalFolder
+from kwire.storage.filesystem import LocalFolder, _OpenFile
 from tests.storage.making import batch, write_segment
 
 pytestmark = pytest.mark.quick
@@ -200,3 +200,24 @@ def test_a_writer_makes_no_folder_of_a_url(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_an_option_of_spark_without_a_value() -> None:
     given: Any = dict.fromkeys(spark_options.NAMES) | {"path": "/x"}
     assert spark_options.parse(given) == spark_options.parse({"path": "/x"})
+
+
+def test_heads_of_batches_that_claim_much_are_read_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, size = tmp_path / "t-0" / f"{0:020}.log", 200 << 20
+    path.parent.mkdir()
+    path.write_bytes(struct.pack(">qiib", 0, size - 12, 0, 2) + bytes(100))
+    os.truncate(path, size)
+    whole = _OpenFile.view
+
+    def view(self: Any, start: int, end: int, before: Any = b"") -> memoryview:
+        assert end - start < 64 << 20
+        return whole(self, start, end, before)
+
+    monkeypatch.setattr(_OpenFile, "view", view)
+    assert [header.size for header in LogSegment(path).headers()] == [size]
+    assert "checksum" in str(LogSegment(path).verify()[0])
+    assert run("log", "ls", str(path.parent))[0] == 0
+    with path.open("ab") as file:  # what follows is no batch, and the checksum does not hold
+        file.write(b"\1" * 100)
+    with pytest.raises(CorruptBatchError, match="no batch follows"):
+        list(LogSegment(path).headers())
