@@ -32,7 +32,7 @@ def test_what_a_line_says(text: str, api: str | None, what: dict[str, Any]) -> N
 
 @pytest.mark.parametrize(("text", "reason"), [
     ("Produze close", 'unknown API \'Produze\' \\(did you mean "Produce"'),
-    ("Produce clos", 'unknown word \'clos\' in a fault \\(did you mean "close"'),
+    ("Produce halve", 'unknown word \'halve\' in a fault \\(did you mean "half"'),
     ("Produce error=NOT_LEADER", 'unknown error code \'NOT_LEADER\' \\(did you mean "NOT_LEADER_OR_FOLLOWER"'),
     ("Produce error=NONE", "unknown error code 'NONE'"),
     ("Produce error=999", "unknown error code 999"),
