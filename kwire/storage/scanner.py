@@ -280,7 +280,8 @@ class Scanner:
         while back < goal:
             start = goal - back
             self._buffer.load(start, HEADER_UP_TO_MAGIC)
-            first = self._resync.first(start, goal, self._buffer.at(start))
+            # not larger than the way back: what is no batch may claim 2 GiB, whose checksum would be computed
+            first = self._resync.first(start, goal, self._buffer.at(start), back)
             if first is not None:
                 self._go_to(first)
                 sure = first + 2 * CHAIN_BYTES
@@ -544,9 +545,9 @@ class _Resync:
             at = max(at, piece.end - 1)
         return None if chain is None else stop
 
-    def first(self, position: int, end: int, view: memoryview) -> int | None:
-        """The byte of the first valid batch in [position, end), whether it is of the log or not."""
-        return self._candidate(position, end, view, followed=True)
+    def first(self, position: int, end: int, view: memoryview, most: int | None = None) -> int | None:
+        """The byte of the first valid batch in [position, end), of the log or not; most: bytes after end it may have."""
+        return self._candidate(position, end, view, followed=True, most=most)
 
     def _goes_on(self, position: int) -> bool:
         """Is there the end of the file, a header, or zeros to the end?"""
@@ -616,20 +617,22 @@ class _Resync:
         low: int = 0,
         high: int = UNKNOWN_OFFSET,
         followed: bool = False,
+        most: int | None = None,
     ) -> int | None:
         """The byte of the next valid batch in [position, end) with a base offset in [low, high].
 
         view: bytes from position on, already in memory; followed: after it is the end, or another header or zeros may
-        be.
+        be; most: it ends at most so many bytes after end.
         """
         file, size = self._file, self._size
-        span, most = _SEARCH_BYTES
+        limit = size if most is None else min(size, end + most)
+        span, largest = _SEARCH_BYTES
         while position < end:
             if view is None or len(view) < HEADER_UP_TO_MAGIC:
                 view = file.view(position, min(size, position + span))
-                span = min(2 * span, most)
+                span = min(2 * span, largest)
             at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
-            while (at := find_header(view, at + 1, stop, size - position, low, high, followed)) >= 0:
+            while (at := find_header(view, at + 1, stop, limit - position, low, high, followed)) >= 0:
                 here = position + at
                 place = examine(file, here, size, view, at, self.zeros_to)
                 if place.kind != "batch":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -119,6 +120,25 @@ def test_guessed_ranges_read_little_more(
         rows += sum(map(len, segment.column_batches(("offset",), start=start, end=end, guessed=True, errors=errors)))
         assert bytes_of(reads) <= 1.05 * (end - start) + (0 if indexed else scanner._BACK_BYTES)
     assert rows == 24_000
+
+
+def test_a_guess_in_a_file_of_many_gib_reads_little(tmp_path: Path, reads: Reads) -> None:
+    """In such a file nearly every length fits: what only looks like a header may claim 2 GiB."""
+    chance = random.Random(7)
+    words = [chance.randbytes(20) for _ in range(50)]
+    values = [b"".join(chance.choices(words, k=5)) for _ in range(9_000)]
+    large = bytearray(kwire.build_batch([(START, b"key", value) for value in values]))
+    path = tmp_path / f"{0:020}.log"
+    with path.open("wb") as file:
+        for at in range(20):
+            large[:8] = pack(">q", 9_000 * at)
+            file.write(large)
+    os.truncate(path, 8 << 30)
+    segment = LogSegment(path)
+    for guess in range(10 * len(large), 16 * len(large), len(large) // 3 * 2):
+        reads.clear()
+        assert scanner.Scanner(segment.file, guess, guessed=True).begin() == -(-guess // len(large)) * len(large)
+        assert bytes_of(reads) < 8 * len(large)
 
 
 def test_a_point_read_without_an_index_reads_a_few_mib(large: Path, tmp_path: Path, reads: Reads) -> None:
