@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from kwire import schema
-from kwire.codec.records import read_batches
+from kwire.codec.records import Record, read_batches
 from kwire.fleet.clock import Clock, ManualClock
 from kwire.fleet.cluster import ClusterState
 from kwire.fleet.controller.controller import QuorumController
@@ -120,7 +120,7 @@ class Fleet:
         """What happened, oldest first: requests with their faults, nodes that came and went."""
         return list(self._faults.events)
 
-    def records(self, topic: str, partition: int = 0) -> list[Any]:
+    def records(self, topic: str, partition: int = 0) -> list[Record]:
         """The records of a partition, without control records; those of aborted transactions too. Raises ApiError."""
         log = self.cluster.partition(topic, partition).log
         data = log.read(log.start_offset, 1 << 62, log.end_offset, True)

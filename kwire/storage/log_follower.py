@@ -202,7 +202,7 @@ class LogFollower:
             for number in range(first, last + 1)
         ]
         found = sum(stop - position for _, position, stop in pieces)
-        if until is None and end.crossed and found != end.crossed:
+        if until is None and end.crossed and end != start and found != end.crossed:
             self._changed(end, f"{end.crossed} bytes before byte {end.position}, found {found}")
         for number, position, stop in pieces:
             least = begun.offset if number == first and not begun.is_exact else None

@@ -546,7 +546,7 @@ class _Resync:
         return None if chain is None else stop
 
     def first(self, position: int, end: int, view: memoryview, most: int | None = None) -> int | None:
-        """The byte of the first valid batch in [position, end), of the log or not; most: bytes after end it may have."""
+        """The first valid batch in [position, end), of the log or not; most: bytes after end that it may have."""
         return self._candidate(position, end, view, followed=True, most=most)
 
     def _goes_on(self, position: int) -> bool:

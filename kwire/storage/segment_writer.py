@@ -120,10 +120,10 @@ class SegmentWriter:
         self.topic, self.partition = topic, partition
         self._segment_bytes, self._interval, self._sync = segment_bytes, index_interval_bytes, sync
         self._next, self._snapshot_at = base_offset, base_offset or 0
-        producers = () if producers is None else producers
-        producers = tuple(producers) if isinstance(producers, Iterable) else producers
-        check_each(producers, ProducerState, "producers", "ProducerStates")
-        self._producers = ProducerStates(producers)
+        known = () if producers is None else producers
+        known = tuple(known) if isinstance(known, Iterable) else known
+        check_each(known, ProducerState, "producers", "ProducerStates")
+        self._producers = ProducerStates(known)
         self._active: _Segment | None = None
         self._closed = False
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes

@@ -103,7 +103,7 @@ def test_salvage_of_zeros_and_other_files(folder: Path, tmp_path: Path, capsys: 
         (("IN", "no/such/OUT"), 2, "No such file or directory"),
         (("s3://bucket/x", "OUT"), 2, "salvage reads local files"),
         (("IN", "OUT", "--partition", "-1"), 2, "--partition"),
-        (("IN", "OUT", "--index-interval-bytes", "x"), 2, "not a valid integer"),
+        (("IN", "OUT", "--index-interval-bytes", "x"), 2, "not a whole number"),
         (("FULL", "OUT"), 2, "no log segments found\n"),
         (("FULL", "OUT", "--topic", "t"), 2, "no log segments found\n"),
         (("IN", "OUT", "--topic", "other"), 2, 'no topic "other"; there is 1 topic: t'),

@@ -325,7 +325,7 @@ def test_a_client_that_goes_while_it_waits(fleet: Fleet, connection: SyncConnect
         while not log.watchers:
             pass
     for _ in range(2000):
-        if not log.watchers and len(fleet.nodes[0]._connections) == 1:
+        if not log.watchers and len(fleet.nodes[0]._clients._connections) == 1:
             return
         time.sleep(0.01)
     raise AssertionError("the fetch goes on")

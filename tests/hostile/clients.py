@@ -24,6 +24,7 @@ from kwire import messages, schema
 from kwire.codec.frames import FrameReader, encode_request, encode_response, pack_frame
 from kwire.fleet import Fleet, Proxy
 from kwire.fleet.apis import HANDLERS
+from kwire.net.address import Address, address
 from tests.hostile.apart import fresh_peak, peak
 from tests.hostile.samples import number
 from tests.net import fake
@@ -212,7 +213,7 @@ async def at_a_proxy(maker: Maker, counts: Counter[str]) -> None:
                 version = dice.randint(api.min_version, api.max_version)
                 request = maker.message(f"{api.name}Request", version)
                 frames.append(pack_frame(maker.damaged(encode_request(request, version))))
-            places = [*proxy._listeners.values()]
+            places = [address(proxy.bootstrap), *(Address(host, port) for (_, host), port in proxy._ports.items())]
             counts.update(await asyncio.gather(*(asked(*dice.choice(places), frame) for frame in frames)))
 
 

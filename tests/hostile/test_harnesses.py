@@ -42,7 +42,7 @@ def test_clients_that_lie() -> None:
 
 @pytest.mark.parametrize(("place", "fault"), [
     ("kwire.fleet.apis.topics.check_topic_configs", lambda configs, release: 1 // (len(configs) - 1)),
-    ("kwire.fleet.proxy._connected", lambda broker: asyncio.open_connection(*broker)),
+    ("kwire.fleet.proxy.connected", asyncio.open_connection),
 ], ids=["fleet", "proxy"])  # fmt: skip
 def test_a_fault_is_found_by_clients(monkeypatch: pytest.MonkeyPatch, place: str, fault: Any) -> None:
     monkeypatch.setattr(place, fault)
