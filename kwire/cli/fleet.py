@@ -44,10 +44,11 @@ def fleet(
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
     settings: dict[str, Any] = {"topics": _topics(topics), "levels": _levels(levels), "port": port, "data": data,
                                 "rules": rules, "seed": seed}
-    if len(releases) > 1:
-        made = Fleet(releases=releases, **settings)
-    else:
-        made = Fleet(releases[0] if releases else None, nodes or 1, **settings)
+    try:
+        made = Fleet(releases=releases, **settings) if len(releases) > 1 else Fleet(
+            releases[0] if releases else None, nodes or 1, **settings)
+    except ValueError as error:  # levels that no node has, ports past the last one
+        raise click.UsageError(str(error)) from None
     add_faults(made, faults)
     return asyncio.run(_run(made))
 

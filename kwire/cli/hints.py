@@ -93,9 +93,9 @@ def _extra_hint(words: str, ctx: click.Context) -> str:
 
         with suppress(UnsupportedVersionError):
             return f": use kwire protocol diff {path[2]} {schema.release_name(words)}"
-        return f": use --api {printable(words)}"
+        return f": use --api {printable(words.split()[0])}"
     if path == ["kwire", "apis"]:
-        return f": use kwire protocol RELEASE --api {printable(words)}"
+        return f": use kwire protocol RELEASE --api {printable(words.split()[0])}"
     if "--bootstrap-server" in _options(ctx.command):
         return ": --bootstrap-server takes HOST:PORT,HOST:PORT without spaces"
     return ""

@@ -16,6 +16,7 @@ import click
 from kwire.errors import DecodeError, LimitError
 
 MOST_UNPACKED = 1 << 30  # bytes of a gzip stream: commands may hold all of them
+_PIECE = 1 << 20  # bytes that are read at a time
 MOST_HELD = 1 << 30  # bytes of one message, line or JSON value: /dev/zero never ends
 _GZIP = b"\x1f\x8b\x08"
 _PAYLOAD = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]*)+$|\s*[{\[]|[A-Za-z0-9+/]+={1,2}$")  # hex, JSON, base64
@@ -57,10 +58,13 @@ def unpacked(file: IO[bytes], name: str) -> IO[bytes]:
 
 def whole(file: IO[bytes]) -> bytes:
     """All bytes of the input. Raises LimitError for more than 1 GiB."""
-    data = file.read(MOST_HELD + 1)
-    if len(data) > MOST_HELD:
-        raise LimitError("the input holds too many bytes for one message", limit=MOST_HELD)
-    return data
+    pieces, left = [], MOST_HELD
+    while piece := file.read(_PIECE):  # read(n) takes n bytes of memory before it knows how many there are
+        left -= len(piece)
+        if left < 0:
+            raise LimitError("the input holds too many bytes for one message", limit=MOST_HELD)
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def lines(file: IO[bytes]) -> Iterator[bytes]:

@@ -258,9 +258,13 @@ def _values(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
             where = f"{_name(file)}, line {line}"
             try:
                 value, at = decoder.raw_decode(text, start)
+            except json.JSONDecodeError as error:
+                if not more or text[error.pos :].strip():
+                    column = error.pos - text.rfind("\n", 0, error.pos)
+                    there = f"line {line + text.count(chr(10), start, error.pos)} column {column}"
+                    raise click.ClickException(f"{where}: invalid JSON: {error.msg}: {there}") from None
             except (ValueError, RecursionError) as error:
-                if not (more and isinstance(error, json.JSONDecodeError) and not text[error.pos :].strip()):
-                    raise click.ClickException(f"{where}: invalid JSON: {error}") from None
+                raise click.ClickException(f"{where}: invalid JSON: {error}") from None
             else:
                 line += text.count("\n", start, at)
                 yield where, value

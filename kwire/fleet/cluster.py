@@ -219,11 +219,18 @@ class ClusterState:
     def _new_partition(self, topic: Topic, index: int, replicas: list[int]) -> Partition:
         log = self.storage.new_log(topic, index, replicas[0])
         log.settings = LogSettings.of(topic.configs)
-        return Partition(index, log, replicas, replicas[0])
+        up = {node.id for node in self.alive()}
+        return Partition(index, log, replicas, next((node for node in replicas if node in up), -1))
 
-    def apply_configs(self, topic: Topic) -> None:
-        """The configs of a topic were changed."""
-        self.storage.configs_changed(topic)
+    def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        """Let a topic have these configs. Raises ApiError."""
+        self.controller.check_active()
+        before, topic.configs = topic.configs, dict(configs)
+        try:
+            self.storage.configs_changed(topic)
+        except ApiError:
+            topic.configs = before
+            raise
         known = self.controller.log.configs_of(topic.name)
         self._write(topic_records.configs_changed(topic, known, topic.configs))
         for partition in topic.partitions:
@@ -261,7 +268,8 @@ class ClusterState:
 
     def _check_replicas(self, ids: list[int]) -> None:
         """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
-        if not ids or len(set(ids)) != len(ids) or not set(ids) <= {node.id for node in self.nodes}:
+        if not ids or len(set(ids)) != len(ids) or not (
+                set(ids) <= {node.id for node in self.nodes if node.is_broker}):
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
     def delete_topic(self, topic: Topic) -> None:

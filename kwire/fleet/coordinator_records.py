@@ -15,7 +15,6 @@ from kwire.storage.internal_topics import TRANSACTION_STATES
 
 Row = tuple[int, bytes, bytes | None]
 Commits = dict[str, dict[TopicPartition, CommittedOffset]]
-_FIRST_WITH_EPOCH = "2.1"  # OffsetCommitValue 3
 _OFFSET_COMMITS, _CONSUMER_GROUP = ("OffsetCommit", "LegacyOffsetCommit"), "ConsumerGroupMetadata"
 
 

@@ -306,9 +306,9 @@ class DiskStorage(Storage):
 
     def topic_created(self, topic: Topic) -> None:
         """As Storage's."""
+        self._make_folders(topic, topic.partitions)
         self._records(topic_records(topic))
         self._configs[topic.name] = dict(topic.configs)
-        self._make_folders(topic, topic.partitions)
 
     def _make_folders(self, topic: Topic, partitions: list[Partition]) -> None:
         with _refused(self.folder):
@@ -316,19 +316,20 @@ class DiskStorage(Storage):
                 self._nodes[partition.replicas[0]].name_topic(topic.name, partition.index, topic.id)
 
     def topic_deleted(self, topic: Topic) -> None:
-        """As Storage's."""
+        """As Storage's. What cannot be removed after its record is put aside when the folder is opened again."""
         self._records([messages.RemoveTopicRecord(topic_id=topic.id)])
         self._configs.pop(topic.name, None)
-        with _refused(self.folder):
-            for node in self._nodes.values():
+        for node in self._nodes.values():
+            with suppress(OSError):
                 node.forget((topic.name, partition.index) for partition in topic.partitions)
-            for partition in topic.partitions:
+        for partition in topic.partitions:
+            with suppress(OSError):
                 _store_of(partition).delete()
 
     def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
         """As Storage's."""
-        self._records(partition_record(topic, partition) for partition in partitions)
         self._make_folders(topic, partitions)
+        self._records(partition_record(topic, partition) for partition in partitions)
 
     def configs_changed(self, topic: Topic) -> None:
         """As Storage's."""
@@ -336,10 +337,10 @@ class DiskStorage(Storage):
         self._configs[topic.name] = dict(topic.configs)
 
     def levels_changed(self, levels: Mapping[str, int]) -> None:
-        """As Storage's."""
-        with _refused(self.folder):
-            assert self._cluster is not None and self._metadata is not None, "the fleet is closed"
-            self._metadata.set_levels(levels, self._cluster.clock.now_ms())
+        """As Storage's. Those of nodes that start before the folder is open are written when it is opened."""
+        if self._cluster is not None and self._metadata is not None:
+            with _refused(self.folder):
+                self._metadata.set_levels(levels, self._cluster.clock.now_ms())
 
     def leader_changed(self, topic: Topic, partition: Partition) -> None:
         """As Storage's. No error: the epoch is in leader-epoch-checkpoint too, from its first batch on."""

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from kwire import schema
 from kwire.codec.records import Record, read_batches
@@ -25,6 +25,8 @@ from kwire.fleet.retention import compact, retain
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.metadata.image import ClusterImage
+
+T = TypeVar("T")
 
 
 class Fleet:
@@ -113,7 +115,7 @@ class Fleet:
     @property
     def image(self) -> ClusterImage:
         """The metadata of the cluster as it is now. Raises ValueError with ZooKeeper."""
-        return self.nodes[0].image
+        return self._in_loop(lambda: self.nodes[0].image)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -122,11 +124,14 @@ class Fleet:
 
     def records(self, topic: str, partition: int = 0) -> list[Record]:
         """The records of a partition, without control records; those of aborted transactions too. Raises ApiError."""
-        log = self.cluster.partition(topic, partition).log
-        data = log.read(log.start_offset, 1 << 62, log.end_offset, True)
+        def read() -> tuple[int, bytes]:
+            log = self.cluster.partition(topic, partition).log
+            return log.start_offset, log.read(log.start_offset, 1 << 62, log.end_offset, True)
+
+        start, data = self._in_loop(read)
         return [
             record for batch in read_batches(data) if not batch.is_control for record in batch
-            if record.offset >= log.start_offset]
+            if record.offset >= start]
 
     def fault(self, api: str | None = None, *, error: str | int | ErrorCode | None = None, **what: Any) -> Fault:
         """Let requests fail by a rule: see Fault for which ones and what happens.
@@ -155,27 +160,21 @@ class Fleet:
 
     def _each_log(self, topic: str | None, work: Callable[[PartitionLog], int]) -> list[int]:
         """What work returns for each log, run where the nodes run."""
-        topics = [self.cluster.topic(topic)] if topic is not None else list(self.cluster.topics.values())
-        done: list[int] = []
+        def each() -> list[int]:
+            topics = [self.cluster.topic(topic)] if topic is not None else list(self.cluster.topics.values())
+            return [work(partition.log) for one in topics for partition in one.partitions]
 
-        def each() -> None:
-            done.extend(work(partition.log) for one in topics for partition in one.partitions)
+        return self._in_loop(each)
 
-        if self._thread is None:
-            each()
-        else:
-            self._thread.call(each)
-        return done
+    def _in_loop(self, work: Callable[[], T]) -> T:
+        """What work returns, run where the nodes run."""
+        return work() if self._thread is None else self._thread.call(work)
 
     def advance(self, seconds: float) -> None:
         """Move the fleet's ManualClock."""
         if not isinstance(self.clock, ManualClock):
             raise ValueError("the fleet has no ManualClock")
-        move = partial(self.clock.advance, seconds)
-        if self._thread is None:
-            move()
-        else:
-            self._thread.call(move)
+        self._in_loop(partial(self.clock.advance, seconds))
 
     # life
 
@@ -184,6 +183,7 @@ class Fleet:
             for node in self.nodes:
                 node.start()
             self.cluster.storage.open(self.cluster)
+            self.cluster.elect()
             for name, partitions in self._topics.items():
                 if name not in self.cluster.topics:
                     self.cluster.create_topic(name, partitions)

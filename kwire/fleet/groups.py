@@ -6,14 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kwire.fleet.clock import Clock
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    pass
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
 TopicPartition = tuple[str, int]

@@ -22,16 +22,15 @@ class LoopThread:
         """Run a coroutine in the loop, from another thread; what it returns or raises."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    def call(self, work: Callable[[], None]) -> None:
-        """Run a function in the loop, from any thread."""
+    def call(self, work: Callable[[], T]) -> T:
+        """Run a function in the loop, from any thread; what it returns or raises."""
         if threading.current_thread() is self._thread:
-            work()
-            return
+            return work()
 
-        async def run() -> None:
-            work()
+        async def run() -> T:
+            return work()
 
-        self.run(run())
+        return self.run(run())
 
     def end(self) -> None:
         """Stop the loop and wait for its thread."""

@@ -94,12 +94,21 @@ class MetadataStore:
 
     def set_levels(self, levels: Mapping[str, int], now: int) -> None:
         """Write the levels that are not written yet. Raises OSError, KwireError."""
-        before = self._levels
+        before = self._levels, self._write
         self.use(levels)
+        try:
+            self._write_levels(before[0], levels, now)
+        except BaseException:
+            self._levels, self._write = before
+            raise
+
+    def _write_levels(self, before: Mapping[str, int], levels: Mapping[str, int], now: int) -> None:
         names = sorted(set(levels) | set(before), key=lambda name: (name != METADATA_VERSION, name))
-        self.write((
+        records = [  # also of level 1, of which Kafka writes none: the next fleet goes on at it
             messages.FeatureLevelRecord(name=name, feature_level=levels.get(name, 0)) for name in names
-            if name != KRAFT_VERSION and levels.get(name, 0) != before.get(name, 0)), now)
+            if name != KRAFT_VERSION and levels.get(name, 0) != before.get(name, 0)]
+        if records:
+            self._append([(now, None, encode_metadata_record(record, 0)) for record in records])
 
     def close(self) -> None:
         """End the log as a clean shutdown does. Raises OSError."""

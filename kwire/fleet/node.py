@@ -193,7 +193,11 @@ class Node:
         if self.is_broker:
             self._clients.open(self.host, self.offer.usable)
         if self.is_controller:
-            self._controllers.open(self.host, self.offer.controller_ranges)
+            try:
+                self._controllers.open(self.host, self.offer.controller_ranges)
+            except BaseException:
+                self._clients.close(True)
+                raise
         self.faults.note("started", node=self.id, release=self.release)
         self._changes_state(self.cluster.controller.node_started)
 

@@ -73,6 +73,7 @@ class _Pipeline:
     def __init__(self) -> None:
         self._asked: deque[_Asked] = deque()
         self._bytes, self._taken = 0, asyncio.Event()
+        self.turn = asyncio.Lock()  # held while one of them is answered: a later one may be answered here at once
 
     @property
     def first(self) -> _Asked | None:
@@ -302,8 +303,8 @@ class Proxy:
         if request is not None and outcome.error is not None:
             answer = pack_frame(encode_response(
                 refusal(request, outcome.error), request.version, correlation_id=request.correlation_id))
-            await asked.add(one := _Asked(len(frame), request, outcome, answer if request.has_response else b""))
-            if asked.first is one:
+            await asked.add(_Asked(len(frame), request, outcome, answer if request.has_response else b""))
+            async with asked.turn:
                 await self._answer_here(line, client, asked)
             return
         if request is None or request.has_response:
@@ -322,12 +323,12 @@ class Proxy:
                 await line.writer.drain()
                 continue
             for frame in frames.feed(data):
-                one = asked.take()
-                if one.request is not None:
-                    frame = await self._rewritten(frame, one.request, client)
-                    self._faults.record(one.request, self._node(line.broker), one.outcome, True)
-                await self._faults.send(one.outcome, pack_frame(frame), client)
-                if not client.closing:
+                async with asked.turn:
+                    one = asked.take()
+                    if one.request is not None:
+                        frame = await self._rewritten(frame, one.request, client)
+                        self._faults.record(one.request, self._node(line.broker), one.outcome, True)
+                    await self._faults.send(one.outcome, pack_frame(frame), client)
                     await self._answer_here(line, client, asked)
                 if client.closing:
                     return

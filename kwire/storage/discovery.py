@@ -164,7 +164,7 @@ class Listing:
         base = pattern[: pattern.rfind("/", 0, first.start()) + 1]
         *parts, last = pattern[len(base) :].rstrip("/").split("/")
         if max(map(len, (*parts, last))) > _MOST_SIGNS:
-            raise ValueError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} signs")
+            raise ValueError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} characters")
         folders = [base.rstrip("/") or base]
         for part in parts:
             if part == "**":

@@ -184,6 +184,7 @@ def write_file(
     **wanted: Any,
 ) -> dict[str, int]:
     """Write the file or dataset of write_parquet() and write_table(); for Parquet the result has "row_groups"."""
+    check_type(partition_by, (list, tuple), "partition_by", "a list of names")
     if partition_by:
         return write_dataset(
             segments, output, partition_by, form=form, rows=rows, compression=compression, progress=progress, bad=bad,

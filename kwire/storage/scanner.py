@@ -66,6 +66,7 @@ _LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _COUNT = slice(RECORD_BATCH_OVERHEAD - 4, RECORD_BATCH_OVERHEAD)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
+_FAR_OFFSETS = 1 << 40  # no batch is so far above the one before it, whatever the cleaner removed
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
 _PIECE_COST = 4 << 20  # bytes of checksum that the search for a piece between two damages may cost, and 8 times its way
 
@@ -280,7 +281,6 @@ class Scanner:
         while back < goal:
             start = goal - back
             self._buffer.load(start, HEADER_UP_TO_MAGIC)
-            # not larger than the way back: what is no batch may claim 2 GiB, whose checksum would be computed
             first = self._resync.first(start, goal, self._buffer.at(start), back)
             if first is not None:
                 self._go_to(first)
@@ -545,9 +545,9 @@ class _Resync:
             at = max(at, piece.end - 1)
         return None if chain is None else stop
 
-    def first(self, position: int, end: int, view: memoryview, most: int | None = None) -> int | None:
-        """The first valid batch in [position, end), of the log or not; most: bytes after end that it may have."""
-        return self._candidate(position, end, view, followed=True, most=most)
+    def first(self, position: int, end: int, view: memoryview, near: int | None = None) -> int | None:
+        """The byte of the first valid batch in [position, end), whether it is of the log or not. near: _candidate's."""
+        return self._candidate(position, end, view, followed=True, near=near)
 
     def _goes_on(self, position: int) -> bool:
         """Is there the end of the file, a header, or zeros to the end?"""
@@ -617,29 +617,32 @@ class _Resync:
         low: int = 0,
         high: int = UNKNOWN_OFFSET,
         followed: bool = False,
-        most: int | None = None,
+        near: int | None = None,
     ) -> int | None:
         """The byte of the next valid batch in [position, end) with a base offset in [low, high].
 
         view: bytes from position on, already in memory; followed: after it is the end, or another header or zeros may
-        be; most: it ends at most so many bytes after end.
+        be; near: after one of more bytes than that, the end or a batch with an offset not far above its own must be
+        (what only looks like a batch may claim 2 GiB, over which the checksum would be computed).
         """
         file, size = self._file, self._size
-        limit = size if most is None else min(size, end + most)
         span, largest = _SEARCH_BYTES
         while position < end:
             if view is None or len(view) < HEADER_UP_TO_MAGIC:
                 view = file.view(position, min(size, position + span))
                 span = min(2 * span, largest)
             at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
-            while (at := find_header(view, at + 1, stop, limit - position, low, high, followed)) >= 0:
+            while (at := find_header(view, at + 1, stop, size - position, low, high, followed)) >= 0:
                 here = position + at
                 place = examine(file, here, size, view, at, self.zeros_to)
                 if place.kind != "batch":
                     continue
                 following = here + place.size
-                wanted = not followed or following == size or (
-                    examine(file, following, size, view, at + place.size, self.zeros_to).kind != "bad")
+                wanted = not followed or following == size
+                if not wanted:
+                    is_far = near is not None and place.size > near
+                    wanted = _may_follow(place, file, following, size) if is_far else (
+                        examine(file, following, size, view, at + place.size, self.zeros_to).kind != "bad")
                 if not followed:
                     self._spent += place.size
                     wanted = self._spent <= _PIECE_COST + 8 * (here - self._damage)
@@ -655,6 +658,14 @@ class _Resync:
             position += max(1, len(view) - HEADER_UP_TO_MAGIC + 1)
             view = None
         return None
+
+
+def _may_follow(place: Place, file: File, position: int, size: int) -> bool:
+    """Does a header at position have an offset not far above that of the batch before it?"""
+    head = memoryview(file.read(position, position + HEADER_UP_TO_MAGIC))
+    if len(head) < HEADER_UP_TO_MAGIC or not 0 < base_offset_at(head, 0) - place.offset < _FAR_OFFSETS:
+        return False
+    return examine(file, position, size, head, 0).kind in ("batch", "torn")
 
 
 def resync(file: File, position: int, end: int | None = None) -> int | None:

@@ -67,7 +67,8 @@ class ExactSelection:
     @property
     def label(self) -> tuple[str | None, int | None]:
         """As of a Selection."""
-        topics, partitions = self._topics or (), self._partitions or ()
+        topics = () if self._topics is None else self._topics
+        partitions = () if self._partitions is None else self._partitions
         return (next(iter(topics)) if len(topics) == 1 else None,
                 next(iter(partitions)) if len(partitions) == 1 else None)
 
@@ -85,7 +86,7 @@ def choice_of(
     for name, wanted, kind in (("topics", topics, str), ("partitions", partitions, Integral)):
         if wanted is not None and (isinstance(wanted, str | bytes | bytearray) or not isinstance(wanted, Collection)):
             raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
-        for one in wanted or ():
+        for one in () if wanted is None else wanted:
             check_type(one, kind, name, f"a list or a set of {kind.__name__}s")
     check_type(selection, (Selection, NoneType), "selection", "a Selection")
     return ExactSelection(topics, partitions) if selection is None else selection

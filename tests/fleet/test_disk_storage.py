@@ -18,6 +18,7 @@ import kwire
 from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.consumer_groups import ConsumerGroup
+from kwire.fleet.errors import ApiError
 from kwire.fleet.metadata_store import MetadataStore
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
@@ -117,8 +118,8 @@ def test_it_goes_on(tmp_path: Path, is_killed: bool) -> None:
         open_one.write("pending")
         open_one.commit_offset(3)
         assert gone.end(commit=False) == E.NONE
-        fleet.cluster.topics["t"].configs["max.message.bytes"] = "70000"
-        fleet.cluster.apply_configs(fleet.cluster.topics["t"])
+        configs = fleet.cluster.topics["t"].configs
+        fleet.cluster.apply_configs(fleet.cluster.topics["t"], {**configs, "max.message.bytes": "70000"})
         connection.send(M.CreatePartitionsRequest(topics=[
             M.CreatePartitionsRequest.CreatePartitionsTopic(name="t", count=3, assignments=None)]))
         if is_killed:
@@ -367,6 +368,34 @@ def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
     with running(tmp_path) as (fleet, connection):
         assert [len(value or b"") for value in values(fetch(connection, 0))] == [1, 300]
         assert "v" in fleet.cluster.topics
+
+
+def test_what_is_refused_is_not_done_and_can_be_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    with running(tmp_path, topics={"t": 1, "u": 1}) as (fleet, _):
+        cluster, levels = fleet.cluster, fleet.cluster.levels
+        lower = {**levels, "group.version": 0}
+        with monkeypatch.context() as disk:
+            disk.setattr("kwire.fleet.metadata_store.MetadataStore._append", full)
+            for refused in (
+                    lambda: cluster.apply_configs(cluster.topics["t"], {"max.message.bytes": "7"}),
+                    lambda: cluster.storage.levels_changed(lower), lambda: cluster.create_topic("v", 1)):
+                with pytest.raises(ApiError):
+                    refused()
+        with monkeypatch.context() as disk:
+            disk.setattr("kwire.fleet.node_folder.NodeFolder.name_topic", full)
+            with pytest.raises(ApiError):
+                cluster.create_topic("w", 1)
+        with monkeypatch.context() as disk:
+            disk.setattr("kwire.fleet.node_folder.NodeFolder.forget", full)
+            cluster.delete_topic(cluster.topics["u"])
+        assert set(cluster.topics) == {"t"} and not cluster.topics["t"].configs
+        cluster.storage.levels_changed(lower)
+        cluster.create_topic("v", 1)
+    image = ClusterImage.read(tmp_path / "node-1")
+    assert {topic.name for topic in image.topics.values()} == {"t", "v"} and "group.version" not in image.features
 
 
 def test_damage_is_an_error(tmp_path: Path) -> None:

@@ -682,6 +682,15 @@ def test_a_folder_keeps_the_levels(tmp_path: Path) -> None:
         assert again == image
 
 
+def test_a_folder_keeps_the_levels_that_an_upgrade_brings(tmp_path: Path) -> None:
+    with kip("2.8", data=tmp_path) as fleet:
+        fleet.nodes[0].upgrade("3.9")
+        levels = dict(fleet.cluster.levels)
+        assert levels
+    with kip("3.9", data=tmp_path) as fleet:
+        assert {**fleet.cluster.levels, **levels} == fleet.cluster.levels and levels == {METADATA_VERSION: 1}
+
+
 def test_without_a_controller_nothing_changes() -> None:
     with Fleet("4.4", 2, roles=["broker", "controller"], topics={}) as fleet:
         broker, controller = fleet.nodes

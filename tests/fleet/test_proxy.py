@@ -55,6 +55,20 @@ def test_faults(kafka: Fleet) -> None:
             assert fetch(connection, 0).high_watermark == 2
 
 
+def test_answers_made_here_do_not_overtake(kafka: Fleet) -> None:
+    with Proxy(kafka.bootstrap) as proxy:
+        proxy.fault("ListGroups", delay=0.2)
+        proxy.fault("DescribeGroups", error="COORDINATOR_LOAD_IN_PROGRESS")
+        host, _, port = proxy.bootstrap.rpartition(":")
+        with socket.create_connection((host, int(port)), 20) as client:
+            for number, request in enumerate((messages.ListGroupsRequest(), messages.DescribeGroupsRequest())):
+                client.sendall(kwire.pack_frame(kwire.encode_request(request, 0, correlation_id=number)))
+            frames, answers = kwire.FrameReader(), []
+            while len(answers) < 2:
+                answers += frames.feed(client.recv(1000))
+    assert [int.from_bytes(answer[:4], "big") for answer in answers] == [0, 1]
+
+
 def test_a_cluster_that_is_not_there() -> None:
     with Fleet() as fleet:
         address = fleet.bootstrap

@@ -141,7 +141,8 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
                 ErrorCode.INVALID_REQUEST, "Invalid config value for resource ConfigResource(type=TOPIC, "
                 f"name='{asked.resource_name}'): {error.message}") from None
     if not call.message.validate_only:
-        configs.clear()
-        configs.update(new)
         if topic:
-            call.cluster.apply_configs(call.cluster.topic(asked.resource_name))
+            call.cluster.apply_configs(call.cluster.topic(asked.resource_name), new)
+        else:
+            configs.clear()
+            configs.update(new)

@@ -49,6 +49,7 @@ def broker_heartbeat(call: Call) -> Any:
             controller.fence(message.broker_id, message.broker_epoch)
         elif caught_up:
             controller.unfence(message.broker_id, message.broker_epoch)
+        call.cluster.elect()
         fenced = controller.log.brokers[message.broker_id].fenced
         return response(is_caught_up=caught_up, is_fenced=fenced, should_shut_down=message.want_shut_down)
     except ApiError as error:

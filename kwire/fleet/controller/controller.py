@@ -151,6 +151,7 @@ class QuorumController:
             if levels.get(KRAFT_VERSION):
                 self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record())
             self.log.append(*(record for record, _ in bootstrap_metadata(levels, []).records))
+            self.cluster.storage.levels_changed(self.levels)
             self._publish()
 
     def _voters_record(self) -> messages.VotersRecord:
