@@ -47,7 +47,7 @@ def test_a_glob_ends_where_links_lead_back(tmp_path: Path) -> None:
     (found,) = discover(f"{tmp_path}/**/*.log")
     assert found.path == f"{tmp_path}/t-0/{0:020}.log"
     assert discover(f"{tmp_path}/" + "**/" * 1000 + "*.log") == [found]
-    with pytest.raises(ValueError, match="4096 signs"):
+    with pytest.raises(ValueError, match="4096 characters"):
         discover(f"{tmp_path}/" + "[" * 5000)
 
 
