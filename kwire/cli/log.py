@@ -11,7 +11,7 @@ from kwire.cli.damage import SKIP, STOP, Damage, on_error
 from kwire.cli.log_export import PARTITION_BY, check_output
 from kwire.cli.root import LazyGroup
 from kwire.cli.selectors import names_of, selection, span
-from kwire.cli.terminal import amount, console, print_json, progress, table, when
+from kwire.cli.terminal import amount, console, counted, print_json, progress, table, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
     else:
         for finding in findings:
             print(finding)
-        counts = ((len(directory.segments), "segment"), (len(findings), "finding"))
-        print(", ".join(f"{count:,} {name}{'s' * (count != 1)}" for count, name in counts), file=sys.stderr)
+        counts = counted(len(directory.segments), "segment"), counted(len(findings), "finding")
+        print(", ".join(counts), file=sys.stderr)
     ctx.exit(1 if findings else 0)
 
 

@@ -9,7 +9,7 @@ import click
 
 from kwire.cli.damage import STOP, Damage, on_error
 from kwire.cli.selectors import selection, span
-from kwire.cli.terminal import amount, not_to_terminal, print_json, progress
+from kwire.cli.terminal import amount, counted, not_to_terminal, print_json, progress
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def export(directory: LogDirectory, output: str, form: str | None, as_value: boo
     if as_value:
         print_json({"output": output, **written})
     else:
-        files = f" in {written['files']:,} file{'s' * (written['files'] != 1)}" if "files" in written else ""
-        print(f"{written['rows']:,} rows, {amount(written['size'])}{files} written to {printable(output)}",
+        files = f" in {counted(written['files'], 'file')}" if "files" in written else ""
+        print(f"{counted(written['rows'], 'row')}, {amount(written['size'])}{files} written to {printable(output)}",
               file=sys.stderr)
     return 1 if damage.finish() else 0
 

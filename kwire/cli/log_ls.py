@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from kwire.cli.selectors import segments_at, selected, without_side_files
-from kwire.cli.terminal import amount, print_json, when
+from kwire.cli.terminal import amount, counted, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
         return
     _print_rows(rows)
     files = [file for group in groups for file in group]
-    counts = ((len({group[0].topic for group in groups}), "topic"), (len(groups), "partition"), (len(files), "segment"))
-    total = amount(sum(max(file.stored, 0) for file in files))
-    print(f"{', '.join(f'{count:,} {name}' + 's' * (count != 1) for count, name in counts)}, {total}", file=sys.stderr)
+    topic_names = {group[0].topic for group in groups}
+    print(f"{counted(len(topic_names), 'topic')}, {counted(len(groups), 'partition')}, "
+          f"{counted(len(files), 'segment')}, {amount(sum(max(file.stored, 0) for file in files))}", file=sys.stderr)
 
 
 def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> list[list[Any]]:

@@ -95,13 +95,13 @@ def _decoded(file: IO[bytes], form: str, decode: Callable[[bytes], T]) -> Iterat
     if form == "raw":
         yield _at(_name(file), lambda: decode(whole(file)))
         return
-    lines = _lines(file)
+    placed = _lines(file)
     first = True
-    for where, text in lines:
+    for where, text in placed:
         try:
             message = _at(where, partial(_decode_text, decode, text, form))
         except click.ClickException:
-            found = _decode_joined(decode, [text, *_some(lines)], form) if first else ()
+            found = _decode_joined(decode, [text, *_some(placed)], form) if first else ()
             if not found:
                 raise
             yield found[0]
@@ -110,21 +110,21 @@ def _decoded(file: IO[bytes], form: str, decode: Callable[[bytes], T]) -> Iterat
         yield message
 
 
-def _some(lines: Iterator[tuple[str, str]]) -> Iterator[str]:
+def _some(placed: Iterator[tuple[str, str]]) -> Iterator[str]:
     """The text of lines, as many as may be one message."""
     left = _MOST_JOINED
-    for _, text in lines:
+    for _, text in placed:
         left -= len(text)
         if left < 0:
             return
         yield text
 
 
-def _decode_joined(decode: Callable[[bytes], T], lines: list[str], form: str) -> tuple[()] | tuple[T]:
+def _decode_joined(decode: Callable[[bytes], T], texts: list[str], form: str) -> tuple[()] | tuple[T]:
     """The message that several lines together are, if they are one. A line may end inside of a byte."""
-    for between in ("\n", "") if len(lines) > 1 else ():
+    for between in ("\n", "") if len(texts) > 1 else ():
         with suppress(KwireError):
-            return (_decode_text(decode, between.join(lines), form),)
+            return (_decode_text(decode, between.join(texts), form),)
     return ()
 
 

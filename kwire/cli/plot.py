@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from kwire.cli.terminal import UNITS, amount, not_to_terminal, when
+from kwire.cli.terminal import UNITS, amount, counted, not_to_terminal, when
 from kwire.output import new_file
 from kwire.storage.stats import TimeBins
 from kwire_c.printable import printable
@@ -38,8 +38,8 @@ def draw(
     grid = figure.subplots(2, 2)
     stored = sum(codec.stored for codec in total.codecs.values())
     figure.suptitle(
-        f"{_title(names)}{total.records:,} records in {total.batches:,} batches, {amount(stored)}"
-        f" ({amount(total.plain)} uncompressed), {total.segments} segment{'s' * (total.segments != 1)}\n"
+        f"{_title(names)}{counted(total.records, 'record')} in {counted(total.batches, 'batch', 'batches')},"
+        f" {amount(stored)} ({amount(total.plain)} uncompressed), {counted(total.segments, 'segment')}\n"
         f"{when(total.min_timestamp)} to {when(total.max_timestamp)} UTC",
         fontsize=13, color=_INK,
     )  # fmt: skip
@@ -101,8 +101,8 @@ def draw_whatif(
 
     left, right = figure.subplots(1, 2)
     figure.suptitle(
-        f"{_title(names)}{result.records:,} records in {result.batches:,} batches, {amount(result.stored)} now,"
-        f" {amount(result.plain)} uncompressed", fontsize=13, color=_INK)
+        f"{_title(names)}{counted(result.records, 'record')} in {counted(result.batches, 'batch', 'batches')},"
+        f" {amount(result.stored)} now, {amount(result.plain)} uncompressed", fontsize=13, color=_INK)
     outcomes = [one for one in result.outcomes if one.batches]
     left.set_title("Size with each codec and level", loc="left", fontsize=11)
     right.set_title("Ratio over speed", loc="left", fontsize=11)

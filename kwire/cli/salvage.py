@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from kwire.cli.selectors import PARTITION, TOPIC
-from kwire.cli.terminal import amount, not_to_terminal, print_json, progress
+from kwire.cli.terminal import amount, counted, not_to_terminal, print_json, progress
 from kwire_c.printable import printable
 
 
@@ -76,8 +76,8 @@ def salvage(
             say(f"{printable(path)}: not copied")
         regions = sum(len(one.lost) + one.more for one in done.partitions)
         print(
-            f"{sum(one.batches for one in done.partitions):,} batches, "
-            f"{amount(sum(one.size for one in done.partitions))} kept; {regions:,} region{'s' * (regions != 1)}, "
+            f"{counted(sum(one.batches for one in done.partitions), 'batch', 'batches')}, "
+            f"{amount(sum(one.size for one in done.partitions))} kept; {counted(regions, 'region')}, "
             f"{amount(sum(one.bytes_lost for one in done.partitions))} lost; "
             f"{'nothing written (no OUT)' if target is None else f'written to {printable(target)}'}", file=sys.stderr)
     ctx.exit(1 if lost else 0)

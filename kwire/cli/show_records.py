@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.record_lines import Decode, DecodedRecord, Lines
+from kwire.cli.terminal import counted
 from kwire.codec.json import json_text
 from kwire.defaults import BATCH_ROWS
 from kwire.errors import DecodeError
@@ -209,7 +210,7 @@ class Records:
         name = printable(shown(segment.path))
         count, first = self._undecoded.get(name, (0, f"at offset {offset}: {error}"))
         self._undecoded[name] = count + 1, first
-        self.failures[name] = f"{count + 1} record{'s' * (count > 0)} not decoded, the first {first}"
+        self.failures[name] = f"{counted(count + 1, 'record')} not decoded, the first {first}"
         self.damaged = self.damaged or is_damage
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.selectors import Topics
-from kwire.cli.terminal import LAST_OFFSET, not_to_terminal, print_json, when
+from kwire.cli.terminal import LAST_OFFSET, counted, not_to_terminal, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
@@ -197,8 +197,7 @@ def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: st
             print_json(_change_json(change, topics))
         else:
             print(printable(_change_text(change, topics)))
-    number = f"{len(changes):,} change{'s' * (len(changes) != 1)}"
-    print(f"{number} from offset {before.offset} to {after.offset}", file=sys.stderr)
+    print(f"{counted(len(changes), 'change')} from offset {before.offset} to {after.offset}", file=sys.stderr)
 
 
 def _change_json(change: Change, topics: Any) -> dict[str, Any]:
@@ -376,5 +375,5 @@ def _print_downgrade(image: ClusterImage, result: Downgrade, written: str | None
         named = snapshot_name(image.offset, image.epoch)
         target = f"written to {printable(written)}" + ("" if written.endswith(named) or image.offset < 0 else
                                                        f", whose name in a log is {named}")
-    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {records:,} records, {len(lost):,} "
-          f"{'loss' if len(lost) == 1 else 'losses'}; {target}", file=sys.stderr)
+    print(f"metadata.version {_level(image)} -> {_level(result.image)}: {counted(records, 'record')}, "
+          f"{counted(len(lost), 'loss', 'losses')}; {target}", file=sys.stderr)

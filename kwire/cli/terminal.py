@@ -68,6 +68,11 @@ def amount(size: int) -> str:
     return f"{size} B" if unit == 0 else f"{scaled:.1f} {UNITS[unit]}"
 
 
+def counted(count: int, name: str, plural: str = "") -> str:
+    """A number of things as text: 1 segment, 1,234 segments. plural: where it is not the name with an s."""
+    return f"{count:,} {name if count == 1 else plural or name + 's'}"
+
+
 def api_of(text: str) -> int | str:
     """An API's key, or its name."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text

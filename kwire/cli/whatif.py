@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kwire.cli.selectors import names_of, selection
-from kwire.cli.terminal import Size, amount, console, print_json, progress, table
+from kwire.cli.terminal import Size, amount, console, counted, print_json, progress, table
 from kwire_c.codecs import CODECS
 from kwire_c.printable import printable
 
@@ -88,9 +88,9 @@ def whatif(
 def _print(result: Any) -> None:
     out = console()
     now = ", ".join(f"{count:,} {name}" for name, count in sorted(result.codecs.items()))
-    batches = f"{result.batches:,} batch{'es' * (result.batches != 1)}"
-    out.print(f"{result.records:,} records in {batches} ({now or 'none'}), {result.several:,} of more than one record; "
-              f"{amount(result.stored)} now, {amount(result.plain)} uncompressed")
+    batches = counted(result.batches, "batch", "batches")
+    out.print(f"{counted(result.records, 'record')} in {batches} ({now or 'none'}), {result.several:,} of more than "
+              f"one record; {amount(result.stored)} now, {amount(result.plain)} uncompressed")
     if result.batch_bytes is not None:
         out.print(f"put into batches of {amount(result.batch_bytes)} before compression")
     columns = ["codec", "size", "saved", "ratio", "mean ratio", "compress", "MB/s", "decompress", "MB/s "]
@@ -104,11 +104,9 @@ def _print(result: Any) -> None:
         rows.append([*cells, *([amount(result.estimate(one))] * result.sampled)])
     if result.batches:
         out.print(table("", columns, rows))
-    for count, text in (
-        (result.control, "bytes of control batches, which are not compressed, are left out."),
-        (result.bad, f"damaged batch{'es' * (result.bad != 1)} left out: see kwire log verify."),
-    ):
-        if count:
-            out.print(f"{count:,} {text}")
+    if result.control:
+        out.print(f"{result.control:,} bytes of control batches, which are not compressed, are left out.")
+    if result.bad:
+        out.print(f"{counted(result.bad, 'damaged batch', 'damaged batches')} left out: see kwire log verify.")
     if result.sampled:
         out.print(f"Sampled: {amount(result.stored + result.control)} of {amount(result.total)}; --all reads all.")

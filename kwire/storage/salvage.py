@@ -48,7 +48,7 @@ MOST_LISTED = 10_000  # lost regions, and repaired batches, of a partition that 
 _MOST_BYTES = (1 << 31) - 1  # of a segment, and offsets in it
 _SEGMENT_FILES = (".log", ".index", ".timeindex", ".txnindex")
 _MOST_HELD = 1000  # batches without a leader epoch after one whose epoch is not decided
-_FRESH = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")  # written from what is in the log
+_FRESH = (*_SEGMENT_FILES, ".snapshot")  # written from what is in the log
 # not copied, so that the broker that starts on the result checks all of it
 _UNTRUE = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint", ".lock")
 

@@ -178,9 +178,9 @@ class Scanner:
     verify=True: only batches whose checksum holds, and whose offsets are in order, are in windows that are not bad;
     search=False: a bad region goes to the end, without a search for the next valid batch. These four may be changed
     between windows. checked=False: also batches of more than KEPT_BYTES may have a wrong checksum; heads: only the head
-    of such a batch is loaded, and is its window. read_bytes: bytes of
-    the file read at a time, but at least one batch; with first_bytes so many the first time, and each time twice as
-    many. Windows of one read share its buffer, which is freed with the last of them.
+    of such a batch is loaded, and is its window. read_bytes: bytes of the file read at a time, but at least one batch;
+    with first_bytes so many the first time, and each time twice as many. Windows of one read share its buffer, which is
+    freed with the last of them.
     """
 
     def __init__(
@@ -626,24 +626,20 @@ class _Resync:
         (what only looks like a batch may claim 2 GiB, over which the checksum would be computed).
         """
         file, size = self._file, self._size
-        span, largest = _SEARCH_BYTES
+        span, most = _SEARCH_BYTES
         while position < end:
             if view is None or len(view) < HEADER_UP_TO_MAGIC:
                 view = file.view(position, min(size, position + span))
-                span = min(2 * span, largest)
+                span = min(2 * span, most)
             at, stop = -1, min(len(view) - HEADER_UP_TO_MAGIC + 1, end - position)
             while (at := find_header(view, at + 1, stop, size - position, low, high, followed)) >= 0:
                 here = position + at
                 place = examine(file, here, size, view, at, self.zeros_to)
                 if place.kind != "batch":
                     continue
-                following = here + place.size
-                wanted = not followed or following == size
-                if not wanted:
-                    is_far = near is not None and place.size > near
-                    wanted = _may_follow(place, file, following, size) if is_far else (
-                        examine(file, following, size, view, at + place.size, self.zeros_to).kind != "bad")
-                if not followed:
+                if followed:
+                    wanted = self._is_followed(here, place, view, at, near)
+                else:
                     self._spent += place.size
                     wanted = self._spent <= _PIECE_COST + 8 * (here - self._damage)
                 cost = _TRIAL + (place.size if wanted else 0)
@@ -658,6 +654,15 @@ class _Resync:
             position += max(1, len(view) - HEADER_UP_TO_MAGIC + 1)
             view = None
         return None
+
+    def _is_followed(self, position: int, place: Place, view: memoryview, at: int, near: int | None) -> bool:
+        """Does what may follow a batch come after this one, which is byte `at` of view? near: as in _candidate."""
+        file, size, following = self._file, self._size, position + place.size
+        if following == size:
+            return True
+        if near is not None and place.size > near:
+            return _may_follow(place, file, following, size)
+        return examine(file, following, size, view, at + place.size, self.zeros_to).kind != "bad"
 
 
 def _may_follow(place: Place, file: File, position: int, size: int) -> bool:

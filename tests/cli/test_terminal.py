@@ -13,7 +13,7 @@ import pytest
 
 import kwire
 from kwire.cli import main
-from kwire.cli.terminal import print_json
+from kwire.cli.terminal import counted, print_json
 from tests.storage.making import START, batch, write_segment
 
 TEXT = "\x1b]0;x\x07\x1b[2J\x9b31m\u202e\u2066\x7f\r\n\t\u2028\U000e0041é日本"
@@ -117,3 +117,9 @@ def test_to_parquet_follows_no_link_that_stands_beside(monkeypatch: pytest.Monke
     (tmp_path / "a.parquet.partial").symlink_to(precious)
     code, _, _ = run(monkeypatch, "utf-8", "log", "to-parquet", folder, "-o", tmp_path / "a.parquet")
     assert code == 0 and precious.read_text() == "mine" and pq.read_table(tmp_path / "a.parquet").num_rows == 3
+
+
+@pytest.mark.quick
+def test_numbers_of_things_as_text() -> None:
+    assert [counted(number, "batch", "batches") for number in (0, 1, 2)] == ["0 batches", "1 batch", "2 batches"]
+    assert counted(1_234, "segment") == "1,234 segments"
