@@ -52,7 +52,11 @@ def versions(
     """
     release = schema.releases()[-1] if as_release is None else schema.release_name(as_release)
     client = None if client is None else schema.release_name(client)
-    answers = run(_ask(bootstrap_server, keywords(command_config, timeout, assume_release)))
+    try:
+        options = keywords(command_config, timeout, assume_release)
+    except KwireError as invalid:
+        raise click.BadParameter(str(invalid), param_hint="'--command-config'") from None
+    answers = run(_ask(bootstrap_server, options))
     by_broker = {broker: answer for broker, answer in answers.items() if isinstance(answer, NodeApiVersions)}
     failures = {broker: error for broker, error in answers.items() if not isinstance(error, NodeApiVersions)}
     finalized = newest_levels(api_versions.finalized_levels for api_versions in by_broker.values())

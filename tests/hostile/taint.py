@@ -543,7 +543,7 @@ def brokers(marks: Marks, folder: Path) -> None:
         run(marks, *login, guarded.address, "--command-config", properties, codes=(1,))
         wrong = marks.dice.choice(("", "a.B", "required"))
         properties.write_text(properties.read_text().replace("a.B required", wrong))
-        run(marks, *login, guarded.address, "--command-config", properties, codes=(1,))
+        run(marks, *login, guarded.address, "--command-config", properties, codes=(2,))
         run(marks, *login, other.address)
         run(marks, *login, marks.text())
         run(marks, *login, honest.address, "--command-config", folder / marks.name())

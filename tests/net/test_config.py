@@ -143,9 +143,13 @@ def test_the_command_takes_a_file(capsys: Any, tmp_path: Path) -> None:
         said = capsys.readouterr()
         assert said.out == "" and said.err.count("\n") == 1 and "authentication of user 'alice' failed" in said.err
         assert broker.address in said.err and "secret-guess" not in said.err
-        file.write_text("a=\\u12")
-        assert main(command) == 1
-        assert "client.properties: Malformed" in capsys.readouterr().err
+        for text, wrong in (("a=\\u12", "Malformed"), ("security.protocol=TLS", "invalid security.protocol TLS"),
+                            ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN", "sasl.jaas.config is missing")):
+            file.write_text(text)
+            assert main(command) == 2
+            said = capsys.readouterr()
+            assert (said.out, said.err.count("\n")) == ("", 1) and "client.properties" in said.err
+            assert wrong in said.err and "Invalid value for '--command-config'" in said.err
 
 
 def test_unsecured_tokens() -> None:
