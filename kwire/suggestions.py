@@ -11,7 +11,13 @@ _MOST_LISTED = 10
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """What follows an unknown name in an error: ' (did you mean "X"?)', or nothing where none is near.
+    """What follows an unknown name in an error: ' (did you mean "X"?)', or nothing where none is near."""
+    near = nearest(name, known)
+    return f' (did you mean "{printable(near)}"?)' if near else ""
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """The known name that is nearest to another one, "" where none is near.
 
     Where none is similar, the shortest that begins with the name is near.
     """
@@ -24,7 +30,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     text = str(name)
     near = get_close_matches(text.lower(), written, n=1) if len(text) < _MOST_COMPARED else []
     near = near or sorted((one for one in written if len(text) > 2 and one.startswith(text.lower())), key=len)[:1]
-    return "".join(f' (did you mean "{printable(written[one])}"?)' for one in near)
+    return written[near[0]] if near else ""
 
 
 def there(values: Sequence[object], what: str, plural: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kwire.cli.hints import command_hint
-from kwire.suggestions import did_you_mean
+from kwire.suggestions import nearest
 from kwire.version import __version__
 from kwire_c.printable import brief
 
@@ -61,13 +61,13 @@ class LazyGroup(click.Group):
         """The command that is named; for an unknown one the error has the nearest."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            of_log: list[str] = []
+            known = {one: one for one in self.list_commands(ctx)}
             if ctx.parent is None:  # kwire show for kwire log show
                 group = self.get_command(ctx, "log")
                 assert isinstance(group, click.Group)
-                of_log = group.list_commands(ctx)
-            meant = f"log {name}" if name in of_log else command_hint(name, ctx)
-            hint = f' (did you mean "{meant}"?)' if meant else did_you_mean(name, [*of_log, *self.list_commands(ctx)])
+                known = {**{one: f"log {one}" for one in group.list_commands(ctx)}, **known}
+            meant = known.get(name) or command_hint(name, ctx) or known.get(nearest(name, known))
+            hint = f' (did you mean "{meant}"?)' if meant else ""
             raise click.UsageError(f"No such command {brief(name)}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

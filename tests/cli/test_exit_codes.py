@@ -143,6 +143,7 @@ def test_a_group_alone_prints_its_help(group: str, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize(("arguments", "said"), [
     ("lgo", 'No such command \'lgo\' (did you mean "log"?)'), ("show x", '(did you mean "log show"?)'),
+    ("shwo x", '(did you mean "log show"?)'), ("to_parquet x", '(did you mean "log to-parquet"?)'),
     ("log shoow x", '(did you mean "show"?)'), ("log to_parquet x", '(did you mean "to-parquet"?)'),
     ("log show x --jsno", "--json"), ("snapshot shw", "show"), ("protocol dif", '(did you mean "diff"?)'),
 ])  # fmt: skip
