@@ -20,8 +20,9 @@ from kwire.codec.records import BadBatch
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage import LogDirectory, SideFile
+    from kwire.storage import LogDirectory, SegmentFile, SideFile
 
+_MOST_NAMED = 5  # partitions in which nothing was found
 _ALIGNED = 10_000  # entries of a file whose columns are as wide as the widest of them
 
 
@@ -86,14 +87,18 @@ def show(ctx: click.Context, /, paths: tuple[str, ...], topics: tuple[str, ...],
     if arrow and (follow or tail is not None):
         raise click.UsageError("--arrow cannot be used with --tail or --follow")
     for beside, group in groups:
+        before = records.left
         if beside:
             _show_side_files(group, records, as_lines, arrow)
-        elif batches:
+            continue
+        if batches:
             _show_batches(segments_at(group, topics, partitions), records, as_lines)
         elif arrow:
             _write_arrow(segments_at(group, topics, partitions), records)
         else:
             _show_records(group, topics, partitions, records, as_lines, form, width, follow, tail)
+        if records.left == before and before and tail != 0:
+            _note_nothing(group, topics, partitions, "batches" if batches else "records")
     for path, text in records.failures.items():
         print(f"kwire: {path}: {text}", file=sys.stderr)
     ctx.exit(1 if records.damage.finish() or records.damaged else 0)
@@ -115,6 +120,33 @@ def _shown(path: str) -> str:
     from kwire.storage.filesystem import shown
 
     return printable(shown(path))
+
+
+def _note_nothing(paths: Sequence[str], topics: tuple[str, ...], partitions: tuple[int, ...], what: str) -> None:
+    """Say on stderr that nothing was found, and what there is, partition by partition."""
+    from kwire.storage import discover
+    from kwire.storage.discovery import by_partition
+    from kwire.storage.selection import Selection
+
+    groups: list[list[SegmentFile]] = []
+    for files in by_partition(discover(without_side_files(paths), selection=Selection(topics, partitions))).values():
+        groups += [files] if files[0].base_offset >= 0 else ([file] for file in files)
+    more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
+    names = ", ".join(_extent(files) for files in groups[:_MOST_NAMED])
+    print(f"kwire: no {what} found in {names}{more}", file=sys.stderr)
+
+
+def _extent(files: list[SegmentFile]) -> str:
+    """The name of a log, with its offsets and timestamps where they are known."""
+    from kwire.storage.segment_summaries import summarize_partitions
+
+    [log] = summarize_partitions([files])
+    name = _shown(files[0].path) if log.topic is None else printable(f"{log.topic}-{log.partition}")
+    if log.base_offset is None or log.next_offset is None or not log.records:
+        return f"{name} (empty)" if log.bytes == 0 else name
+    times = [when(time) for time in (log.first_timestamp, log.last_timestamp) if time is not None]
+    span = f", {' to '.join(times)} UTC" if times else ""
+    return f"{name} (offsets {log.base_offset} to {log.next_offset - 1}{span})"
 
 
 def _show_records(
@@ -174,6 +206,7 @@ def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> Non
         write(f"{'partition':24} {'position':>12} {'size':>10} {'offsets':>21} {'count':>7} m codec  "
               f"{'max timestamp (UTC)':23}  {'producer':>8}  flags\n")
     for segment, batch in islice(found(), rows.left):
+        rows.left -= 1
         if as_lines:
             print_json({
                 "topic": segment.topic, "partition": segment.partition, "path": _shown(segment.path),

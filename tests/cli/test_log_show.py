@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
@@ -39,7 +40,7 @@ def arrow(capture: pytest.CaptureFixture[bytes], *arguments: object) -> tuple[An
 def test_json_is_what_kafka_dump_log_prints(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, path, "--json")
     rows = [json.loads(line) for line in out.splitlines()]
-    assert (code, err) == (0, "")
+    assert (code, err == "") == (0, bool(rows))
     assert [
         internal.DecodedText(row["offset"], row["timestamp"], row["key"] and json_text(row["key"]),
                              json_text(row["value"]) if row["value"] else "<DELETE>") for row in rows
@@ -173,7 +174,7 @@ def test_aborted_commits_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def shown_offsets(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[int]:
     code, out, err = run(capsys, *arguments, "--format", r"%o\n")
-    assert (code, err) == (0, "")
+    assert code == 0 and (not err or (not out and err.startswith("kwire: no records found in ")))
     return [int(line) for line in out.splitlines()]
 
 
@@ -234,6 +235,34 @@ def test_by_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, out, err.count("\n")) == (2, "", 1) and "--grep" in err
     table = [line.split()[1] for line in run(capsys, folder, "--header", "trace")[1].splitlines()[1:]]
     assert table == ["0", "1"]
+
+
+def test_nothing_found(mixed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A note on stderr says what there is; asked for nothing, there is none."""
+    times = "2023-11-14 22:13:20.000 to 2023-11-14 22:13:22.090 UTC"
+    for arguments in (
+        ("--start-offset", 300), ("--start-timestamp", "2100-01-01"), ("--key", "x"),
+        ("--start-offset", 300, "--batches"), ("--start-offset", 209, "--tail", 3, "--committed"),
+    ):
+        what = "batches" if "--batches" in arguments else "records"
+        code, out, err = run(capsys, mixed / "t-0", *arguments)
+        assert (code, out.count("\n")) == (0, 1), "its columns"
+        assert err.splitlines()[-1] == f"kwire: no {what} found in t-0 (offsets 0 to 299, {times})"
+        assert run(capsys, mixed, *arguments)[2].splitlines()[-1].count(" (offsets ") == 2
+    for arguments in (("--tail", 0), ("-n", 0), ("--start-offset", 1)):
+        assert run(capsys, mixed, *arguments)[::2] == (0, "")
+    empty, loose = mixed / "t-2" / f"{0:020}.log", mixed / "a.bin"
+    write_segment(empty.parent, 0, [])
+    assert run(capsys, empty)[::2] == (0, "kwire: no records found in t-2 (empty)\n")
+    loose.write_bytes(batch(0))
+    assert run(capsys, loose, "--key", "x")[2].startswith(f"kwire: no records found in {loose} (offsets 0 to 2, ")
+    (mixed / "a.log.gz").write_bytes(gzip.compress(batch(0)))
+    assert run(capsys, mixed / "a.log.gz", "--key", "x")[2] == f"kwire: no records found in {mixed / 'a.log.gz'}\n"
+    (mixed / "a.log.gz").unlink()
+    for number in range(3, 8):
+        write_segment(mixed / f"t-{number}", 0, [])
+    err = run(capsys, mixed, "--key", "x")[2]
+    assert err.endswith(", t-4 (empty) and 3 more\n") and err.count("t-") == 5
 
 
 def test_what_does_not_go_together(mixed: Path, capsys: pytest.CaptureFixture[str]) -> None:
