@@ -16,7 +16,7 @@ from kwire.storage.filesystem import plain, shown
 from kwire.storage.planned_log import LogEnd
 from kwire.storage.segment import LogSegment, PartitionSegments, open_listed
 from kwire.storage.segment_reader import gather_all
-from kwire.storage.selection import Selection
+from kwire.storage.selection import Selection, choice_of
 from kwire.storage.verify import Finding, verify_partition
 from kwire_c.printable import brief, printable
 
@@ -133,9 +133,10 @@ class Partition:
 class LogDirectory:
     """A Kafka log directory (every topic-N folder in it, internal topics too), or one partition folder.
 
-    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these;
-    selection: instead of them, as people type it. Iteration gives Partitions in order of topic and partition;
-    directory["topic", 0] is one of them. Raises FileNotFoundError if path does not exist, and as discover() does.
+    path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these; each must
+    be there, unless allow_empty (LookupError names the nearest, and what there is). selection: instead of them, as
+    people type it. Iteration gives Partitions in order of topic and partition; directory["topic", 0] is one of them.
+    Raises FileNotFoundError if path does not exist, and as discover() does.
     """
 
     def __init__(
@@ -146,9 +147,14 @@ class LogDirectory:
         partitions: Collection[int] | None = None,
         selection: Selection | None = None,
         options: dict[str, Any] | None = None,
+        allow_empty: bool = False,
     ) -> None:
         self.path = path
-        files = discover(path, topics=topics, partitions=partitions, selection=selection, options=options)
+        chosen = choice_of(topics, partitions, selection, strict=not allow_empty)
+        try:
+            files = discover(path, selection=chosen, options=options)
+        except LookupError as error:
+            raise LookupError(f"{self._where()}: {error.args[0]}") from None
         self.partitions = [Partition(group, options) for group in by_partition(files).values()]
 
     def __iter__(self) -> Iterator[Partition]:
@@ -156,9 +162,11 @@ class LogDirectory:
 
     def __repr__(self) -> str:
         segments = sum(len(partition.segments) for partition in self.partitions)
+        return f"<LogDirectory {self._where()}: {len(self.partitions)} partitions, {segments} segments>"
+
+    def _where(self) -> str:
         paths = [self.path] if isinstance(self.path, str | os.PathLike) else list(self.path)
-        where = ", ".join(shown(plain(path)) for path in paths[:3]) + (", …" if len(paths) > 3 else "")
-        return f"<LogDirectory {printable(where)}: {len(self.partitions)} partitions, {segments} segments>"
+        return printable(", ".join(shown(plain(path)) for path in paths[:3]) + (", …" if len(paths) > 3 else ""))
 
     def __len__(self) -> int:
         return len(self.partitions)

@@ -79,7 +79,7 @@ def discover(
     *,
     topics: Collection[str] | None = None,
     partitions: Collection[int] | None = None,
-    selection: Selection | None = None,
+    selection: ExactSelection | Selection | None = None,
     options: dict[str, Any] | None = None,
 ) -> list[SegmentFile]:
     """The segments at paths, sorted by topic, partition, base offset.

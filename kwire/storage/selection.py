@@ -51,18 +51,17 @@ class Selection:
             found |= _matching(pattern, places)
         if not self.partitions or not found:
             return found
-        numbers = {partition for _, partition in found}
-        for partition in self.partitions:
-            if partition not in numbers:
-                raise LookupError(f"no partition {partition}; there {there(sorted(numbers), 'partition')}")
+        _check_partitions(self.partitions, found)
         return {place for place in found if place[1] in self.partitions}
 
 
 class ExactSelection:
-    """The partitions with one of these topics and one of these numbers; None: any."""
+    """The partitions with one of these topics and one of these numbers; None: any. strict: each must be there."""
 
-    def __init__(self, topics: Collection[str] | None, partitions: Collection[int] | None) -> None:
-        self._topics, self._partitions = topics, partitions
+    def __init__(
+        self, topics: Collection[str] | None, partitions: Collection[int] | None, strict: bool = False
+    ) -> None:
+        self._topics, self._partitions, self._strict = topics, partitions, strict
 
     @property
     def label(self) -> tuple[str | None, int | None]:
@@ -73,14 +72,22 @@ class ExactSelection:
                 next(iter(partitions)) if len(partitions) == 1 else None)
 
     def chosen(self, places: Collection[Place]) -> set[Place]:
-        """As of a Selection; nothing is missed."""
-        return {(topic, partition) for topic, partition in places
-                if (self._topics is None or topic in self._topics)
-                and (self._partitions is None or partition in self._partitions)}
+        """As of a Selection; only if strict, something is missed, and where there is no place, nothing is."""
+        found = {place for place in places if self._topics is None or place[0] in self._topics}
+        if self._strict and places:
+            names = {topic for topic, _ in places}
+            for topic in self._topics or ():
+                if topic not in names:
+                    raise _no_topic(topic, names)
+            _check_partitions(self._partitions or (), found)
+        return {place for place in found if self._partitions is None or place[1] in self._partitions}
 
 
 def choice_of(
-    topics: Collection[str] | None, partitions: Collection[int] | None, selection: Selection | None
+    topics: Collection[str] | None,
+    partitions: Collection[int] | None,
+    selection: ExactSelection | Selection | None,
+    strict: bool = False,
 ) -> ExactSelection | Selection:
     """What the arguments of these names choose together. Raises TypeError for one of another type."""
     for name, wanted, kind in (("topics", topics, str), ("partitions", partitions, Integral)):
@@ -88,8 +95,8 @@ def choice_of(
             raise TypeError(f"{name} must be a list or a set, not {type(wanted).__name__}")
         for one in () if wanted is None else wanted:
             check_type(one, kind, name, f"a list or a set of {kind.__name__}s")
-    check_type(selection, (Selection, NoneType), "selection", "a Selection")
-    return ExactSelection(topics, partitions) if selection is None else selection
+    check_type(selection, (ExactSelection, Selection, NoneType), "selection", "a Selection")
+    return ExactSelection(topics, partitions, strict) if selection is None else selection
 
 
 def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
@@ -104,8 +111,22 @@ def _matching(pattern: str, places: Collection[Place]) -> set[Place]:
         numbers = sorted(partition for topic, partition in places if topic == split[1])
         raise LookupError(f"no partition {split[2]} of topic {printable(split[1])}; "
                           f"there {there(numbers, 'partition')}")
-    what = f'no topic matches "{printable(pattern)}"' if _MAGIC.search(pattern) else f'no topic "{printable(pattern)}"'
-    raise LookupError(f"{what}{did_you_mean(pattern, names)}; there {there(names, 'topic')}")
+    raise _no_topic(pattern, names)
+
+
+def _no_topic(pattern: str, names: Collection[str]) -> LookupError:
+    """The error of a name or a glob that none of the topics has."""
+    what = "no topic matches" if _MAGIC.search(pattern) else "no topic"
+    return LookupError(f'{what} "{printable(pattern)}"{did_you_mean(pattern, names)}; '
+                       f"there {there(sorted(names), 'topic')}")
+
+
+def _check_partitions(partitions: Collection[int], places: Collection[Place]) -> None:
+    """Raise LookupError for a number that none of the partitions has."""
+    numbers = {partition for _, partition in places}
+    for partition in partitions:
+        if partition not in numbers:
+            raise LookupError(f"no partition {partition}; there {there(sorted(numbers), 'partition')}")
 
 
 def chosen_partitions(patterns: Iterable[str], places: Collection[Place]) -> dict[str, set[int]]:

@@ -93,6 +93,23 @@ def test_paths_that_do_not_exist(root: Path, path: str) -> None:
         LogSegment(root / "nothing")
 
 
+def test_a_topic_or_a_partition_that_is_not_there(root: Path) -> None:
+    """An error as the commands have; allow_empty: the directory is empty."""
+    for wanted, said in (
+        ({"topics": ["a", "b.c-y"]}, 'no topic "b.c-y" (did you mean "b.c-x"?); there are 3 topics: __con'),
+        ({"topics": ["a"], "partitions": [0, 12]}, "no partition 12; there are 2 partitions: 0, 1"),
+        ({"topics": {"a*"}}, 'no topic matches "a*"'),
+        ({"partitions": [7]}, "no partition 7; there are 4 partitions: 0, 1, 3, 12"),
+    ):
+        with pytest.raises(LookupError) as error:
+            LogDirectory(root, **wanted)
+        assert str(error.value).startswith(f"{root}: {said}")
+        there = LogDirectory(root, **wanted, allow_empty=True)
+        assert [file.path for file in discover(root, **wanted)] == [segment.path for segment in there.segments]
+    assert not LogDirectory(root / "loose", topics=["t"]).segments  # an empty log directory
+    assert len(LogDirectory(root / "loose" / "archived.bin", topics=["t"])) == 1  # the label of a file
+
+
 def test_a_directory_gives_partitions(root: Path) -> None:
     directory = LogDirectory(root)
     assert [(one.topic, one.partition, len(one.segments)) for one in directory] == [
