@@ -8,7 +8,6 @@ left. Each round has a seed; exit 0: nothing found.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import faulthandler
 import random
@@ -26,6 +25,7 @@ from kwire.fleet import Fleet, Proxy
 from kwire.fleet.apis import HANDLERS
 from kwire.net.address import Address, address
 from tests.hostile.apart import fresh_peak, peak
+from tests.hostile.rounds import seeded, watched
 from tests.hostile.samples import number
 from tests.net import fake
 
@@ -239,26 +239,18 @@ def rounds(seconds: float, seed: int, least: int = 1) -> Counter[str]:
     """Rounds until the time is over, at least so many; what came of the requests."""
     counts, number, end = Counter[str](), 0, time.monotonic() + seconds
     while number < least or time.monotonic() < end:
-        faulthandler.dump_traceback_later(5 * PATIENCE, exit=True)
-        started = fresh_peak()
-        try:
+        with watched(5 * PATIENCE, f"--seed {seed + number} --seconds 0"):
+            started = fresh_peak()
             asyncio.run(one(seed + number, counts))
             grown = peak() - started
             assert grown < MOST_MEMORY, f"grew by {grown >> 20} MiB"
-        except BaseException as error:
-            error.add_note(f"--seed {seed + number} --seconds 0")
-            raise
-        finally:
-            faulthandler.cancel_dump_traceback_later()
         number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Rounds until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = seeded(__doc__)
     parser.add_argument("--least", type=int, default=1)
     chosen = parser.parse_args(arguments)
     faulthandler.enable()

@@ -8,7 +8,6 @@ has a seed; exit 0: nothing found.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import faulthandler
@@ -30,6 +29,7 @@ from kwire.codec.frames import FrameReader, Request
 from kwire.net import Cluster, FeatureUpdate, connect, connect_sync
 from tests.hostile.apart import fresh_peak, peak
 from tests.hostile.mutate_messages import damage
+from tests.hostile.rounds import seeded, watched
 from tests.net import fake
 
 TIMEOUT = 0.6  # seconds that a client waits
@@ -399,23 +399,15 @@ def rounds(seconds: float, seed: int, only: list[str], least: int = 1) -> Counte
     names = only or [*CALLS]
     while number < least * len(names) or time.monotonic() < end:
         name, at = names[number % len(names)], seed + number // len(names)
-        faulthandler.dump_traceback_later(5 * PATIENCE, exit=True)
-        try:
+        with watched(5 * PATIENCE, f"--only {name} --seed {at} --seconds 0"):
             counts[one(name, at)] += 1
-        except BaseException as error:
-            error.add_note(f"--only {name} --seed {at} --seconds 0")
-            raise
-        finally:
-            faulthandler.cancel_dump_traceback_later()
         number += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Dialogues until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = seeded(__doc__)
     parser.add_argument("--least", type=int, default=1)
     parser.add_argument("--only", action="append", choices=sorted(CALLS), default=[])
     chosen = parser.parse_args(arguments)

@@ -7,7 +7,6 @@ parent's threads go on and must be right all the while.
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import os
 import random
@@ -32,6 +31,7 @@ from kwire.net import connect_sync
 from kwire.storage import LogSegment
 from tests.capture import making as captures
 from tests.hostile.races import CODECS, ask, broker, hasty, is_busy, log, metadata, of_batch, of_record, partition, same
+from tests.hostile.rounds import seeded
 from tests.net import fake
 from tests.storage import making
 
@@ -346,9 +346,7 @@ def rounds(seconds: float, seed: int, only: list[str], forks: int) -> Iterator[s
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = seeded(__doc__)
     parser.add_argument("--forks", type=int, default=FORKS)
     parser.add_argument("--only", action="append", choices=sorted(CASES), default=[])
     chosen = parser.parse_args(arguments)

@@ -8,7 +8,6 @@ why it cannot.
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import gc
 import linecache
@@ -38,6 +37,7 @@ from kwire.storage import ClusterImage, Formatter, LogDirectory, LogSegment, Seg
 from kwire.storage.parquet import write_parquet
 from tests.capture import making as captures
 from tests.hostile.races import CODECS, ask, broker, is_busy, log, metadata, of_batch, partition, rows, same
+from tests.hostile.rounds import seeded, watched
 from tests.net import fake
 from tests.storage import making
 from tests.storage.metadata.records import Cluster as MetadataRecords
@@ -781,23 +781,15 @@ def rounds(seconds: float, seed: int, only: list[str], moments: int) -> Iterator
     while left or time.monotonic() < end:
         name = left.pop() if left else dice.choice(names)
         number = dice.randrange(1 << 32)
-        faulthandler.dump_traceback_later(HANG, exit=True)
-        try:
-            with tempfile.TemporaryDirectory(prefix="kwire-interrupts.") as folder, ExitStack() as held:
-                make = partial(fresh, name, number, folder, held)
-                counts = disturb(make, random.Random(number), moments)
-            yield Counter({f"{name}: {kind}": count for kind, count in counts.items()})
-        except BaseException as error:
-            error.add_note(f"in {name}, of seed {seed}")
-            raise
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+        with (watched(HANG, f"in {name}, of seed {seed}"),
+              tempfile.TemporaryDirectory(prefix="kwire-interrupts.") as folder, ExitStack() as held):
+            make = partial(fresh, name, number, folder, held)
+            counts = disturb(make, random.Random(number), moments)
+        yield Counter({f"{name}: {kind}": count for kind, count in counts.items()})
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = seeded(__doc__)
     parser.add_argument("--only", action="append", choices=sorted(CASES), default=[])
     parser.add_argument("--moments", type=int, default=MOMENTS)
     chosen = parser.parse_args(arguments)

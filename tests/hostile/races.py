@@ -6,7 +6,6 @@ twice, none lost, or a KwireError, or the error that says that another thread is
 
 from __future__ import annotations
 
-import argparse
 import copy
 import faulthandler
 import os
@@ -37,6 +36,7 @@ from kwire.storage import ClusterImage, LogDirectory, LogSegment, SegmentWriter,
 from kwire.storage.planned_log import LogEnd
 from kwire_c import arrow, containers
 from tests.capture import making as captures
+from tests.hostile.rounds import seeded, watched
 from tests.hostile.sanitized import ROOT
 from tests.net import fake
 from tests.storage import making
@@ -1018,23 +1018,15 @@ def run(seconds: float, seed: int, only: list[str]) -> Counter[str]:
         while left or time.monotonic() < end:
             name = left.pop() if left else dice.choice(names)
             number = dice.randrange(1 << 32)
-            faulthandler.dump_traceback_later(HANG, exit=True)
-            try:
-                with tempfile.TemporaryDirectory(prefix="kwire-races.") as folder:
-                    CASES[name](random.Random(number), Path(folder))
-            except BaseException as error:
-                error.add_note(f"in {name}, round {sum(counts.values())} of seed {seed}")
-                raise
-            finally:
-                faulthandler.cancel_dump_traceback_later()
+            with (watched(HANG, f"in {name}, round {sum(counts.values())} of seed {seed}"),
+                  tempfile.TemporaryDirectory(prefix="kwire-races.") as folder):
+                CASES[name](random.Random(number), Path(folder))
             counts[name] += 1
     return counts
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = seeded(__doc__)
     parser.add_argument("--only", action="append", choices=sorted(CASES), default=[])
     chosen = parser.parse_args(arguments)
     faulthandler.enable()

@@ -27,14 +27,7 @@ from kwire.errors import KwireError
 from kwire.spark import options
 from kwire.storage import LogDirectory, LogSegment, Partition, discover
 from kwire.storage.record_tables import write_dataset, write_table
-from tests.storage.making import (
-    aborted_index,
-    batch,
-    in_transaction,
-    marker,
-    producer_snapshot,
-    write_segment,
-)
+from tests.storage.making import aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
 from tests.storage.metadata.records import Cluster, write_log
 
 SECONDS = 10  # that a call may take
