@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import zlib
@@ -65,6 +66,15 @@ def anchors(page: Path) -> set[str]:
 
 def pages(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.html"))
+
+
+@pytest.mark.quick
+def test_an_installed_kwire_comes_before_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read the Docs installs kwire: the checkout there has no compiled extensions."""
+    before = list(sys.path)
+    monkeypatch.setattr(sys, "path", list(before))
+    runpy.run_path(str(ROOT / "docs" / "conf.py"))
+    assert sys.path == [*before, str(ROOT)]
 
 
 def test_every_link_leads_to_a_page_and_a_place(built: Path) -> None:
