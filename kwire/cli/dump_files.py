@@ -18,7 +18,7 @@ from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_
 from kwire.cli.terminal import shown_json
 from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire.storage.filesystem import is_stream, is_url, open_file, open_unnamed, plain, shown
-from kwire.storage.java import computed_order, java_hash, scala_order
+from kwire.storage.java_semantics import computed_order, java_hash, scala_order
 from kwire_c.printable import brief, printable
 from kwire_c.record_batch import RecordBatch
 

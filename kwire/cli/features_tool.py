@@ -24,7 +24,7 @@ from kwire.storage.formatting.mappings import (
     version_mapping,
 )
 from kwire.storage.formatting.rules import rules_of
-from kwire.storage.java import java_int, java_trim
+from kwire.storage.java_semantics import java_int, java_trim
 from kwire_c.printable import printable
 
 UPGRADE, DOWNGRADE, DISABLE = "upgrade", "downgrade", "disable"

@@ -19,7 +19,7 @@ from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.discovery import is_topic_name
-from kwire.storage.java import java_hash
+from kwire.storage.java_semantics import java_hash
 from kwire.storage.uuids import uuid_text
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from kwire_c.printable import brief, printable
 if TYPE_CHECKING:
     from kwire.codec.record_columns import RecordColumns
     from kwire.codec.records import BadBatch, Record, RecordBatch
-    from kwire.storage.keywords import (
+    from kwire.storage.read_options import (
         ColumnBatchOptions,
         ColumnBatchRange,
         ColumnOptions,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kwire.storage.directory import LogDirectory, Partition
-    from kwire.storage.keywords import InternalOptions
+    from kwire.storage.read_options import InternalOptions
     from kwire.storage.segment import LogSegment
 
 _MOST_ROWS = (1 << 31) - 1

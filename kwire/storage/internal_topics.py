@@ -24,7 +24,7 @@ from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.storage.directory import LogDirectory, Partition
-    from kwire.storage.keywords import Span
+    from kwire.storage.read_options import Span
     from kwire.storage.segment import LogSegment
     from kwire_c.message_class import Message
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kwire.errors import KwireError
 from kwire.storage import transactions
 from kwire.storage.checkpoints import small_file
+from kwire.storage.computed_once import once
 from kwire.storage.discovery import beside, offset_in_name, parsed_offset
 from kwire.storage.filesystem import is_url, open_file, open_folder
 from kwire.storage.indexes import TransactionIndex
-from kwire.storage.once import once
 from kwire.storage.producer_snapshots import ProducerSnapshots
 from kwire.storage.scanner import Scanner
 from kwire.storage.transactions import (

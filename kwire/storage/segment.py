@@ -15,10 +15,10 @@ from kwire.shared_iterator import SharedIterator, shared
 from kwire.storage import indexes, scanner
 from kwire.storage.batch_header import BatchHeader, examine
 from kwire.storage.bounds import NO_BOUNDS, Bounds, bounds_of
+from kwire.storage.computed_once import once
 from kwire.storage.discovery import SideFiles, beside, later_segments, offset_in_name, place_of
 from kwire.storage.file_kinds import check_segment
 from kwire.storage.filesystem import SpooledFile, is_url, located, open_file, open_unnamed, plain, shown
-from kwire.storage.once import once
 from kwire.storage.planned_log import LogEnd, PlannedLog, PlannedSegment, names_beside, planned_log
 from kwire.storage.segment_reader import ColumnBatches, SegmentBatches, gather_all
 from kwire.storage.splits import ByteRange, split
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kwire.codec.records import Record, RecordBatch
     from kwire.storage.discovery import SegmentFile
     from kwire.storage.filesystem import File
-    from kwire.storage.keywords import ColumnRange, ReadRange
+    from kwire.storage.read_options import ColumnRange, ReadRange
     from kwire.storage.stats import SegmentStats
     from kwire.storage.verify import Finding
 

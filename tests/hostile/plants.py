@@ -75,7 +75,7 @@ PLANTS = (
         "forks", ("--only", "pool", "--seconds", "600"), "the child hangs",
     ),
     Plant(
-        "a lock is held while an index is read", "kwire/storage/once.py",
+        "a lock is held while an index is read", "kwire/storage/computed_once.py",
         "        made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))\n",
         "        with __import__('sys').modules.setdefault('a lock', __import__('threading').RLock()):\n"
         "            made: T = vars(owner).setdefault(self.make.__name__, self.make(owner))\n", (),

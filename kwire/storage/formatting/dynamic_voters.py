@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kwire import messages
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.java import copy_order, java_int, put_order
+from kwire.storage.java_semantics import copy_order, java_int, put_order
 from kwire.storage.uuids import uuid_from_text, uuid_text
 
 

@@ -29,7 +29,7 @@ from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProper
 from kwire.storage.formatting.scram_parser import scram_records
 from kwire.storage.formatting.server_config import CONTROLLER, ServerConfig
 from kwire.storage.formatting.snapshots import bootstrap_checkpoint, quorum_snapshot
-from kwire.storage.java import copy_order, put_order
+from kwire.storage.java_semantics import copy_order, put_order
 from kwire.storage.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"

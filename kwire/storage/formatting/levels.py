@@ -10,7 +10,7 @@ from kwire.schema import FeatureLevel, FeatureRange, MetadataVersion, features, 
 from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION, unmet
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
-from kwire.storage.java import java_int, java_trim
+from kwire.storage.java_semantics import java_int, java_trim
 
 
 class BootstrapMetadata(NamedTuple):

@@ -10,7 +10,7 @@ from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.levels import default_level, other_features, version_from_text, version_of_level
 from kwire.storage.formatting.rules import Rules
-from kwire.storage.java import java_int
+from kwire.storage.java_semantics import java_int
 
 
 class Dependencies(NamedTuple):

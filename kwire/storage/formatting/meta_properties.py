@@ -12,7 +12,7 @@ from uuid import UUID
 from kwire.properties import properties_text
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.properties import read_properties
-from kwire.storage.java import java_int
+from kwire.storage.java_semantics import java_int
 from kwire.storage.uuids import is_reserved, uuid_from_text, uuid_text
 
 META_PROPERTIES = "meta.properties"

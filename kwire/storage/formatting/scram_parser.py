@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kwire import messages
 from kwire.storage.formatting.errors import FormatterError
 from kwire.storage.formatting.rules import Rules
-from kwire.storage.java import java_int
+from kwire.storage.java_semantics import java_int
 from kwire.storage.uuids import decode_base64
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

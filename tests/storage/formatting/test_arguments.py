@@ -16,7 +16,7 @@ from kwire.storage.formatting.levels import effective_levels, version_from_text
 from kwire.storage.formatting.mappings import feature_dependencies, version_mapping
 from kwire.storage.formatting.rules import rules_of
 from kwire.storage.formatting.scram_parser import random_salt, scram_records
-from kwire.storage.java import copy_order, java_hash, put_order
+from kwire.storage.java_semantics import copy_order, java_hash, put_order
 from kwire.storage.uuids import decode_base64, is_reserved, random_directory_id
 
 pytestmark = pytest.mark.quick
