@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def explained(missing: ImportError) -> ImportError:
+    """The error of a module that is missing: of an extension it says that this is a checkout where none is compiled."""
+    if not str(missing.name).startswith("kwire_c."):
+        return missing
+    import kwire_c
+
+    return ImportError(f"{kwire_c.__path__[0]}: the C extensions are not compiled: make build compiles them; "
+                       "an installed kwire is used in any other folder", name=missing.name)
+
+
 def attach(
     package: str, names: Mapping[str, Collection[str]], rooms: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -25,12 +35,15 @@ def attach(
     def __getattr__(name: str) -> Any:
         from importlib import import_module
 
-        if name in below:
-            return import_module(f"{package}.{name}")
         module = home.get(name)
-        if module is None:
+        if module is None and name not in below:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(module), name)
+        try:
+            if module is None:
+                return import_module(f"{package}.{name}")
+            value = getattr(import_module(module), name)
+        except ModuleNotFoundError as missing:
+            raise explained(missing) from None
         attributes[name] = value
         return value
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import shutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -49,3 +52,17 @@ def test_no_module_hides_a_public_name() -> None:
 def test_an_unknown_name() -> None:
     with pytest.raises(AttributeError, match=r"'kwire\.net' has no attribute 'nothing'"):
         kwire.net.nothing  # noqa: B018
+
+
+def test_a_checkout_that_is_not_compiled(tmp_path: Path) -> None:
+    """Python finds it before an installed kwire: a new checkout is the current folder."""
+    root = Path(str(kwire.__file__)).parents[1]
+    (tmp_path / "kwire").symlink_to(root / "kwire")
+    (tmp_path / "kwire_c").mkdir()
+    for path in root.glob("kwire_c/*.py"):
+        shutil.copy(path, tmp_path / "kwire_c")
+    said = f"{tmp_path / 'kwire_c'}: the C extensions are not compiled: make build compiles them"
+    for line, code in (("import kwire; kwire.read_batches", 1), ("from kwire.storage import LogSegment", 1),
+                       ("import kwire.cli; raise SystemExit(kwire.cli.main(['log', 'ls', '.']))", 2)):
+        ran = subprocess.run([sys.executable, "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert ran.returncode == code and said in ran.stderr.splitlines()[-1], ran.stderr

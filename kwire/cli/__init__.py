@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from kwire.lazy import explained
+
 _OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # docs/exit-codes.md
@@ -74,7 +76,9 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (BrokenPipeError, OutputClosed):  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED
-    except (*_UNREADABLE, ImportError) as error:
+    except ImportError as error:
+        return _fail(f"kwire: {explained(error)}", USAGE)
+    except _UNREADABLE as error:
         return _fail(f"kwire: {_error_text(error)}", USAGE)
     except WrongFileError as error:
         return _fail(f"kwire: {error}", USAGE)
