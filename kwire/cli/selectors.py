@@ -167,7 +167,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}{nearby(_missing(paths))}") from None
     except LookupError as error:
-        raise FileNotFoundError(error.args[0]) from None
+        raise FileNotFoundError(f"{at}: {error.args[0]}") from None
     if not directory.segments:
         which = " of the selected topics and partitions" if chosen else ""
         raise FileNotFoundError(f"{at}: no log segments found{which}{nearby(paths[0])}")

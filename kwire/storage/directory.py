@@ -134,9 +134,9 @@ class LogDirectory:
     """A Kafka log directory (every topic-N folder in it, internal topics too), or one partition folder.
 
     path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these; each must
-    be there, unless allow_empty (LookupError names the nearest, and what there is). selection: instead of them, as
-    people type it. Iteration gives Partitions in order of topic and partition; directory["topic", 0] is one of them.
-    Raises FileNotFoundError if path does not exist, and as discover() does.
+    be there, unless allow_empty. selection: instead of them, as people type it. Iteration gives Partitions in order of
+    topic and partition; directory["topic", 0] is one of them. Raises FileNotFoundError if the path, a topic or a
+    partition is not there (it names the nearest, and what there is), and as discover() does.
     """
 
     def __init__(
@@ -154,7 +154,9 @@ class LogDirectory:
         try:
             files = discover(path, selection=chosen, options=options)
         except LookupError as error:
-            raise LookupError(f"{self._where()}: {error.args[0]}") from None
+            if selection is not None:
+                raise
+            raise FileNotFoundError(f"{self._where()}: {error.args[0]}") from None
         self.partitions = [Partition(group, options) for group in by_partition(files).values()]
 
     def __iter__(self) -> Iterator[Partition]:

@@ -101,7 +101,7 @@ def test_a_topic_or_a_partition_that_is_not_there(root: Path) -> None:
         ({"topics": {"a*"}}, 'no topic matches "a*"'),
         ({"partitions": [7]}, "no partition 7; there are 4 partitions: 0, 1, 3, 12"),
     ):
-        with pytest.raises(LookupError) as error:
+        with pytest.raises(FileNotFoundError) as error:
             LogDirectory(root, **wanted)
         assert str(error.value).startswith(f"{root}: {said}")
         there = LogDirectory(root, **wanted, allow_empty=True)
