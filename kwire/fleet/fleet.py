@@ -180,9 +180,10 @@ class Fleet:
 
     async def __aenter__(self) -> Fleet:
         try:
+            self.cluster.storage.open(self.cluster)
             for node in self.nodes:
                 node.start()
-            self.cluster.storage.open(self.cluster)
+            self.cluster.storage.restore(self.cluster)
             self.cluster.elect()
             for name, partitions in self._topics.items():
                 if name not in self.cluster.topics:
@@ -201,6 +202,7 @@ class Fleet:
         self.cluster.groups.close()
         self.cluster.transactions.close()
         try:
+            self.cluster.controller.close()
             self.cluster.storage.close()
         finally:
             for node in self.nodes:
