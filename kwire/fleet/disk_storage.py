@@ -11,7 +11,6 @@ A partition is in the folder of its first replica alone: one copy serves all rep
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import shutil
@@ -47,6 +46,7 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
+from kwire.storage.locks import locked_folder
 from kwire.storage.metadata.tables import Topic as TopicRecords
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class DiskStorage(Storage):
         """
         _check_folder(self.folder)
         os.makedirs(self.folder, exist_ok=True)
-        self._lock = _flocked(self.folder)
+        self._lock = locked_folder(self.folder, "another Fleet has it")
         self._nodes = {
             node.id: NodeFolder(os.path.join(self.folder, f"node-{node.id}"), node.id, node.offer)
             for node in cluster.nodes}
@@ -386,15 +386,3 @@ def _content(path: str) -> list[str]:
         return os.listdir(path)
     except NotADirectoryError:
         return [path]
-
-
-def _flocked(folder: str) -> int:
-    """A descriptor of a folder that no other fleet has. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            os.close(descriptor)
-            raise OSError(errno.EBUSY, "another Fleet has it", folder) from None
-    return descriptor  # also of a file system without locks

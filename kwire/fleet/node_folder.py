@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,10 +13,11 @@ from kwire.fleet.releases import Offer
 from kwire.output import new_file
 from kwire.storage.checkpoints import PartitionOffset, offset_checkpoint, partition_metadata, read_offset_checkpoint
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
+from kwire.storage.locks import LOCK_FILE, lock_as_broker
 from kwire.storage.uuids import random_directory_id
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-_LOCK, _STARTS = ".lock", "log-start-offset-checkpoint"
+_STARTS = "log-start-offset-checkpoint"
 _ENDS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 _PARTITION_METADATA = "partition.metadata"
 _FIRST_WITH_DIRECTORY_ID = "3.7"  # KIP-858
@@ -76,13 +75,8 @@ class NodeFolder:
     def lock(self) -> None:
         """Hold .lock, as a broker does that runs. Raises OSError if one does."""
         if self._lock < 0:
-            self._lock = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise OSError(errno.EBUSY, "a broker that runs has locked it (.lock)", self.path) from None
-            raise
+            self._lock = os.open(os.path.join(self.path, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        lock_as_broker(self._lock, self.path)
 
     def keep_start(self, partition: TopicPartition, offset: int) -> None:
         """A log begins at another offset. Raises OSError."""

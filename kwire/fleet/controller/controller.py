@@ -11,6 +11,7 @@ from uuid import UUID
 from kwire import messages
 from kwire.fleet.controller.metadata_log import MetadataLog
 from kwire.fleet.controller.rules import Kip778, Range, Update, supported_by, unsupported
+from kwire.fleet.controller.sessions import BrokerSessions
 from kwire.fleet.errors import ApiError
 from kwire.fleet.releases import FIRST_KRAFT
 from kwire.schema.error_codes import ErrorCode
@@ -44,6 +45,7 @@ class QuorumController:
         self.active: Node | None = None
         self.log = MetadataLog(cluster.clock)
         self.losses: list[Loss] = []
+        self._sessions = BrokerSessions(cluster.clock, self._session_ended)
         self._directories: dict[int, UUID] = {}  # of the voters
         self._unread_kraft_version = 0  # where the rules say that the level of kraft.version is not known
 
@@ -145,7 +147,7 @@ class QuorumController:
         voters = [voter.id for voter in self._log_voters()]
         self.log.begin_epoch(node.id if node.id in voters else voters[0], voters)
         self._faults.note("active controller", node=node.id, epoch=self.log.epoch)
-        self._fence_lost()
+        self._take_over_brokers()
         if self.log.has_levels:
             return
         levels = self.rules.initial_levels(node.offer, self._local_file)
@@ -155,16 +157,21 @@ class QuorumController:
             self.log.note(*(record for record, _ in bootstrap_metadata(levels, []).records))
             self._publish()
 
-    def _fence_lost(self) -> None:
-        """Fence the brokers that were in service when a fleet was killed, and that have not come again."""
+    def _take_over_brokers(self) -> None:
+        """Of the brokers in service, fence those of nodes that are down: the fleet was killed, and they did not come
+        again. Others that registered by the wire have a session from now on (ClusterControlManager.activate)."""
         nodes = {node.id: node for node in self.cluster.nodes}
-        lost = [
-            broker_id for broker_id, record in self.log.brokers.items()
-            if not record.fenced and broker_id in nodes and not nodes[broker_id].alive]
+        lost = []
+        for broker_id, record in self.log.brokers.items():
+            if broker_id not in nodes and not record.fenced:
+                self._sessions.touch(broker_id)
+            elif not record.fenced and not nodes[broker_id].alive:
+                lost.append(broker_id)
         self.log.note(*(self._fencing(broker_id, True) for broker_id in lost))
 
     def close(self) -> None:
         """The fleet ends: its brokers are fenced, so that others may start with their ids at once."""
+        self._sessions.close()
         serving = [node.id for node in self.cluster.nodes if self.is_in_service(node)]
         self.log.note(*(self._fencing(broker_id, True) for broker_id in serving))
 
@@ -200,7 +207,7 @@ class QuorumController:
         """Register the broker of a node and let it serve; or it stays fenced, and tries again at other levels."""
         directory = self.cluster.storage.directory_id(node.id)
         try:
-            epoch = self.register_broker(
+            self.register_broker(
                 node.id, supported_by(node.offer), [(LISTENER, node.host, node.port)], node.rack, self._new_id(),
                 () if directory is None else (directory,))
         except ApiError as error:
@@ -209,7 +216,8 @@ class QuorumController:
             node.refused = error.message
             return
         node.refused = None
-        self.unfence(node.id, epoch)
+        self.log.note(self._fencing(node.id, False))
+        self._sessions.forget(node.id)  # a node of the fleet lives as long as it is up
 
     def register_broker(
         self, broker_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]],
@@ -235,17 +243,36 @@ class QuorumController:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         return self.active
 
-    def unfence(self, broker_id: int, epoch: int) -> None:
-        """Let a registered broker serve. Raises ApiError: STALE_BROKER_EPOCH."""
-        self.check_epoch(broker_id, epoch)
-        if self.log.brokers[broker_id].fenced:
-            self._set_fenced(broker_id, False)
+    def heartbeat(self, broker_id: int, epoch: int, serves: bool | None) -> None:
+        """A registered broker lives. serves: whether it is to be in service, None: as it is now.
 
-    def fence(self, broker_id: int, epoch: int) -> None:
-        """Take a registered broker out of service. Raises ApiError: STALE_BROKER_EPOCH."""
+        Raises ApiError: STALE_BROKER_EPOCH.
+        """
         self.check_epoch(broker_id, epoch)
-        if not self.log.brokers[broker_id].fenced:
+        self._sessions.touch(broker_id)
+        if serves is not None and serves == self.log.brokers[broker_id].fenced:
+            self._set_fenced(broker_id, not serves)
+            self.cluster.elect()
+
+    def check_incarnation(self, broker_id: int, incarnation: UUID) -> None:
+        """May a broker register that is perhaps another one with the same id?
+
+        Raises ApiError: DUPLICATE_BROKER_REGISTRATION. Source: ClusterControlManager.registerBroker.
+        """
+        known = self.log.brokers.get(broker_id)
+        lives = known is not None and self._sessions.is_valid(broker_id) and (
+            not known.fenced or self.check_active().offer.at_least("4.0"))
+        if broker_id in (node.id for node in self.cluster.alive()) or (
+                lives and known is not None and known.incarnation_id != incarnation):
+            raise ApiError(ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+
+    def _session_ended(self, broker_id: int) -> None:
+        """Source: ReplicationControlManager.maybeFenceReplicas."""
+        record = self.log.brokers.get(broker_id)
+        if record is not None and not record.fenced and broker_id not in (node.id for node in self.cluster.alive()):
+            self._faults.note("session ended", node=broker_id)
             self._set_fenced(broker_id, True)
+            self.cluster.elect()
 
     def check_epoch(self, broker_id: int, epoch: int) -> None:
         """Is it the broker's present epoch? Raises ApiError: STALE_BROKER_EPOCH."""
