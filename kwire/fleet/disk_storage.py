@@ -104,8 +104,9 @@ class DiskStorage(Storage):
         log.open(self._metadata)
         if log.offset >= 0:
             self._check_levels(cluster, log.levels)
+        brokers = {node.id for node in cluster.nodes if node.is_broker}
         for known in log.topics.values():
-            self._check(known)
+            self._check(known, brokers)
 
     def _lock_nodes(self) -> None:
         for node in self._nodes.values():
@@ -147,17 +148,17 @@ class DiskStorage(Storage):
         self._restore_groups(cluster)
         self._is_whole = True
 
-    def _check(self, topic: TopicRecords) -> None:
+    def _check(self, topic: TopicRecords, brokers: set[int]) -> None:
         """Can the fleet have this topic? Raises KwireError."""
         if not is_topic_name(topic.name):  # it becomes the name of a folder
             raise KwireError(f"{self.folder}: invalid topic {topic.name[:300]!r} in the metadata log")
         if sorted(topic.partitions) != list(range(len(topic.partitions))) or not topic.partitions:
             raise KwireError(f"{self.folder}: topic {topic.name} lacks a partition in the metadata log")
         for record in topic.partitions.values():
-            if not record.replicas or not {*record.replicas, *record.isr} <= set(self._nodes):
+            if not record.replicas or not {*record.replicas, *record.isr} <= brokers:
                 raise KwireError(
-                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet "
-                    f"has {len(self._nodes)} nodes")
+                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet's "
+                    f"brokers are {sorted(brokers)}")
             if record.leader_epoch > _LAST_EPOCH:
                 raise KwireError(
                     f"{self.folder}: topic {topic.name} has the leader epoch {record.leader_epoch} in the metadata "

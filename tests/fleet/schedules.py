@@ -118,9 +118,9 @@ def trouble(fleet: Fleet, simulation: Simulation, *apis: str) -> None:
 
 
 class Running:
-    """A fleet of three nodes with a topic t, in trouble: in memory, or in a folder from which it starts again and again.
+    """A fleet of three nodes with a topic t, in trouble. data: its folder, None in memory; apis: that fail at times.
 
-    apis: that fail at times. On disk the whole fleet ends now and then, half of the times as by a kill.
+    With a folder the whole fleet ends now and then, half of the times as by a kill, and starts again.
     """
 
     def __init__(self, simulation: Simulation, releases: tuple[str, ...], data: Path | None, *apis: str) -> None:

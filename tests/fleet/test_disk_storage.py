@@ -207,7 +207,7 @@ def test_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
         partition = fleet.cluster.partition("t", 1)
         assert (partition.leader, partition.leader_epoch) == (2, 2)
         assert [record.value for record in fleet.records("t", 1)] == [b"1"]
-    with pytest.raises(kwire.KwireError, match=r"has replicas on the nodes \[3\], the fleet has 2 nodes"):
+    with pytest.raises(kwire.KwireError, match=r"has replicas on the nodes \[3\], the fleet's brokers are \[1, 2\]"):
         Fleet("4.4", 2, data=tmp_path).__enter__()
 
 

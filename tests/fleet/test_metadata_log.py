@@ -143,6 +143,49 @@ def test_the_voter_of_a_folder_is_the_node_that_has_the_log(tmp_path: Path) -> N
     assert not (tmp_path / "node-1" / FOLDER).exists() and (tmp_path / "node-2" / FOLDER).exists()
 
 
+ROLES = ["controller", "broker", "controller", "broker"]
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "killed"])
+def test_controllers_apart_from_brokers(tmp_path: Path, is_killed: bool) -> None:
+    folder = tmp_path / "data"
+    with Fleet("4.4", 4, data=folder, roles=ROLES, topics={"t": 2}) as fleet:
+        one, _, three, _ = fleet.nodes
+        assert [fleet.cluster.partition("t", index).leader for index in (0, 1)] == [2, 4]
+        with connect_sync(fleet.nodes[1].address) as connection:
+            assert produce(connection, batch("a")).error_code == 0
+            producer = Producer(connection, "x")
+            assert producer.write("b").error_code == 0 == producer.end(commit=True)
+            one.stop()
+            assert fleet.controller is three and create_acls(connection, "while one is down") == [0]
+            three.stop()
+            assert fleet.controller is None
+            request = M.CreateTopicsRequest(topics=[
+                M.CreateTopicsRequest.CreatableTopic(name="u", num_partitions=1, replication_factor=1)])
+            assert connection.send(request).topics[0].error_code == ErrorCode.NOT_CONTROLLER
+            assert produce(connection, batch("c")).error_code == 0  # brokers go on
+            three.start()
+            one.start()
+            assert connection.send(request).topics[0].error_code == 0
+        assert [node.id for node in fleet.nodes if (folder / f"node-{node.id}" / FOLDER).exists()] == [1]
+        image = fleet.image
+        assert set(image.brokers) == {2, 4} and set(image.controllers) == {1, 3} and image.epoch == 3
+        if is_killed:
+            folder = killed(folder, tmp_path)
+    with Fleet("4.4", 4, data=folder, roles=ROLES) as fleet:
+        assert apart(fleet.image) == apart(image) and not any(one.fenced for one in fleet.image.brokers.values())
+        assert [record.value for record in fleet.records("t")] == [b"a", b"b", b"c"]
+        with connect_sync(fleet.nodes[1].address) as connection:
+            assert acls(connection) == ["while one is down"]
+            assert Producer(connection, "x").epoch == producer.epoch + 1
+        fleet.nodes[1].stop()
+        assert fleet.cluster.partition("t", 0).leader == -1 == fleet.image.topics["t"].partitions[0].leader
+        assert fleet.image.brokers[2].fenced
+    assert ClusterImage.read(folder / "node-1").topics["t"].partitions[0].isr == (2,)
+    with pytest.raises(kwire.KwireError, match=r"replicas on the nodes \[[24]\], the fleet's brokers are \[1, 3\]"):
+        Fleet("4.4", 4, data=folder, roles=["broker", "controller"] * 2).__enter__()
+
+
 def test_a_raised_kraft_version_is_kept(tmp_path: Path) -> None:
     with Fleet("4.4", data=tmp_path, levels={"kraft.version": 0}) as fleet:
         assert "kraft.version" not in fleet.nodes[0].levels and fleet.image.voters == ()
