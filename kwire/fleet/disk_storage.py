@@ -102,6 +102,9 @@ class DiskStorage(Storage):
         cluster.groups.groups.clear()
         log = cluster.controller.log
         log.open(self._metadata)
+        if log.epoch > _LAST_EPOCH:
+            raise KwireError(
+                f"{self.folder}: the epoch {log.epoch} of the metadata log: expected at most {_LAST_EPOCH}")
         if log.offset >= 0:
             self._check_levels(cluster, log.levels)
         brokers = {node.id for node in cluster.nodes if node.is_broker}

@@ -34,8 +34,8 @@ class MetadataStore:
         path = writer.path or os.path.join(self.path, f"{0:020}.log")
         self._file = path, os.path.getsize(path) if writer.path else 0  # the segment with the last batch, its size
         try:
-            has_snapshot = any(map(snapshot_id, os.listdir(self.path)))
-            self.image = ClusterImage.read(self.path) if writer.next_offset or has_snapshot else ClusterImage()
+            is_new = not writer.next_offset and not self._snapshot_names()
+            self.image = ClusterImage() if is_new else ClusterImage.read(self.path)
             self.has_open_transaction = writer.next_offset > self.image.offset + 1
             self.image.offset = max(self.image.offset, writer.next_offset - 1)
             self._epochs = self._known_epochs()
@@ -81,20 +81,21 @@ class MetadataStore:
     def snapshots(self) -> dict[str, bytes]:
         """The snapshots in the folder: name -> content, oldest first. Raises OSError."""
         found = {}
-        for name in sorted(name for name in os.listdir(self.path) if snapshot_id(name)):
+        for name in self._snapshot_names():
             with open(os.path.join(self.path, name), "rb") as file:
                 found[name] = file.read()
         return found
 
-    def keep_snapshot(self, name: str, content: bytes) -> None:
-        """Write a snapshot. Raises OSError."""
+    def _snapshot_names(self) -> list[str]:
+        return sorted(one.name for one in os.scandir(self.path) if snapshot_id(one.name) and one.is_file())
+
+    def keep_snapshot(self, name: str, content: bytes, most: int) -> None:
+        """Write a snapshot; only so many newest ones stay. Raises OSError."""
         with new_file(os.path.join(self.path, name), force=True, sync=False) as file:
             file.write(content)
-
-    def drop_snapshot(self, name: str) -> None:
-        """Delete a snapshot, if that can be done."""
-        with suppress(OSError):
-            os.unlink(os.path.join(self.path, name))
+        for old in self._snapshot_names()[:-most]:
+            with suppress(OSError):
+                os.unlink(os.path.join(self.path, old))
 
     def close(self) -> None:
         """End the log as a clean shutdown does. Raises OSError."""

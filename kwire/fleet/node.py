@@ -122,7 +122,7 @@ class Node:
     @property
     def snapshots(self) -> dict[str, bytes]:
         """The snapshots of the metadata log: name, as Kafka's OFFSET-EPOCH.checkpoint, -> content, oldest first."""
-        return dict(self.cluster.controller.log.snapshots)
+        return self.cluster.controller.log.snapshots
 
     @property
     def ranges(self) -> dict[int, tuple[int, int]]:

@@ -201,14 +201,15 @@ def test_what_a_lossy_downgrade_lost_does_not_come_back(tmp_path: Path) -> None:
         fleet.cluster.controller.log.append(M.UserScramCredentialRecord(name="u", mechanism=1, iterations=4096))
         assert update(fleet, 10, UNSAFE_DOWNGRADE) == (OK, None)  # 3.5-IV2 brought the users
         assert fleet.image.scram == {} == fleet.image.controllers
-        lost = {*fleet.nodes[0].snapshots}
+        names = [*fleet.nodes[0].snapshots]
+        assert len(names) == 2  # right before the change, and of what is left
         assert update(fleet, 21) == (OK, None)
         image = fleet.image
         assert ClusterImage.read(folder / "node-1") == image and set(image.controllers) == {1}  # it registered again
         copy = killed(folder, tmp_path)
     with Fleet("3.9", data=copy, rules="kip-778") as fleet:
         assert fleet.image.scram == {} and apart(fleet.image) == apart(image)
-        assert lost < {*fleet.nodes[0].snapshots}
+        assert [*fleet.nodes[0].snapshots] == names  # that before the next change is the second one
 
 
 def test_old_snapshots_of_a_folder_are_deleted(tmp_path: Path) -> None:
@@ -306,6 +307,25 @@ def test_a_hostile_leader_epoch(tmp_path: Path) -> None:
         fleet.cluster.controller.log.append(known)
     with pytest.raises(kwire.KwireError, match="topic t has the leader epoch 2147483647"):
         Fleet("4.4", data=tmp_path).__enter__()
+
+
+def test_a_hostile_epoch(tmp_path: Path) -> None:
+    with Fleet("4.4", data=tmp_path) as fleet:
+        fleet.cluster.controller.log.epoch = (1 << 31) - 1
+        fleet.cluster.create_topic("t", 1)
+    with pytest.raises(kwire.KwireError, match=r"the epoch 2147483647 of the metadata log: expected at most"):
+        Fleet("4.4", data=tmp_path).__enter__()
+
+
+def test_a_fleet_that_is_refused_writes_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with Fleet("4.4", data=folder, topics={"t": 1}):
+        folder = killed(folder, tmp_path)
+    before = {path: path.read_bytes() for path in folder.rglob("*.log")}
+    for release in ("3.9", "2.8"):
+        with pytest.raises(kwire.KwireError, match="does not support the finalized levels"):
+            Fleet(release, data=folder).__enter__()
+    assert {path: path.read_bytes() for path in folder.rglob("*.log")} == before
 
 
 def test_it_is_closed_with_the_folder(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ class QuorumController:
     def close(self) -> None:
         """The fleet ends: its brokers are fenced, so that others may start with their ids at once."""
         self._sessions.close()
-        serving = [node.id for node in self.cluster.nodes if self.is_in_service(node)]
+        serving = [node.id for node in self.cluster.nodes if node.alive and self.is_in_service(node)]
         self.log.note(*(self._fencing(broker_id, True) for broker_id in serving))
 
     def _log_voters(self) -> list[Node]:

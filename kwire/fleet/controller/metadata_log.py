@@ -40,8 +40,7 @@ class Waiting(NamedTuple):
 class MetadataLog:
     """What a cluster's records say: an image of them is in memory, and a folder's store keeps their batches.
 
-    offset: of the last record (-1: none); epoch: of the leader. snapshots: name, as Kafka's OFFSET-EPOCH.checkpoint, ->
-    content, oldest first.
+    offset: of the last record (-1: none); epoch: of the leader.
 
     append() is for changes, which an ApiError refuses as a whole when the store cannot take them. note() is for what
     has happened, so that nobody can refuse it (a broker is down, another one leads): such batches wait in memory until
@@ -56,7 +55,7 @@ class MetadataLog:
 
     def _begin(self, image: ClusterImage) -> None:
         self.offset, self.epoch, self._timestamp = image.offset, image.epoch, image.timestamp
-        self.snapshots: dict[str, bytes] = {}
+        self._snapshots: dict[str, bytes] = {}  # that no store keeps
         self._quorum = image.quorum
         self._load(image.tables)
 
@@ -77,7 +76,6 @@ class MetadataLog:
         """Go on with what a store has, and let it keep what is appended. Raises ApiError."""
         self._store, self._waiting = store, []
         self._begin(store.image)
-        self.snapshots = store.snapshots()
         if store.has_open_transaction:  # whoever wrote it is gone: as a controller that becomes active
             self._take([(None, encode_metadata_record(messages.AbortTransactionRecord(reason="not ended"), 0))])
         self._rewrite()
@@ -230,23 +228,24 @@ class MetadataLog:
 
     # snapshots
 
+    @property
+    def snapshots(self) -> dict[str, bytes]:
+        """Name, as Kafka's OFFSET-EPOCH.checkpoint, -> content, oldest first. Raises OSError."""
+        return dict(self._snapshots) if self._store is None else self._store.snapshots()
+
     def take_snapshot(self) -> str:
         """Keep a snapshot of the state at the last offset; its name. Raises ApiError."""
-        name, content = self._snapshot()
+        name = snapshot_name(self.offset, self.epoch)
+        content = b"".join(image_batches(self._image(self._tables)))
         if self._store is not None:
             self._flush()
             with storage_errors(self._store.path):
-                self._store.keep_snapshot(name, content)
-        self.snapshots[name] = content
-        if len(self.snapshots) > MOST_SNAPSHOTS:
-            oldest = next(iter(self.snapshots))
-            del self.snapshots[oldest]
-            if self._store is not None:
-                self._store.drop_snapshot(oldest)
+                self._store.keep_snapshot(name, content, MOST_SNAPSHOTS)
+            return name
+        self._snapshots[name] = content
+        if len(self._snapshots) > MOST_SNAPSHOTS:
+            del self._snapshots[next(iter(self._snapshots))]
         return name
-
-    def _snapshot(self) -> tuple[str, bytes]:
-        return snapshot_name(self.offset, self.epoch), b"".join(image_batches(self._image(self._tables)))
 
     def rewrite(self) -> list[Loss]:
         """Write all of the state at the present metadata.version and read it again; what was lost by it.
@@ -256,9 +255,8 @@ class MetadataLog:
         """
         losses = self._rewrite()
         if losses and self._store is not None:
-            with suppress(ApiError), storage_errors(self._store.path):
-                self._flush()
-                self._store.keep_snapshot(*self._snapshot())
+            with suppress(ApiError):
+                self.take_snapshot()
         return losses
 
     def _rewrite(self) -> list[Loss]:
