@@ -25,10 +25,12 @@ from kwire.storage.uuids import uuid_text
 
 if TYPE_CHECKING:
     from kwire.fleet.node import Node
+    from kwire.fleet.users import Users
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 _LONGEST_NAME = 249
+_SALT_BYTES = 16
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
 _INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 
@@ -316,6 +318,12 @@ class ClusterState:
             if change is not None:
                 changes.append(change)
         log.note(*changes)
+
+    def add_users(self, users: Users) -> None:
+        """Let the metadata log have the SCRAM credentials of users, from the level on that has their records."""
+        log = self.controller.log
+        if self.controller.kraft and log.can.get("isScramSupported"):
+            log.note(*users.new_records(lambda: self.random.randbytes(_SALT_BYTES)))
 
     def take_producer_ids(self, following: int) -> None:
         """Let the producer ids before this one be given away. Raises ApiError."""

@@ -141,6 +141,11 @@ class MetadataLog:
         return self._tables.acls
 
     @property
+    def scram(self) -> dict[tuple[str, int], messages.UserScramCredentialRecord]:
+        """(user, ScramMechanism) -> credential."""
+        return self._tables.scram
+
+    @property
     def next_producer_id(self) -> int:
         """The first producer id that was not given away."""
         record = self._tables.producer_ids
