@@ -235,18 +235,21 @@ class ClusterState:
         for partition in topic.partitions:
             partition.log.settings = LogSettings.of(topic.configs)
 
-    def broker_configs(self, node: str) -> dict[str, str]:
-        """The configs of a broker, "" for those of all brokers."""
-        return self.controller.log.configs_of(topic_records.BROKER, node)
+    def configs_of(self, kind: int, name: str) -> dict[str, str]:
+        """The configs that were set of a resource, by its ConfigResource.Type: of a broker, "" for all of them."""
+        return self.controller.log.configs_of(kind, name)
 
-    def apply_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
-        """Let a broker have these configs; "": all of them. Raises ApiError."""
-        self._write_configs(topic_records.BROKER, node, configs)
+    def set_configs_of(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
+        """Set all configs of a resource that is no topic. Raises ApiError."""
+        self._write_configs(kind, name, configs)
 
-    def _write_configs(self, resource_type: int, name: str, configs: Mapping[str, str]) -> None:
+    def names_with_configs(self, kind: int) -> list[str]:
+        """The names of the resources of a kind for which configs were set."""
+        return self.controller.log.names_with_configs(kind)
+
+    def _write_configs(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
         self.controller.check_active()
-        log = self.controller.log
-        log.append(*topic_records.configs_changed(resource_type, name, log.configs_of(resource_type, name), configs))
+        self.controller.log.append(*topic_records.configs_changed(kind, name, self.configs_of(kind, name), configs))
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool

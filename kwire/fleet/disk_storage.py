@@ -46,7 +46,7 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
-from kwire.storage.locks import locked_folder
+from kwire.storage.locks import locked_folder, unlock_folder
 from kwire.storage.metadata.tables import Topic as TopicRecords
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class DiskStorage(Storage):
         if not os.fspath(folder):  # os.path.abspath("") is the current folder
             raise FileNotFoundError(errno.ENOENT, "the name of the data folder is empty", "")
         self.folder, self._wanted = os.path.abspath(os.fspath(folder)), dict(levels)
-        self._lock = -1
+        self._lock, self._process = -1, os.getpid()
         self._nodes: dict[int, NodeFolder] = {}
         self._metadata: MetadataStore | None = None
         self._cluster: ClusterState | None = None
@@ -86,7 +86,7 @@ class DiskStorage(Storage):
         """
         _check_folder(self.folder)
         os.makedirs(self.folder, exist_ok=True)
-        self._lock = locked_folder(self.folder, "another Fleet has it")
+        self._lock, self._process = locked_folder(self.folder, "another Fleet has it"), os.getpid()
         self._nodes = {
             node.id: NodeFolder(os.path.join(self.folder, f"node-{node.id}"), node.id, node.offer)
             for node in cluster.nodes}
@@ -260,7 +260,7 @@ class DiskStorage(Storage):
             for node in self._nodes.values():
                 node.release()
             if self._lock >= 0:
-                os.close(self._lock)
+                unlock_folder(self._lock, self._process)
                 self._lock = -1
 
     def _close(self, cluster: ClusterState) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from typing import Any
 
 LOCK_FILE = ".lock"  # of a log directory, held by its broker (Kafka's FileLock)
@@ -20,6 +21,14 @@ def locked_folder(folder: str, by: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def unlock_folder(descriptor: int, process: int) -> None:
+    """Let go of locked_folder(). process: that locked it; a child of fork neither keeps the lock nor takes it away."""
+    if os.getpid() == process:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def lock_as_broker(descriptor: int, directory: str) -> None:

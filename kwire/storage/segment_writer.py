@@ -20,7 +20,7 @@ from kwire.storage.discovery import is_topic_name
 from kwire.storage.filesystem import located, shown
 from kwire.storage.index_writer import IndexWriter
 from kwire.storage.indexes import AbortedTransaction, aborted_entry
-from kwire.storage.locks import LOCK_FILE, lock_as_broker, locked_folder
+from kwire.storage.locks import LOCK_FILE, lock_as_broker, locked_folder, unlock_folder
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.segment_recovery import MOST_RELATIVE, Recovered, base_offset_of, recovered
 
@@ -129,7 +129,7 @@ class SegmentWriter:
         self._midst = False  # of a change: the files, or what is known of them, are not whole
         os.makedirs(self.folder, exist_ok=True)
         held = locked_folder(self.folder, "another SegmentWriter writes there")
-        self._unlock = weakref.finalize(self, os.close, held)
+        self._unlock = weakref.finalize(self, unlock_folder, held, self._process)
         try:
             self._open(base_offset is not None or producers is not None)
             if producers is not None and self.next_offset:

@@ -150,7 +150,7 @@ def test_a_broker_goes_on(tmp_path: Path, release: str, is_killed: bool) -> None
         configs = {"segment.bytes": "1048576", "index.interval.bytes": "20000"}
         for name in ("t", "u"):
             fleet.cluster.create_topic(name, 1, configs=configs)
-        fleet.cluster.apply_broker_configs("", {"message.max.bytes": "900001"})
+        fleet.cluster.set_configs_of(4, "", {"message.max.bytes": "900001"})
         gone, going = fill(fleet, connection)
         connection.send(M.DeleteRecordsRequest(topics=[M.DeleteRecordsRequest.DeleteRecordsTopic(
             name="t", partitions=[M.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=201)])]))

@@ -63,7 +63,7 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     if asked.resource_type == BROKER:
         if name and name not in {str(node.id) for node in cluster.nodes}:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected one of the fleet, got {name}")
-        return cluster.broker_configs(name), {}, _BROKER_CONFIG
+        return cluster.configs_of(BROKER, name), {}, _BROKER_CONFIG
     raise ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {asked.resource_type}")
 
 
@@ -144,4 +144,4 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
         if topic:
             call.cluster.apply_configs(call.cluster.topic(asked.resource_name), new)
         else:
-            call.cluster.apply_broker_configs(asked.resource_name, new)
+            call.cluster.set_configs_of(asked.resource_type, asked.resource_name, new)

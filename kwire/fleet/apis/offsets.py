@@ -19,10 +19,13 @@ _SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_
 def list_offsets(call: Call) -> Any:
     """Offsets by timestamp, or of the ends (ListOffsetsRequest's special timestamps)."""
     response = messages.ListOffsetsResponse
+
+    def row_of(one: Any) -> Any:
+        return response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
+
     return response(topics=[
-        response.ListOffsetsTopicResponse(name=topic.name, partitions=answered(
-            topic.partitions, lambda one: response.ListOffsetsPartitionResponse(partition_index=one.partition_index),
-            partial(_list, call, topic.name)))
+        response.ListOffsetsTopicResponse(
+            name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
         for topic in call.message.topics])
 
 
@@ -69,10 +72,13 @@ def _old_offsets(log: PartitionLog, one: Any, now: int) -> list[int]:
 def offset_for_leader_epoch(call: Call) -> Any:
     """Where leader epochs ended (KIP-101, KIP-320)."""
     response = messages.OffsetForLeaderEpochResponse
+
+    def row_of(one: Any) -> Any:
+        return response.EpochEndOffset(partition=one.partition)
+
     return response(topics=[
-        response.OffsetForLeaderTopicResult(topic=topic.topic, partitions=answered(
-            topic.partitions, lambda one: response.EpochEndOffset(partition=one.partition),
-            partial(_end_of_epoch, call, topic.topic)))
+        response.OffsetForLeaderTopicResult(
+            topic=topic.topic, partitions=answered(topic.partitions, row_of, partial(_end_of_epoch, call, topic.topic)))
         for topic in call.message.topics])
 
 

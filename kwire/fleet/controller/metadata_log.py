@@ -156,6 +156,10 @@ class MetadataLog:
         records = self._tables.configs.get((resource_type, name), {})
         return {name: record.value for name, record in records.items() if record.value is not None}
 
+    def names_with_configs(self, resource_type: int) -> list[str]:
+        """The names of the resources of a type that have configs."""
+        return [name for kind, name in self._tables.configs if kind == resource_type]
+
     @property
     def kraft_version(self) -> int:
         """The level of kraft.version."""
