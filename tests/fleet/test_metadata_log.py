@@ -19,7 +19,8 @@ from kwire.fleet.errors import ApiError
 from kwire.fleet.metadata_store import MetadataStore
 from kwire.net import connect_sync
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage import ClusterImage
+from kwire.storage import ClusterImage, SegmentWriter
+from kwire.storage.formatting.snapshots import quorum_snapshot
 from kwire.storage.metadata.metadata_log import FOLDER
 from kwire.storage.uuids import uuid_text
 from tests.fleet.test_apis import batch, produce
@@ -307,6 +308,26 @@ def test_a_hostile_leader_epoch(tmp_path: Path) -> None:
         fleet.cluster.controller.log.append(known)
     with pytest.raises(kwire.KwireError, match="topic t has the leader epoch 2147483647"):
         Fleet("4.4", data=tmp_path).__enter__()
+
+
+def test_a_folder_of_kafka_storage_format_or_of_an_early_fleet(tmp_path: Path) -> None:
+    """One whose quorum is in the first snapshot, and whose log has levels and topics, but no registrations."""
+    with Fleet("4.4", data=tmp_path, topics={"t": 1}, seed=5) as fleet:
+        image = fleet.image
+    folder = tmp_path / "node-1" / FOLDER
+    shutil.rmtree(folder)
+    folder.mkdir()
+    voters = messages.VotersRecord(voters=list(image.voters))
+    (folder / "00000000000000000000-0000000000.checkpoint").write_bytes(quorum_snapshot(1, voters, None, 1))
+    kept = [(record, version) for record, version in image.records()
+            if type(record).__name__ not in ("RegisterBrokerRecord", "RegisterControllerRecord")]
+    with SegmentWriter(tmp_path / "node-1", "__cluster_metadata", 0) as writer:
+        rows = [(1, None, kwire.encode_metadata_record(*one)) for one in kept]
+        writer.append(kwire.build_batch(rows, partition_leader_epoch=1))
+    for turn in (2, 3):
+        with Fleet("4.4", data=tmp_path) as fleet:
+            assert apart(fleet.image) == apart(image) and fleet.nodes[0].levels["kraft.version"] == 1
+            assert (fleet.image.epoch, fleet.image.voters[0].voter_id) == (turn, 1) and not fleet.nodes[0].fenced
 
 
 def test_a_hostile_epoch(tmp_path: Path) -> None:
