@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kwire import messages
 from kwire.fleet.clock import Clock
 from kwire.fleet.controller import topic_records
 from kwire.fleet.controller.controller import QuorumController
@@ -24,10 +25,12 @@ from kwire.storage.uuids import uuid_text
 
 if TYPE_CHECKING:
     from kwire.fleet.node import Node
+    from kwire.fleet.users import Users
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 _LONGEST_NAME = 249
+_SALT_BYTES = 16
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
 _INTERNAL_CONFIGS = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 
@@ -79,8 +82,6 @@ class ClusterState:
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
-        self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
-        self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
         self.auto_create, self.default_partitions = True, 1
 
     def new_id(self) -> uuid.UUID:
@@ -185,13 +186,13 @@ class ClusterState:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
         own = _INTERNAL_CONFIGS if name in INTERNAL_TOPICS else {}
         topic = Topic(name, self._new_topic_id(), configs={**own, **(configs or {})})
+        brokers = self._broker_ids()
         for index, ids in sorted(chosen.items()):
-            self._check_replicas(ids)
-            topic.partitions.append(self._new_partition(topic, index, list(ids)))
+            _check_replicas(ids, brokers)
+            topic.partitions.append(self._new_partition(topic, index, list(ids), nodes))
         if not validate_only:
-            self.storage.topic_created(topic)
+            self._write_partitions(topic, topic.partitions, topic_records.topic_created(topic))
             self.add_topic(topic)
-            self._write(topic_records.topic_created(topic))
         return topic
 
     def add_topic(self, topic: Topic) -> None:
@@ -205,10 +206,16 @@ class ClusterState:
         self.topics_by_id.clear()
         self._collisions.clear()
 
-    def _write(self, records: Iterable[Any]) -> None:
-        """Write to the metadata log, where there is one."""
-        if self.controller.kraft:
-            self.controller.log.append(*records)
+    def _write_partitions(self, topic: Topic, partitions: list[Partition], records: Iterable[Any] = ()) -> None:
+        """Make partitions, in one batch of the metadata log with these records before theirs. Raises ApiError."""
+        holders = self.storage.holders
+        self.storage.partitions_added(topic, partitions)
+        try:
+            self.controller.log.append(*records, *(
+                topic_records.partition_created(topic, one, holders(one.replicas)) for one in partitions))
+        except ApiError:
+            self.storage.partitions_removed(topic, partitions)
+            raise
 
     def _new_topic_id(self) -> uuid.UUID:
         """An id that no topic has: a fleet that goes on has given out ids by the same seed before."""
@@ -216,25 +223,33 @@ class ClusterState:
             pass
         return topic_id
 
-    def _new_partition(self, topic: Topic, index: int, replicas: list[int]) -> Partition:
+    def _new_partition(self, topic: Topic, index: int, replicas: list[int], up: Container[int]) -> Partition:
         log = self.storage.new_log(topic, index, replicas[0])
         log.settings = LogSettings.of(topic.configs)
-        up = {node.id for node in self.alive()}
         return Partition(index, log, replicas, next((node for node in replicas if node in up), -1))
 
     def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these configs. Raises ApiError."""
-        self.controller.check_active()
-        before, topic.configs = topic.configs, dict(configs)
-        try:
-            self.storage.configs_changed(topic)
-        except ApiError:
-            topic.configs = before
-            raise
-        known = self.controller.log.configs_of(topic.name)
-        self._write(topic_records.configs_changed(topic, known, topic.configs))
+        self._write_configs(topic_records.TOPIC, topic.name, configs)
+        topic.configs = dict(configs)
         for partition in topic.partitions:
             partition.log.settings = LogSettings.of(topic.configs)
+
+    def configs_of(self, kind: int, name: str) -> dict[str, str]:
+        """The configs that were set of a resource, by its ConfigResource.Type: of a broker, "" for all of them."""
+        return self.controller.log.configs_of(kind, name)
+
+    def set_configs_of(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
+        """Set all configs of a resource that is no topic. Raises ApiError."""
+        self._write_configs(kind, name, configs)
+
+    def names_with_configs(self, kind: int) -> list[str]:
+        """The names of the resources of a kind for which configs were set."""
+        return self.controller.log.names_with_configs(kind)
+
+    def _write_configs(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
+        self.controller.check_active()
+        self.controller.log.append(*topic_records.configs_changed(kind, name, self.configs_of(kind, name), configs))
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool
@@ -252,8 +267,9 @@ class ClusterState:
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Attempted to add {count - have} additional partition(s), but only {len(assignments)} assignment(s) "
                 "were specified.")
+        brokers = self._broker_ids()
         for ids in assignments or ():
-            self._check_replicas(ids)
+            _check_replicas(ids, brokers)
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
@@ -261,24 +277,20 @@ class ClusterState:
         for index in range(have, count):
             ids = assignments[index - have] if assignments else [
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
-            added.append(self._new_partition(topic, index, list(ids)))
-        self.storage.partitions_added(topic, added)
+            added.append(self._new_partition(topic, index, list(ids), nodes))
+        self._write_partitions(topic, added)
         topic.partitions += added
-        self._write(topic_records.partitions_created(topic, added))
 
-    def _check_replicas(self, ids: list[int]) -> None:
-        """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
-        if not ids or len(set(ids)) != len(ids) or not (
-                set(ids) <= {node.id for node in self.nodes if node.is_broker}):
-            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    def _broker_ids(self) -> set[int]:
+        return {node.id for node in self.nodes if node.is_broker}
 
     def delete_topic(self, topic: Topic) -> None:
-        """Delete a topic; fetches that wait for it are answered. Raises ApiError: NOT_CONTROLLER."""
+        """Delete a topic; fetches that wait for it are answered. Raises ApiError."""
         self.controller.check_active()
-        self.storage.topic_deleted(topic)
+        self.controller.log.append(topic_records.topic_deleted(topic))
         del self.topics[topic.name], self.topics_by_id[topic.id]
         self._collisions.pop(topic.name.replace(".", "_"), None)
-        self._write(topic_records.topic_deleted(topic))
+        self.storage.partitions_removed(topic, topic.partitions)
         for partition in topic.partitions:
             partition.log.changed()
 
@@ -296,27 +308,45 @@ class ClusterState:
 
     def elect(self) -> None:
         """Give each partition whose leader is down the next of its replicas that is up, in a new epoch; -1 if none."""
+        log, holders = self.controller.log, self.storage.holders
         up = {node.id for node in self.alive()}
+        changes = []
         for topic, partition in self.all_partitions():
             if partition.leader not in up:
                 leader = next((node for node in partition.replicas if node in up), -1)
                 if leader != partition.leader:
                     partition.leader, partition.leader_epoch = leader, partition.leader_epoch + 1
-                    self.storage.leader_changed(topic, partition)
-            if self.controller.kraft:
-                known = self.controller.log.topics[topic.id].partitions[partition.index]
-                self._write(topic_records.partition_changed(topic, partition, known, up))
+            known = log.topics[topic.id].partitions[partition.index]
+            change = topic_records.partition_changed(partition, known, holders(partition.replicas), up)
+            if change is not None:
+                changes.append(change)
+        log.note(*changes)
 
-    def restored(self) -> None:
-        """The topics that were kept in a folder are there: the metadata log gets them."""
-        for topic in self.topics.values():
-            self._write(topic_records.topic_created(topic))
+    def add_users(self, users: Users) -> None:
+        """Let the metadata log have the SCRAM credentials of users, from the level on that has their records."""
+        log = self.controller.log
+        if self.controller.kraft and log.can.get("isScramSupported"):
+            log.note(*users.new_records(lambda: self.random.randbytes(_SALT_BYTES)))
+
+    def take_producer_ids(self, following: int) -> None:
+        """Let the producer ids before this one be given away. Raises ApiError."""
+        broker = next(iter(self.alive()), self.nodes[0])
+        registered = self.controller.log.brokers.get(broker.id)
+        self.controller.log.append(messages.ProducerIdsRecord(
+            broker_id=broker.id, broker_epoch=0 if registered is None else registered.broker_epoch,
+            next_producer_id=following))
 
     def all_partitions(self) -> Iterator[tuple[Topic, Partition]]:
         """Each partition, with its topic."""
         for topic in self.topics.values():
             for partition in topic.partitions:
                 yield topic, partition
+
+
+def _check_replicas(ids: list[int], brokers: set[int]) -> None:
+    """May a partition be on these nodes? Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
+    if not ids or len(set(ids)) != len(ids) or not set(ids) <= brokers:
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
 
 def check_topic_name(name: str) -> None:

@@ -2,8 +2,8 @@
 
     FOLDER/node-1/topic-0/         segments, indexes, producer snapshots, leader-epoch-checkpoint, partition.metadata
     FOLDER/node-1/                 meta.properties, .lock, checkpoints
-    FOLDER/node-1/__cluster_metadata-0/    topics, configs, levels, producer ids, as KRaft has them
-    FOLDER/metadata/__cluster_metadata-0/  the same where node 1 is of a release with ZooKeeper, which had them there
+    FOLDER/node-1/__cluster_metadata-0/    the metadata log, in the folder of the first controller
+    FOLDER/metadata/__cluster_metadata-0/  the same where the nodes are of releases with ZooKeeper
 
 A partition is in the folder of its first replica alone: one copy serves all replicas, as in memory.
 """
@@ -11,16 +11,15 @@ A partition is in the folder of its first replica alone: one copy serves all rep
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
-from kwire import messages
 from kwire.errors import KwireError
 from kwire.fleet.cluster import (
     INTERNAL_PARTITIONS,
@@ -31,20 +30,13 @@ from kwire.fleet.cluster import (
     Topic,
     partition_for,
 )
+from kwire.fleet.controller.rules import supports
+from kwire.fleet.controller.topic_records import TOPIC as TOPIC_CONFIGS
 from kwire.fleet.coordinator_records import group_row, offset_rows, read_offsets, read_transactions, transaction_row
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, storage_errors
 from kwire.fleet.groups import CommittedOffset, TopicPartition
 from kwire.fleet.log_settings import LogSettings
-from kwire.fleet.metadata_store import (
-    CONTROLLER,
-    TOPIC,
-    MetadataStore,
-    config_records,
-    configs_of,
-    leader_record,
-    partition_record,
-    topic_records,
-)
+from kwire.fleet.metadata_store import TOPIC, MetadataStore
 from kwire.fleet.node_folder import NodeFolder
 from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.segment_store import SegmentStore
@@ -54,24 +46,17 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
-from kwire.storage.metadata.image import ClusterImage
+from kwire.storage.locks import locked_folder, unlock_folder
 from kwire.storage.metadata.tables import Topic as TopicRecords
+
+if TYPE_CHECKING:
+    from kwire.fleet.node import Node
 
 _NODE, _METADATA = re.compile(r"node-[1-9][0-9]*"), "metadata"
 _METADATA_LOG = "__cluster_metadata-0"
 _OFFSETS_EPOCH = "2.1"  # the first release whose offset commits have leader epochs
 _TRANSACTION_VERSION = "transaction.version"
-
-
-@contextmanager
-def _refused(path: str) -> Iterator[None]:
-    """What cannot be written is not done: the error that a broker answers."""
-    try:
-        yield
-    except ApiError:
-        raise
-    except (OSError, KwireError, ValueError) as error:
-        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {path}: {error}") from error
+_LAST_EPOCH = 1 << 30  # of leaders: some are left for those to come
 
 
 class DiskStorage(Storage):
@@ -85,57 +70,61 @@ class DiskStorage(Storage):
         if not os.fspath(folder):  # os.path.abspath("") is the current folder
             raise FileNotFoundError(errno.ENOENT, "the name of the data folder is empty", "")
         self.folder, self._wanted = os.path.abspath(os.fspath(folder)), dict(levels)
-        self._lock = -1
+        self._lock, self._process = -1, os.getpid()
         self._nodes: dict[int, NodeFolder] = {}
         self._metadata: MetadataStore | None = None
-        self._configs: dict[str, dict[str, str]] = {}  # by topic, as written
         self._cluster: ClusterState | None = None
         self._is_whole = False  # all of the folder was read
 
     # begin and end
 
     def open(self, cluster: ClusterState) -> None:
-        """Take the folder, and let the cluster have what is in it.
+        """Take the folder, and let the metadata log go on with what is in it.
 
         Raises FileExistsError if the folder holds something else, OSError if another fleet or a broker has it or it
         cannot be read, KwireError for damage, and if the fleet's nodes or levels are not those of the folder.
         """
         _check_folder(self.folder)
         os.makedirs(self.folder, exist_ok=True)
-        self._lock = _flocked(self.folder)
+        self._lock, self._process = locked_folder(self.folder, "another Fleet has it"), os.getpid()
         self._nodes = {
             node.id: NodeFolder(os.path.join(self.folder, f"node-{node.id}"), node.id, node.offer)
             for node in cluster.nodes}
-        for node in self._nodes.values():
-            if os.path.isdir(node.path):
-                node.lock()
-        now = cluster.clock.now_ms()
+        self._lock_nodes()
+        self._cluster = cluster
         place = self._metadata_place(cluster)
-        self._metadata = MetadataStore(place, now)
+        self._metadata = MetadataStore(place, self._lock_nodes)
         self._identify(cluster, place)
         for node in self._nodes.values():
             node.make(cluster.cluster_id)
-        self._cluster = cluster
-        image = self._metadata.image
-        if image is None:
-            self._metadata.use({})
-        else:
-            self._restore(cluster, image)
-        self._metadata.set_levels(cluster.levels, now)
-        directory_id = MetaProperties.read(self._nodes[CONTROLLER].path).directory_id
-        if cluster.levels.get(KRAFT_VERSION) and directory_id is not None:
-            self._metadata.make_dynamic(cluster.levels[KRAFT_VERSION], directory_id, now)
+        self._lock_nodes()
+        cluster.clear_topics()
+        cluster.groups.groups.clear()
+        log = cluster.controller.log
+        log.open(self._metadata)
+        if log.epoch > _LAST_EPOCH:
+            raise KwireError(
+                f"{self.folder}: the epoch {log.epoch} of the metadata log: expected at most {_LAST_EPOCH}")
+        if log.offset >= 0:
+            self._check_levels(cluster, log.levels)
+        brokers = {node.id for node in cluster.nodes if node.is_broker}
+        for known in log.topics.values():
+            self._check(known, brokers)
+
+    def _lock_nodes(self) -> None:
         for node in self._nodes.values():
-            node.lock()
-        self._is_whole = True
+            if os.path.isdir(node.path):
+                node.lock()
 
     def _metadata_place(self, cluster: ClusterState) -> str:
         """The folder with the metadata log: where it is, else where it belongs."""
-        places = os.path.join(self.folder, _METADATA), self._nodes[CONTROLLER].path
-        for place in places:
+        controllers = [node.id for node in self.voters(cluster.controller.voters())]
+        first = [self._nodes[node].path for node in controllers]
+        zookeeper = os.path.join(self.folder, _METADATA)
+        for place in (zookeeper, *first, *(node.path for node in self._nodes.values())):
             if os.path.isdir(os.path.join(place, _METADATA_LOG)):
                 return place
-        place = places[cluster.nodes[0].offer.is_kraft]
+        place = next(iter(first), zookeeper)
         os.makedirs(place, exist_ok=True)
         return place
 
@@ -144,51 +133,45 @@ class DiskStorage(Storage):
         with suppress(FileNotFoundError):
             cluster.cluster_id = MetaProperties.read(place).cluster_id or cluster.cluster_id
             return
-        if place != self._nodes[CONTROLLER].path:
+        if os.path.basename(place) == _METADATA:
             with open(os.path.join(place, "meta.properties"), "wb") as file:
                 file.write(MetaProperties(0, cluster.cluster_id, None).to_bytes())
 
-    def _restore(self, cluster: ClusterState, image: ClusterImage) -> None:
-        """Let the cluster have what the metadata log says, and what is in the logs."""
-        assert self._metadata is not None
-        self._metadata.use(image.features)
-        self._take_levels(cluster, image.features)
-        cluster.clear_topics()
-        cluster.groups.groups.clear()
-        for known in image.topics.values():
-            self._check(known)
-            topic = Topic(known.name, known.id, configs=configs_of(image, known))
-            self._configs[topic.name] = dict(topic.configs)
-            cluster.add_topic(topic)
+    def restore(self, cluster: ClusterState) -> None:
+        """As Storage's."""
+        log = cluster.controller.log
+        for known in log.topics.values():
+            cluster.add_topic(Topic(known.name, known.id, configs=log.configs_of(TOPIC_CONFIGS, known.name)))
         self._put_aside(cluster)
-        for known in image.topics.values():
+        for known in log.topics.values():
             topic = cluster.topics[known.name]
             for index, record in sorted(known.partitions.items()):
-                home = record.replicas[0] if record.replicas[0] in record.isr or not record.isr else record.isr[0]
-                replicas = [home, *(one for one in record.replicas if one != home)]
-                topic.partitions.append(self._opened(topic, index, replicas, record.leader_epoch))
-        cluster.restored()
-        cluster.transactions.restore(self._transactions(), image.next_producer_id or 0)
+                topic.partitions.append(self._opened(topic, index, record))
+        cluster.transactions.restore(self._transactions(), log.next_producer_id)
         self._restore_groups(cluster)
+        self._is_whole = True
 
-    def _check(self, topic: TopicRecords) -> None:
+    def _check(self, topic: TopicRecords, brokers: set[int]) -> None:
         """Can the fleet have this topic? Raises KwireError."""
         if not is_topic_name(topic.name):  # it becomes the name of a folder
             raise KwireError(f"{self.folder}: invalid topic {topic.name[:300]!r} in the metadata log")
         if sorted(topic.partitions) != list(range(len(topic.partitions))) or not topic.partitions:
             raise KwireError(f"{self.folder}: topic {topic.name} lacks a partition in the metadata log")
         for record in topic.partitions.values():
-            if not record.replicas or not {*record.replicas, *record.isr} <= set(self._nodes):
+            if not record.replicas or not {*record.replicas, *record.isr} <= brokers:
                 raise KwireError(
-                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet "
-                    f"has {len(self._nodes)} nodes")
+                    f"{self.folder}: topic {topic.name} has replicas on the nodes {list(record.replicas)}, the fleet's "
+                    f"brokers are {sorted(brokers)}")
+            if record.leader_epoch > _LAST_EPOCH:
+                raise KwireError(
+                    f"{self.folder}: topic {topic.name} has the leader epoch {record.leader_epoch} in the metadata "
+                    f"log: expected at most {_LAST_EPOCH}")
 
-    def _take_levels(self, cluster: ClusterState, levels: Mapping[str, int]) -> None:
-        kept = {name: level for name, level in cluster.levels.items() if name == KRAFT_VERSION}
+    def _check_levels(self, cluster: ClusterState, levels: Mapping[str, int]) -> None:
         for node in cluster.nodes:
             lacks = [
                 f"{name} {level}" for name, level in levels.items()
-                if not _supports(node.offer.features.get(name, (0, 0)), level)]
+                if name != KRAFT_VERSION and not supports(node.offer.features, name, level)]
             if lacks:
                 raise KwireError(
                     f"Kafka {node.release} does not support the finalized levels {', '.join(lacks)} of {self.folder}")
@@ -196,8 +179,6 @@ class DiskStorage(Storage):
             if name != KRAFT_VERSION and levels.get(name, 0) != level:
                 raise KwireError(
                     f"{self.folder} has {name} at level {levels.get(name, 0)}, not {level}: levels= is for a new one")
-        if levels:
-            cluster.controller.restore_levels({**kept, **levels})
 
     def _put_aside(self, cluster: ClusterState) -> None:
         """Delete the partitions that were being deleted; others that no topic has get Kafka's name of strays."""
@@ -210,17 +191,20 @@ class DiskStorage(Storage):
                 elif topic not in (None, TOPIC, *cluster.topics) and os.path.isdir(path):
                     os.rename(path, f"{path}.{os.urandom(16).hex()}-stray")
 
-    def _opened(self, topic: Topic, index: int, replicas: list[int], leader_epoch: int) -> Partition:
-        """A partition with its log."""
-        node = self._nodes[replicas[0]]
+    def _opened(self, topic: Topic, index: int, record: Any) -> Partition:
+        """A partition with its log. Its first replica has it, or of a real cluster's the first that is in sync."""
+        home = record.replicas[0] if record.replicas[0] in record.isr or not record.isr else record.isr[0]
+        replicas = [home, *(one for one in record.replicas if one != home)]
+        node = self._nodes[home]
         node.name_topic(topic.name, index, topic.id)
         store = self._store(topic, index, node)
         log = store.open() or PartitionLog(store)
         log.settings = self._settings(topic)
         log.start_offset = max(log.start_offset, min(node.starts.get((topic.name, index), 0), log.end_offset))
-        if log.epochs:
-            leader_epoch = max(leader_epoch, log.epochs[-1][0])
-        return Partition(index, log, replicas, replicas[0], leader_epoch)
+        leader_epoch = max(record.leader_epoch, log.epochs[-1][0] if log.epochs else 0)
+        if record.leader != home:
+            leader_epoch += 1
+        return Partition(index, log, replicas, home, leader_epoch)
 
     def _store(self, topic: Topic, index: int, node: NodeFolder) -> SegmentStore:
         return SegmentStore(
@@ -268,13 +252,15 @@ class DiskStorage(Storage):
                     _store_of(partition).abandon()
         finally:
             self._is_whole = False
+            if cluster is not None:
+                cluster.controller.log.close()
             if self._metadata is not None:
                 self._metadata.abandon()
             self._metadata = None
             for node in self._nodes.values():
                 node.release()
             if self._lock >= 0:
-                os.close(self._lock)
+                unlock_folder(self._lock, self._process)
                 self._lock = -1
 
     def _close(self, cluster: ClusterState) -> None:
@@ -287,70 +273,47 @@ class DiskStorage(Storage):
             except OSError as error:
                 failed = failed or error
         assert self._metadata is not None
+        log = cluster.controller.log
+        epochs = {number: log.brokers[number].broker_epoch for number in self._nodes if number in log.brokers}
+        log.close()
         self._metadata.close()
         if failed is not None:
             raise failed
         for number, node in self._nodes.items():
-            node.end(ends[number])
+            node.end(ends[number], epochs.get(number, -1))
 
     # what changes
 
-    def _records(self, records: Iterable[Any]) -> None:
-        with _refused(self.folder):
-            assert self._cluster is not None and self._metadata is not None, "the fleet is closed"
-            self._metadata.write(records, self._cluster.clock.now_ms())
+    def holders(self, replicas: list[int]) -> list[int]:
+        """As Storage's: the first one, in whose folder the log is."""
+        return replicas[:1]
+
+    def voters(self, controllers: list[Node]) -> list[Node]:
+        """As Storage's: the first one, in whose folder the metadata log is."""
+        return controllers[:1]
+
+    def directory_id(self, node_id: int) -> UUID | None:
+        """As Storage's, from meta.properties."""
+        return self._nodes[node_id].directory_id if node_id in self._nodes else None
 
     def new_log(self, topic: Topic, index: int, home: int) -> PartitionLog:
         """As Storage's; nothing is written yet."""
         return PartitionLog(self._store(topic, index, self._nodes[home]))
 
-    def topic_created(self, topic: Topic) -> None:
-        """As Storage's."""
-        self._make_folders(topic, topic.partitions)
-        self._records(topic_records(topic))
-        self._configs[topic.name] = dict(topic.configs)
-
-    def _make_folders(self, topic: Topic, partitions: list[Partition]) -> None:
-        with _refused(self.folder):
+    def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
+        """As Storage's: their folders, with the topic's id."""
+        with storage_errors(self.folder):
             for partition in partitions:
                 self._nodes[partition.replicas[0]].name_topic(topic.name, partition.index, topic.id)
 
-    def topic_deleted(self, topic: Topic) -> None:
-        """As Storage's. What cannot be removed after its record is put aside when the folder is opened again."""
-        self._records([messages.RemoveTopicRecord(topic_id=topic.id)])
-        self._configs.pop(topic.name, None)
+    def partitions_removed(self, topic: Topic, partitions: list[Partition]) -> None:
+        """As Storage's. What cannot be removed is put aside when the folder is opened again."""
         for node in self._nodes.values():
             with suppress(OSError):
-                node.forget((topic.name, partition.index) for partition in topic.partitions)
-        for partition in topic.partitions:
+                node.forget((topic.name, partition.index) for partition in partitions)
+        for partition in partitions:
             with suppress(OSError):
                 _store_of(partition).delete()
-
-    def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
-        """As Storage's."""
-        self._make_folders(topic, partitions)
-        self._records(partition_record(topic, partition) for partition in partitions)
-
-    def configs_changed(self, topic: Topic) -> None:
-        """As Storage's."""
-        self._records(config_records(topic.name, self._configs.get(topic.name, {}), topic.configs))
-        self._configs[topic.name] = dict(topic.configs)
-
-    def levels_changed(self, levels: Mapping[str, int]) -> None:
-        """As Storage's. Those of nodes that start before the folder is open are written when it is opened."""
-        if self._cluster is not None and self._metadata is not None:
-            with _refused(self.folder):
-                self._metadata.set_levels(levels, self._cluster.clock.now_ms())
-
-    def leader_changed(self, topic: Topic, partition: Partition) -> None:
-        """As Storage's. No error: the epoch is in leader-epoch-checkpoint too, from its first batch on."""
-        if self._cluster is not None:  # else the nodes stop, because the fleet is closed
-            with suppress(ApiError):
-                self._records([leader_record(topic, partition)])
-
-    def producer_ids(self, following: int) -> None:
-        """As Storage's."""
-        self._records([messages.ProducerIdsRecord(broker_id=CONTROLLER, broker_epoch=0, next_producer_id=following)])
 
     def offsets_committed(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset | None],
@@ -407,10 +370,6 @@ def _store_of(partition: Partition) -> SegmentStore:
     return store
 
 
-def _supports(supported: tuple[int, int], level: int) -> bool:
-    return supported[0] <= level <= supported[1]
-
-
 def _check_folder(folder: str) -> None:
     """Is it new, empty, or of a fleet? Raises FileExistsError, OSError."""
     try:
@@ -418,7 +377,7 @@ def _check_folder(folder: str) -> None:
     except FileNotFoundError:
         return
     strange = [name for name in names if not _NODE.fullmatch(name) and name != _METADATA]
-    has_log = any(os.path.isdir(os.path.join(folder, place, _METADATA_LOG)) for place in (_METADATA, "node-1"))
+    has_log = any(os.path.isdir(os.path.join(folder, name, _METADATA_LOG)) for name in names)
     if not has_log:
         strange += [name for name in names if _content(os.path.join(folder, name))]
     if strange:
@@ -431,15 +390,3 @@ def _content(path: str) -> list[str]:
         return os.listdir(path)
     except NotADirectoryError:
         return [path]
-
-
-def _flocked(folder: str) -> int:
-    """A descriptor of a folder that no other fleet has. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            os.close(descriptor)
-            raise OSError(errno.EBUSY, "another Fleet has it", folder) from None
-    return descriptor  # also of a file system without locks

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from kwire.errors import KwireError
 from kwire.schema.error_codes import ErrorCode
 
@@ -26,3 +29,14 @@ class InvalidRecordsError(ApiError):
     def __init__(self, places: list[int], reason: str) -> None:
         super().__init__(ErrorCode.INVALID_RECORD, reason)
         self.places = places
+
+
+@contextmanager
+def storage_errors(path: str) -> Iterator[None]:
+    """What cannot be written to a folder, or is damaged in it, is the error that a broker answers."""
+    try:
+        yield
+    except ApiError:
+        raise
+    except (OSError, KwireError, ValueError) as error:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {path}: {error}") from error

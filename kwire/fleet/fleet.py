@@ -68,10 +68,11 @@ class Fleet:
         self.cluster = ClusterState(self.clock, seed)
         if data is not None:
             self.cluster.storage = DiskStorage(data, levels or {})
+        self._users = None if sasl is None else Users(sasl, lambda: self.cluster.controller.log.scram)
         self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
-                 users=None if sasl is None else Users(sasl), roles=role, rules=RULES[rules])
+                 users=self._users, roles=role, rules=RULES[rules])
             for number, (name, role) in enumerate(zip(names, _roles(roles, count), strict=True))]
         self.cluster.nodes = self.nodes
         self.cluster.controller = self._controller(levels or {}, RULES[rules], seed)
@@ -180,10 +181,13 @@ class Fleet:
 
     async def __aenter__(self) -> Fleet:
         try:
+            self.cluster.storage.open(self.cluster)
             for node in self.nodes:
                 node.start()
-            self.cluster.storage.open(self.cluster)
+            self.cluster.storage.restore(self.cluster)
             self.cluster.elect()
+            if self._users is not None:
+                self.cluster.add_users(self._users)
             for name, partitions in self._topics.items():
                 if name not in self.cluster.topics:
                     self.cluster.create_topic(name, partitions)
@@ -201,6 +205,7 @@ class Fleet:
         self.cluster.groups.close()
         self.cluster.transactions.close()
         try:
+            self.cluster.controller.close()
             self.cluster.storage.close()
         finally:
             for node in self.nodes:

@@ -1,155 +1,111 @@
-"""__cluster_metadata of a fleet on disk: the records from which a KRaft broker, and the fleet itself, starts again."""
+"""__cluster_metadata of a fleet on disk: the batches of its metadata log, from which it, or a broker, starts again."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
-from uuid import UUID
 
-from kwire import messages, schema
-from kwire.codec.messages import encode
-from kwire.codec.record_serdes import encode_metadata_record
-from kwire.codec.records import build_batch
+from kwire.errors import CorruptBatchError, KwireError
 from kwire.fleet.segment_store import EPOCHS_FILE
 from kwire.output import new_file
-from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
-from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint
-from kwire.storage.formatting.dynamic_voters import DynamicVoter, voters_record
-from kwire.storage.formatting.formatter import METADATA_SNAPSHOT
-from kwire.storage.formatting.snapshots import quorum_snapshot
+from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
 from kwire.storage.metadata.image import ClusterImage
-from kwire.storage.metadata.levels import ELIGIBLE_REPLICAS, Writer
-from kwire.storage.metadata.tables import Topic as TopicRecords
+from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.segment_writer import SegmentWriter
 
 TOPIC = "__cluster_metadata"
-CONTROLLER = 1  # the node that has the metadata log
-_TOPIC_RESOURCE = 2  # ConfigResource.Type
-_LEADER_CHANGE = b"\0\0\0\2"  # the key of the control record (ControlRecordType.LEADER_CHANGE)
-_BATCH_RECORDS = 1000
-_LISTENER, _PORT = "CONTROLLER", 9093  # of the voter, until the broker that starts says its own
+_MOST_SEGMENT = (1 << 31) - 1
 
 
 class MetadataStore:
-    """The metadata log in a folder, in the layout of a level of metadata.version. It is made if it is not there.
+    """The folder of a metadata log. It is made if it is not there, and read.
 
-    Raises OSError, KwireError.
+    place: the log directory that it is in; reopened: called after its segments were opened, which lets go of the
+    directory's .lock. image: what it says; has_open_transaction: whether a metadata transaction (KIP-866) is open at
+    its end. Raises OSError, KwireError.
     """
 
-    def __init__(self, folder: str, now: int) -> None:
-        self._writer = SegmentWriter(folder, TOPIC, 0, sync=False)  # it cuts off what a kill left half written
-        self.path = self._writer.folder
-        self.image: ClusterImage | None = None
+    def __init__(self, place: str, reopened: Callable[[], None]) -> None:
+        self._place, self._reopened = place, reopened
+        writer = self._opened()
+        self._writer: SegmentWriter | None = writer
+        self.path = writer.folder
+        path = writer.path or os.path.join(self.path, f"{0:020}.log")
+        self._file = path, os.path.getsize(path) if writer.path else 0  # the segment with the last batch, its size
         try:
-            if self._writer.next_offset:
-                self.image = ClusterImage.read(self.path)
-            self._epoch = self.image.epoch if self.image is not None else 1
-            if self.image is None:
-                self._begin(now)
+            is_new = not writer.next_offset and not self._snapshot_names()
+            self.image = ClusterImage() if is_new else ClusterImage.read(self.path)
+            self.has_open_transaction = writer.next_offset > self.image.offset + 1
+            self.image.offset = max(self.image.offset, writer.next_offset - 1)
+            self._epochs = self._known_epochs()
         except BaseException:
             self.abandon()
             raise
 
-    def _begin(self, now: int) -> None:
-        voter = messages.LeaderChangeMessage.Voter(voter_id=CONTROLLER)
-        change = messages.LeaderChangeMessage(leader_id=CONTROLLER, voters=[voter], granting_voters=[voter])
-        self._append([(now, _LEADER_CHANGE, encode(change, 0))], control=True)
-        with new_file(os.path.join(self.path, EPOCHS_FILE), force=True, sync=False) as file:
-            file.write(leader_epoch_checkpoint([LeaderEpoch(self._epoch, 0)]))
+    def _opened(self) -> SegmentWriter:
+        """The writer, which has cut off what a kill or an error left half written."""
+        writer = SegmentWriter(self._place, TOPIC, 0, segment_bytes=_MOST_SEGMENT, sync=False)
+        self._reopened()
+        return writer
 
-    def make_dynamic(self, kraft_version: int, directory_id: UUID, now: int) -> None:
-        """Let node 1 be the one voter of a dynamic quorum (KIP-853), if the log has no snapshot. Raises OSError.
+    def _known_epochs(self) -> list[LeaderEpoch]:
+        with suppress(FileNotFoundError, KwireError):
+            return [one for one in read_leader_epochs(os.path.join(self.path, EPOCHS_FILE))
+                    if one.epoch <= self.image.epoch]
+        return []
 
-        So brokers start with controller.quorum.bootstrap.servers as with controller.quorum.voters.
-        """
-        if any(name.endswith(".checkpoint") for name in os.listdir(self.path)):
-            return
-        voters = voters_record({CONTROLLER: DynamicVoter(CONTROLLER, "localhost", _PORT, directory_id)}, _LISTENER)
-        with new_file(os.path.join(self.path, os.path.basename(METADATA_SNAPSHOT)), sync=False) as file:
-            file.write(quorum_snapshot(kraft_version, voters, None, now))
-
-    def use(self, levels: Mapping[str, int]) -> None:
-        """The finalized levels, by which records are written from now on."""
-        self._levels = dict(levels)
-        known = levels.get(METADATA_VERSION)
-        row = schema.metadata_versions()[-1] if known is None else schema.metadata_version(known)
-        self._write = Writer(row, levels.get(ELIGIBLE_REPLICAS, 0) > 0)
-
-    def write(self, records: Iterable[Any], now: int) -> None:
-        """Append records, those of one call in one batch as long as they are few. now: ms. Raises OSError, KwireError.
-        """
-        values = []
-        for record in records:
-            made = self._write(record)
-            if isinstance(made, tuple):
-                values.append(encode_metadata_record(*made[:2]))
-        for at in range(0, len(values), _BATCH_RECORDS):
-            self._append([(now, None, value) for value in values[at : at + _BATCH_RECORDS]])
-
-    def _append(self, rows: list[tuple[int, bytes | None, bytes]], control: bool = False) -> None:
-        self._writer.append(build_batch(
-            rows, base_offset=self._writer.next_offset, partition_leader_epoch=self._epoch, control=control))
-
-    def set_levels(self, levels: Mapping[str, int], now: int) -> None:
-        """Write the levels that are not written yet. Raises OSError, KwireError."""
-        before = self._levels, self._write
-        self.use(levels)
+    def append(self, base_offset: int, epoch: int, data: bytes) -> None:
+        """Write a batch: all of it or nothing. Raises OSError, KwireError."""
+        if self._writer is None:
+            with suppress(FileNotFoundError):
+                os.truncate(*self._file)  # what was refused stays refused
+            self._writer = self._opened()
+        if self._writer.next_offset > base_offset:
+            raise CorruptBatchError(f"the metadata log ends at {self._writer.next_offset}", offset=base_offset)
+        if not self._epochs or epoch > self._epochs[-1].epoch:
+            self._begin_epoch(LeaderEpoch(epoch, base_offset))
         try:
-            self._write_levels(before[0], levels, now)
+            self._writer.append(data)
+            assert self._writer.path is not None
+            self._file = self._writer.path, os.path.getsize(self._writer.path)
         except BaseException:
-            self._levels, self._write = before
+            self.abandon()
             raise
 
-    def _write_levels(self, before: Mapping[str, int], levels: Mapping[str, int], now: int) -> None:
-        names = sorted(set(levels) | set(before), key=lambda name: (name != METADATA_VERSION, name))
-        records = [  # also of level 1, of which Kafka writes none: the next fleet goes on at it
-            messages.FeatureLevelRecord(name=name, feature_level=levels.get(name, 0)) for name in names
-            if name != KRAFT_VERSION and levels.get(name, 0) != before.get(name, 0)]
-        if records:
-            self._append([(now, None, encode_metadata_record(record, 0)) for record in records])
+    def _begin_epoch(self, epoch: LeaderEpoch) -> None:
+        with new_file(os.path.join(self.path, EPOCHS_FILE), force=True, sync=False) as file:
+            file.write(leader_epoch_checkpoint([*self._epochs, epoch]))
+        self._epochs.append(epoch)
+
+    def snapshots(self) -> dict[str, bytes]:
+        """The snapshots in the folder: name -> content, oldest first. Raises OSError."""
+        found = {}
+        for name in self._snapshot_names():
+            with open(os.path.join(self.path, name), "rb") as file:
+                found[name] = file.read()
+        return found
+
+    def _snapshot_names(self) -> list[str]:
+        return sorted(one.name for one in os.scandir(self.path) if snapshot_id(one.name) and one.is_file())
+
+    def keep_snapshot(self, name: str, content: bytes, most: int) -> None:
+        """Write a snapshot; only so many newest ones stay. Raises OSError."""
+        with new_file(os.path.join(self.path, name), force=True, sync=False) as file:
+            file.write(content)
+        for old in self._snapshot_names()[:-most]:
+            with suppress(OSError):
+                os.unlink(os.path.join(self.path, old))
 
     def close(self) -> None:
         """End the log as a clean shutdown does. Raises OSError."""
-        self._writer.close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
 
     def abandon(self) -> None:
-        """Close the files as they are."""
-        with suppress(OSError, ValueError):
-            self._writer.__exit__(OSError, OSError(), None)
-
-
-def topic_records(topic: Any) -> list[Any]:
-    """The records that make a topic (kwire.fleet.cluster.Topic), with its partitions and configs."""
-    return [
-        messages.TopicRecord(name=topic.name, topic_id=topic.id),
-        *(partition_record(topic, partition) for partition in topic.partitions),
-        *config_records(topic.name, {}, topic.configs),
-    ]
-
-
-def partition_record(topic: Any, partition: Any) -> Any:
-    """The record of a partition. Its first replica leads, and alone is in sync: it has the log."""
-    home = partition.replicas[0]
-    return messages.PartitionRecord(
-        partition_id=partition.index, topic_id=topic.id, replicas=list(partition.replicas), isr=[home], leader=home,
-        leader_epoch=partition.leader_epoch, partition_epoch=0)
-
-
-def leader_record(topic: Any, partition: Any) -> Any:
-    """The record of a new leader epoch."""
-    return messages.PartitionChangeRecord(
-        partition_id=partition.index, topic_id=topic.id, leader=partition.replicas[0])
-
-
-def config_records(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[Any]:
-    """The records of a topic's configs that changed; one that is gone has no value."""
-    return [
-        messages.ConfigRecord(resource_type=_TOPIC_RESOURCE, resource_name=name, name=key, value=now.get(key))
-        for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
-
-
-def configs_of(image: ClusterImage, topic: TopicRecords) -> dict[str, str]:
-    """The configs of a topic."""
-    return image.configs.get((_TOPIC_RESOURCE, topic.name), {})
+        """Close the files as they are; the next batch opens them again."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(OSError, ValueError):
+                writer.__exit__(OSError, OSError(), None)

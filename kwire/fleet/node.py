@@ -51,6 +51,7 @@ class Node:
         self._clients = Listener(self, port, tls, HANDLERS)
         self._controllers = Listener(self, 0, tls, CONTROLLER_HANDLERS)
         self.fetch_sessions = FetchSessions()
+        self._held_back: tuple[object, frozenset[int]] = None, frozenset()  # at what the level allows
         self.refused: str | None = None
         self.reason: str | None = None
         self.in_loop: Callable[[Callable[[], None]], None] = lambda work: work()  # how to run something in the loop
@@ -121,7 +122,7 @@ class Node:
     @property
     def snapshots(self) -> dict[str, bytes]:
         """The snapshots of the metadata log: name, as Kafka's OFFSET-EPOCH.checkpoint, -> content, oldest first."""
-        return dict(self.cluster.controller.log.snapshots)
+        return self.cluster.controller.log.snapshots
 
     @property
     def ranges(self) -> dict[int, tuple[int, int]]:
@@ -137,8 +138,12 @@ class Node:
     @property
     def held_back(self) -> frozenset[int]:
         """The keys of the APIs that wait for a higher metadata.version."""
-        controller = self.cluster.controller
-        return self._rules.held_back_apis(controller.log.can) if controller.kraft else frozenset()
+        if not self.cluster.controller.kraft:
+            return frozenset()
+        can = self.cluster.controller.log.can
+        if can is not self._held_back[0]:
+            self._held_back = can, self._rules.held_back_apis(can)
+        return self._held_back[1]
 
     @property
     def peers(self) -> dict[int, dict[str, int]]:
@@ -242,7 +247,7 @@ class Listener:
     ) -> None:
         self.node, self.port, self.usable = node, port, dict[int, tuple[int, int]]()
         self._handlers, self._tls, self._faults = handlers, tls, node.faults
-        self._listener: Any = None  # a listening socket, or what stands for one in a simulation
+        self._listener: Any = None  # a listening socket, or a SimulatedListener
         self._server: asyncio.Server | None = None
         self._opening: asyncio.Task[None] | None = None
         self._served: Any = None  # the listener that became the server's own, which closes it
@@ -450,6 +455,6 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
 
 def _listen(host: str, port: int) -> Any:
-    """A listening socket; in a simulation its stand-in. Raises OSError if the port is taken."""
+    """A listening socket; in a simulation one in memory. Raises OSError if the port is taken."""
     simulated = getattr(asyncio.get_running_loop(), "simulated_listener", None)
     return socket.create_server((host, port), backlog=1024) if simulated is None else simulated(host, port)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,12 +11,13 @@ from kwire.errors import KwireError
 from kwire.fleet.groups import TopicPartition
 from kwire.fleet.releases import Offer
 from kwire.output import new_file
-from kwire.storage.checkpoints import PartitionOffset, offset_checkpoint, read_offset_checkpoint
+from kwire.storage.checkpoints import PartitionOffset, offset_checkpoint, partition_metadata, read_offset_checkpoint
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
-from kwire.storage.uuids import random_directory_id, uuid_text
+from kwire.storage.locks import LOCK_FILE, lock_as_broker
+from kwire.storage.uuids import random_directory_id
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-_LOCK, _STARTS = ".lock", "log-start-offset-checkpoint"
+_STARTS = "log-start-offset-checkpoint"
 _ENDS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 _PARTITION_METADATA = "partition.metadata"
 _FIRST_WITH_DIRECTORY_ID = "3.7"  # KIP-858
@@ -26,11 +25,14 @@ _FIRST_WITH_DIRECTORY_ID = "3.7"  # KIP-858
 
 class NodeFolder:
     """The log directory of one node. starts: the offsets at which logs begin that do not begin at their first segment.
+
+    directory_id: its id (KIP-858), None before 3.7.
     """
 
     def __init__(self, path: str, node_id: int, offer: Offer) -> None:
         self.path, self.id, self._offer = path, node_id, offer
         self.starts: dict[TopicPartition, int] = {}
+        self.directory_id: UUID | None = None
         self._lock = -1
 
     def make(self, cluster_id: str) -> None:
@@ -44,6 +46,7 @@ class NodeFolder:
             raise KwireError(
                 f"{self.path} is of node {found.node_id} of the cluster {found.cluster_id}: expected node {self.id} of "
                 f"the cluster {cluster_id}")
+        self.directory_id = found.directory_id
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.path, CLEAN_SHUTDOWN))
         with suppress(FileNotFoundError):
@@ -62,21 +65,18 @@ class NodeFolder:
         """Make the folder of a partition, with the topic's id in KRaft: there it has come with the topic. OSError."""
         folder = os.path.join(self.path, f"{topic}-{partition}")
         os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, _PARTITION_METADATA)
-        if self._offer.is_kraft and not os.path.exists(path):
-            with open(path, "wb") as file:
-                file.write(f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode())
+        if self._offer.is_kraft:
+            data, path = partition_metadata(topic_id), os.path.join(folder, _PARTITION_METADATA)
+            with suppress(FileNotFoundError), open(path, "rb") as file:
+                if file.read(len(data) + 1) == data:
+                    return
+            self._write(os.path.join(f"{topic}-{partition}", _PARTITION_METADATA), data)
 
     def lock(self) -> None:
         """Hold .lock, as a broker does that runs. Raises OSError if one does."""
         if self._lock < 0:
-            self._lock = os.open(os.path.join(self.path, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise OSError(errno.EBUSY, "a broker that runs has locked it (.lock)", self.path) from None
-            raise
+            self._lock = os.open(os.path.join(self.path, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        lock_as_broker(self._lock, self.path)
 
     def keep_start(self, partition: TopicPartition, offset: int) -> None:
         """A log begins at another offset. Raises OSError."""
@@ -89,12 +89,12 @@ class NodeFolder:
         if gone:
             self._write(_STARTS, _checkpoint(self.starts))
 
-    def end(self, ends: Mapping[TopicPartition, int]) -> None:
-        """A clean shutdown: the checkpoints of where the logs end. Raises OSError."""
+    def end(self, ends: Mapping[TopicPartition, int], broker_epoch: int) -> None:
+        """A clean shutdown: the checkpoints of where the logs end, and the broker's last epoch. Raises OSError."""
         for name in _ENDS:
             self._write(name, _checkpoint(ends))
         self._write(_STARTS, _checkpoint(self.starts))
-        self._write(CLEAN_SHUTDOWN, b'{"version":0,"brokerEpoch":-1}')
+        self._write(CLEAN_SHUTDOWN, f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode())
 
     def release(self) -> None:
         """Let others have it."""

@@ -10,18 +10,19 @@ import shutil
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from kwire.errors import CorruptBatchError, KwireError
+from kwire.errors import CorruptBatchError
 from kwire.fleet.batch_store import PIECE_BYTES, BatchStore, Entry, Segment, entries_in, size_of_first
-from kwire.fleet.errors import ApiError
+from kwire.fleet.errors import ApiError, storage_errors
 from kwire.fleet.partition_log import Aborted, PartitionLog
 from kwire.fleet.producer_state import Producer, WrittenBatch
 from kwire.output import new_file
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
+from kwire.storage.discovery import beside
 from kwire.storage.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex, aborted_entry
 from kwire.storage.segment_writer import SegmentWriter
 
@@ -30,17 +31,6 @@ _MOST_SEGMENT = (1 << 31) - 1
 _HEAD_BYTES = 4096  # that are read at least: a batch's length is in them
 _KINDS = (".log", ".index", ".timeindex", ".txnindex")
 _SWAP = ".swap"  # what a cleaner has written, and what is not yet in its place (Kafka's UnifiedLog.SWAP_FILE_SUFFIX)
-
-
-@contextmanager
-def _storage_errors(path: str) -> Iterator[None]:
-    """An OSError, or damage, of a log is the error that a broker answers."""
-    try:
-        yield
-    except ApiError:
-        raise
-    except (OSError, KwireError, ValueError) as error:
-        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error with the log in {path}: {error}") from error
 
 
 class SegmentFiles(Segment):
@@ -90,7 +80,7 @@ class SegmentFiles(Segment):
         at = bisect_right(self._offsets, offset) - 1
         position = self._positions[at] if at >= 0 else 0
         wanted = min(max(most, _HEAD_BYTES) + self._interval, _MOST_SEGMENT)
-        with _storage_errors(self.path), open(self.path, "rb", buffering=0) as file:
+        with storage_errors(self.path), open(self.path, "rb", buffering=0) as file:
             while position < self.size:
                 wanted = min(wanted, self.size - position)
                 piece = os.pread(file.fileno(), wanted, position)
@@ -117,7 +107,7 @@ class SegmentFiles(Segment):
         """Delete its files, and the producer snapshot at its beginning. Raises OSError."""
         for kind in (*_KINDS, ".snapshot"):
             with suppress(FileNotFoundError):
-                os.unlink(_beside(self.path, kind))
+                os.unlink(beside(self.path, kind))
 
 
 class SegmentStore(BatchStore):
@@ -220,7 +210,7 @@ class SegmentStore(BatchStore):
 
     def add(self, entry: Entry) -> None:
         """As BatchStore's; the batch is handed to the operating system."""
-        with _storage_errors(self.folder):
+        with storage_errors(self.folder):
             writer = self._opened(entry.base_offset)
             if self.segments and writer.next_offset != entry.base_offset:  # recovered with less, or more, than was kept
                 raise CorruptBatchError(f"the log ends at {writer.next_offset}", offset=entry.base_offset)
@@ -236,7 +226,7 @@ class SegmentStore(BatchStore):
 
     def roll(self, base_offset: int) -> None:
         """As BatchStore's."""
-        with _storage_errors(self.folder):
+        with storage_errors(self.folder):
             writer = self._opened(base_offset)
             try:
                 writer.roll()
@@ -258,7 +248,7 @@ class SegmentStore(BatchStore):
 
     def drop(self, count: int) -> None:
         """As BatchStore's."""
-        with _storage_errors(self.folder):
+        with storage_errors(self.folder):
             for _ in range(count):
                 self.segments[0].remove()
                 del self.segments[0]
@@ -267,7 +257,7 @@ class SegmentStore(BatchStore):
         """As BatchStore's: written beside the segments, then swapped; after a kill the next start ends the swap."""
         base = self.segments[first].base_offset
         scratch = os.path.join(self._node, f".{self._topic}-{self._partition}.cleaned")
-        with _storage_errors(self.folder):
+        with storage_errors(self.folder):
             shutil.rmtree(scratch, ignore_errors=True)
             try:
                 with SegmentWriter(
@@ -283,7 +273,7 @@ class SegmentStore(BatchStore):
                     os.replace(stem + kind, self._path(base)[:-4] + kind + _SWAP)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
-            snapshot = _beside(self._path(base), ".snapshot")
+            snapshot = beside(self._path(base), ".snapshot")
             kept = _read(snapshot)
             for segment in self.segments[first : first + count]:
                 segment.remove()
@@ -295,14 +285,14 @@ class SegmentStore(BatchStore):
 
     def keep_epochs(self, epochs: list[tuple[int, int]]) -> None:
         """Write leader-epoch-checkpoint. Raises ApiError."""
-        with _storage_errors(self.folder):
+        with storage_errors(self.folder):
             os.makedirs(self.folder, exist_ok=True)
             with new_file(os.path.join(self.folder, EPOCHS_FILE), force=True, sync=False) as file:
                 file.write(leader_epoch_checkpoint([LeaderEpoch(*one) for one in epochs]))
 
     def keep_start(self, offset: int) -> None:
         """Write log-start-offset-checkpoint. Raises ApiError."""
-        with _storage_errors(self.folder):
+        with storage_errors(self.folder):
             self._started(offset)
 
     def close(self) -> None:
@@ -371,18 +361,14 @@ def _swap(path: str) -> None:
     """Give the files of a cleaned segment their names; the .log, by which a restart finds them, last."""
     for kind in (".index", ".timeindex", ".txnindex", ".log"):
         with suppress(FileNotFoundError):
-            os.replace(_beside(path, kind) + _SWAP, _beside(path, kind))
+            os.replace(beside(path, kind) + _SWAP, beside(path, kind))
     with suppress(FileNotFoundError):
-        if not os.path.getsize(_beside(path, ".txnindex")):
-            os.unlink(_beside(path, ".txnindex"))
-
-
-def _beside(path: str, kind: str) -> str:
-    return path.removesuffix(".log") + kind
+        if not os.path.getsize(beside(path, ".txnindex")):
+            os.unlink(beside(path, ".txnindex"))
 
 
 def _content(path: str, kind: str) -> bytes:
-    return _read(_beside(path, kind)) or b""
+    return _read(beside(path, kind)) or b""
 
 
 def _read(path: str) -> bytes | None:

@@ -129,7 +129,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return None
 
     def simulated_listener(self, host: str, port: int) -> SimulatedListener:
-        """A listening socket's stand-in. Raises OSError if the port is taken."""
+        """What listens in memory, as a listening socket does. Raises OSError if the port is taken."""
         if not port:
             self._next_port += 1
             port = self._next_port
@@ -170,7 +170,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
 
 class SimulatedListener:
-    """What stands for a listening socket and for its asyncio.Server."""
+    """A listening socket, and its asyncio.Server, in memory."""
 
     def __init__(self, loop: SimulatedLoop, host: str, port: int) -> None:
         self._loop, self._address = loop, (host, port)

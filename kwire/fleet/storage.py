@@ -1,18 +1,21 @@
 """What a fleet keeps: nothing but memory here; kwire.fleet.disk_storage keeps it in a folder.
 
-The state of the cluster says here what has changed, before the change counts: an ApiError refuses it.
+The state of the cluster says here what has changed, before the change counts: an ApiError refuses it. What the metadata
+log holds (topics, configs, levels) is not said here: the log has its own store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kwire.fleet.groups import CommittedOffset, TopicPartition
 from kwire.fleet.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState, Partition, Topic
+    from kwire.fleet.node import Node
     from kwire.fleet.transactions import Participant, Transaction
 
 
@@ -20,35 +23,38 @@ class Storage:
     """A fleet's data in memory: each method is where a folder's storage writes. Those with an error raise ApiError."""
 
     def open(self, cluster: ClusterState) -> None:
-        """Let the cluster have what was kept. Raises OSError, KwireError."""
+        """Let the metadata log have what was kept. Raises OSError, KwireError."""
+
+    def restore(self, cluster: ClusterState) -> None:
+        """Let the cluster have the topics of the metadata log, and what was kept of their data.
+
+        Raises OSError, KwireError.
+        """
 
     def close(self) -> None:
         """The fleet ends. Raises OSError."""
+
+    def holders(self, replicas: list[int]) -> list[int]:
+        """Which of a partition's replicas have its log, as the metadata log says: all, one copy serves them."""
+        return replicas
+
+    def voters(self, controllers: list[Node]) -> list[Node]:
+        """Which of the controllers have the metadata log, as it says itself: all."""
+        return controllers
+
+    def directory_id(self, node_id: int) -> UUID | None:
+        """The id of a node's folder (KIP-858), None if it has none."""
+        return None
 
     def new_log(self, topic: Topic, index: int, home: int) -> PartitionLog:
         """The log of a new partition. home: the id of the node that has it."""
         return PartitionLog()
 
-    def topic_created(self, topic: Topic) -> None:
-        """A topic is to be made."""
-
-    def topic_deleted(self, topic: Topic) -> None:
-        """A topic is to be deleted."""
-
     def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
-        """A topic is to have more partitions."""
+        """Partitions are to be there; after this their records are written, or partitions_removed() is called."""
 
-    def configs_changed(self, topic: Topic) -> None:
-        """A topic has other configs."""
-
-    def levels_changed(self, levels: Mapping[str, int]) -> None:
-        """Feature levels are finalized."""
-
-    def leader_changed(self, topic: Topic, partition: Partition) -> None:
-        """A partition is in a new leader epoch. No error."""
-
-    def producer_ids(self, following: int) -> None:
-        """The producer ids before this one may be given out."""
+    def partitions_removed(self, topic: Topic, partitions: list[Partition]) -> None:
+        """Partitions are there no more. No error."""
 
     def offsets_committed(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset | None],

@@ -47,7 +47,7 @@ class TransactionCoordinator:
         """A producer id that nobody has."""
         if self._next_producer_id >= self._block_end:
             end = self._next_producer_id + _BLOCK
-            self._cluster.storage.producer_ids(end)
+            self._cluster.take_producer_ids(end)
             self._block_end = end
         self._next_producer_id += 1
         return self._next_producer_id - 1

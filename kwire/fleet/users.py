@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any, Protocol
 
+from kwire import messages
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
+_NUMBERS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}  # ScramMechanism
+_ITERATIONS = 4096
+Secret = tuple[bytes, bytes, bytes, int]  # what a server keeps: salt, stored key, server key, iterations
+Kept = Mapping[tuple[str, int], messages.UserScramCredentialRecord]
 
 
 class Exchange(Protocol):
@@ -21,19 +27,64 @@ class Exchange(Protocol):
 
 
 class Users:
-    """Names and passwords; a password is never shown."""
+    """Names and passwords, for PLAIN and SCRAM, and the SCRAM users of the metadata log; a password is never shown.
+
+    kept: gives those of the log, by name and ScramMechanism.
+    """
 
     mechanisms = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
 
-    def __init__(self, passwords: Mapping[str, str]) -> None:
-        self._passwords = dict(passwords)
+    def __init__(self, passwords: Mapping[str, str], kept: Callable[[], Kept]) -> None:
+        self._passwords, self._kept = dict(passwords), kept
 
     def __repr__(self) -> str:
         return f"Users({', '.join(sorted(self._passwords))})"
 
     def begin(self, mechanism: str) -> Exchange:
         """A new exchange."""
-        return _Plain(self._passwords) if mechanism == PLAIN else _Scram(self._passwords, mechanism)
+        return _Plain(self._passwords) if mechanism == PLAIN else _Scram(self._secret, mechanism)
+
+    def _secret(self, mechanism: str, name: str) -> Secret:
+        """What SCRAM needs of a user. Raises KeyError."""
+        known = self._kept().get((name, _NUMBERS[mechanism]))
+        return _secret(mechanism, self._passwords[name]) if known is None else (
+            known.salt, known.stored_key, known.server_key, known.iterations)
+
+    def new_records(self, new_salt: Callable[[], bytes]) -> Iterator[messages.UserScramCredentialRecord]:
+        """The credentials of passwords that the metadata log does not have: of new users, or other passwords.
+
+        None where SCRAM is not installed, and none of a password that it does not take.
+        """
+        for name, password in self._passwords.items() if find_spec("scramp") is not None else ():
+            if not _is_taken(password):
+                continue
+            for mechanism, number in _NUMBERS.items():
+                known = self._kept().get((name, number))
+                if known is not None and known.iterations == _ITERATIONS and (
+                        _secret(mechanism, password, known.salt)[:2] == (known.salt, known.stored_key)):
+                    continue
+                salt, stored_key, server_key, iterations = _secret(mechanism, password, new_salt())
+                yield messages.UserScramCredentialRecord(
+                    name=name, mechanism=number, salt=salt, stored_key=stored_key, server_key=server_key,
+                    iterations=iterations)
+
+
+def _is_taken(password: str) -> bool:
+    """Whether SCRAM takes a password (SASLprep)."""
+    from scramp import ScramException  # type: ignore[import-untyped,unused-ignore]
+
+    try:
+        _secret(SCRAM_SHA_256, password)
+    except (ScramException, ValueError):
+        return False
+    return True
+
+
+def _secret(mechanism: str, password: str, salt: bytes | None = None) -> Secret:
+    from scramp import ScramMechanism  # type: ignore[import-untyped,unused-ignore]
+
+    made: Secret = ScramMechanism(mechanism).make_auth_info(password, iteration_count=_ITERATIONS, salt=salt)
+    return made
 
 
 def _failed(mechanism: str) -> ApiError:
@@ -62,20 +113,18 @@ class _Plain:
 
 
 class _Scram:
-    def __init__(self, passwords: Mapping[str, str], mechanism: str) -> None:
-        from scramp import ScramMechanism  # type: ignore[import-untyped,unused-ignore]
+    def __init__(self, secret: Callable[[str, str], Secret], mechanism: str) -> None:
+        from scramp import ScramMechanism
 
         self.user: str | None = None
         self._mechanism, self._name, self._steps = mechanism, "", 0
-        made = ScramMechanism(mechanism)
 
         def credentials(name: str) -> Any:
-            if name not in passwords:
-                raise KeyError(name)
+            found = secret(mechanism, name)
             self._name = name
-            return made.make_auth_info(passwords[name], iteration_count=4096)
+            return found
 
-        self._server = made.make_server(credentials)
+        self._server = ScramMechanism(mechanism).make_server(credentials)
 
     def step(self, data: bytes) -> bytes:
         self._steps += 1

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from kwire.errors import DecodeError, LimitError, UnsupportedVersionError
 from kwire.storage.filesystem import located, open_file, plain
+from kwire.storage.uuids import uuid_text
 from kwire_c.crc32c import crc32c
 
 MOST_BYTES = 64 << 20  # of a producer snapshot: one of a million producers has 52 MB
@@ -207,6 +208,11 @@ def read_partition_metadata(path: str | os.PathLike[str], options: dict[str, Any
         raise located(DecodeError(f"malformed partition metadata: {error.args[0]} is missing"), name) from None
     except ValueError as error:
         raise located(DecodeError(f"malformed partition metadata: {error}"), name) from None
+
+
+def partition_metadata(topic_id: UUID) -> bytes:
+    """The content of a partition.metadata file."""
+    return f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
 def _number(text: str) -> int:

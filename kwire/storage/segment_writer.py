@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import sys
 import weakref
@@ -22,6 +20,7 @@ from kwire.storage.discovery import is_topic_name
 from kwire.storage.filesystem import located, shown
 from kwire.storage.index_writer import IndexWriter
 from kwire.storage.indexes import AbortedTransaction, aborted_entry
+from kwire.storage.locks import LOCK_FILE, lock_as_broker, locked_folder, unlock_folder
 from kwire.storage.producer_states import ProducerStates
 from kwire.storage.segment_recovery import MOST_RELATIVE, Recovered, base_offset_of, recovered
 
@@ -129,7 +128,8 @@ class SegmentWriter:
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
         self._midst = False  # of a change: the files, or what is known of them, are not whole
         os.makedirs(self.folder, exist_ok=True)
-        self._unlock = weakref.finalize(self, os.close, _locked(self.folder))
+        held = locked_folder(self.folder, "another SegmentWriter writes there")
+        self._unlock = weakref.finalize(self, unlock_folder, held, self._process)
         try:
             self._open(base_offset is not None or producers is not None)
             if producers is not None and self.next_offset:
@@ -405,29 +405,14 @@ def _write(file: IO[bytes], data: Any, position: int) -> None:
         raise
 
 
-def _locked(folder: str) -> int:
-    """A descriptor of a folder that no other writer has. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            os.close(descriptor)
-            raise OSError(errno.EBUSY, "another SegmentWriter writes there", folder) from None
-    return descriptor  # also of a file system without locks
-
-
 def _check_no_broker(folder: str) -> None:
-    """Raise OSError if a broker runs on a log directory: it holds its .lock (Kafka's FileLock)."""
+    """Raise OSError if a broker runs on a log directory."""
     try:
-        descriptor = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(os.path.join(folder, LOCK_FILE), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            raise OSError(errno.EBUSY, "a broker that runs has locked it (.lock)", folder) from None
+        lock_as_broker(descriptor, folder)
     finally:
         os.close(descriptor)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import kwire
@@ -14,6 +17,7 @@ from kwire.schema.error_codes import ErrorCode as E
 
 M: Any = messages
 RETRIES = 200
+PORT = 40_000
 RELEASES = ("2.8", "3.9", "4.4")
 
 
@@ -113,26 +117,82 @@ def trouble(fleet: Fleet, simulation: Simulation, *apis: str) -> None:
             fleet.fault(api, probability=simulation.random.uniform(0.0, 0.15), **effect)
 
 
-async def restarts(fleet: Fleet, simulation: Simulation) -> None:
-    while True:
-        await asyncio.sleep(simulation.random.uniform(0.2, 3.0))
-        node = simulation.random.choice(fleet.nodes)
-        node.stop()
-        await asyncio.sleep(simulation.random.uniform(0.0, 1.0))
-        node.start()
+class Running:
+    """A fleet of three nodes with a topic t, in trouble. data: its folder, None in memory; apis: that fail at times.
+
+    With a folder the whole fleet ends now and then, half of the times as by a kill, and starts again.
+    """
+
+    def __init__(self, simulation: Simulation, releases: tuple[str, ...], data: Path | None, *apis: str) -> None:
+        self.simulation, self.release, self.apis = simulation, simulation.random.choice(releases), apis
+        self._data, self._done = data, False
+        self._chaos: asyncio.Future[None] | None = None
+        self.bootstrap = ",".join(f"127.0.0.1:{PORT + number}" for number in range(3))
+
+    async def __aenter__(self) -> Running:
+        await self._start()
+        self.fleet.cluster.create_topic("t", 2, 3)
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._done = True
+        if self._chaos is not None:
+            self._chaos.cancel()
+        await self.fleet.__aexit__(None, None, None)
+
+    async def _start(self) -> None:
+        random = self.simulation.random
+        self.fleet = Fleet(
+            self.release, 3, data=self._data, port=PORT, clock=self.simulation.clock, seed=random.randrange(1000))
+        await self.fleet.__aenter__()
+        trouble(self.fleet, self.simulation, *self.apis)
+
+    def restarts(self) -> None:
+        """Let nodes, and on disk the fleet, stop and start from now on."""
+        self._chaos = asyncio.ensure_future(self._restarts())
+
+    async def settled(self) -> None:
+        """The last restart is over."""
+        self._done = True
+        if self._chaos is not None:
+            await self._chaos
+
+    async def _restarts(self) -> None:
+        random = self.simulation.random
+        while not self._done:
+            await asyncio.sleep(random.uniform(0.2, 3.0))
+            if self._data is not None and random.random() < 0.3:
+                await self._start_again(is_killed=random.random() < 0.5)
+                continue
+            node = random.choice(self.fleet.nodes)
+            node.stop()
+            await asyncio.sleep(random.uniform(0.0, 1.0))
+            node.start()
+
+    async def _start_again(self, is_killed: bool) -> None:
+        assert self._data is not None
+        if is_killed:  # what it has written so far is all that is left of it
+            copy = self._data.with_name(f"{self._data.name}-")
+            shutil.copytree(self._data, copy)
+            for node in self.fleet.nodes:
+                node.stop()
+            await self.fleet.__aexit__(None, None, None)
+            shutil.rmtree(self._data)
+            self._data = copy
+        else:
+            await self.fleet.__aexit__(None, None, None)
+        await asyncio.sleep(self.simulation.random.uniform(0.0, 1.0))
+        await self._start()
 
 
-async def idempotent_producers(simulation: Simulation) -> None:
+async def idempotent_producers(simulation: Simulation, data: Path | None = None) -> None:
     """No acknowledged record is lost or doubled, whatever happens to connections and leaders."""
-    release = simulation.random.choice(RELEASES)
-    async with Fleet(release, 3, clock=simulation.clock, seed=simulation.seed) as fleet:
-        fleet.cluster.create_topic("t", 2, 3)
-        trouble(fleet, simulation, "Produce")
-        chaos = asyncio.ensure_future(restarts(fleet, simulation))
+    async with Running(simulation, RELEASES, data, "Produce") as running:
+        running.restarts()
         acknowledged: dict[tuple[int, int], bytes] = {}
 
         async def produce(name: int) -> None:
-            async with Cluster(fleet.bootstrap, timeout=2, probe_timeout=1, lazy=True) as cluster:
+            async with Cluster(running.bootstrap, timeout=2, probe_timeout=1, lazy=True) as cluster:
                 producer = Producer(cluster)
                 await producer.start()
                 for at in range(6):
@@ -142,21 +202,19 @@ async def idempotent_producers(simulation: Simulation) -> None:
                     acknowledged[partition, offset] = value
 
         await asyncio.gather(produce(1), produce(2))
-        chaos.cancel()
+        await running.settled()
         written = {
             (partition, record.offset): record.value for partition in range(2)
-            for record in fleet.records("t", partition)}
+            for record in running.fleet.records("t", partition)}
         assert written == acknowledged, (written, acknowledged)
 
 
-async def transactions(simulation: Simulation) -> None:
+async def transactions(simulation: Simulation, data: Path | None = None) -> None:
     """Committed transactions are read whole, aborted ones not at all."""
-    release = simulation.random.choice(("2.8", "3.9"))
-    async with Fleet(release, 3, clock=simulation.clock, seed=simulation.seed) as fleet:
-        fleet.cluster.create_topic("t", 2, 3)
-        trouble(fleet, simulation, "Produce", "AddPartitionsToTxn")
+    async with Running(simulation, RELEASES[:2], data, "Produce", "AddPartitionsToTxn") as running:
+        running.restarts()
         committed: list[bytes] = []
-        async with Cluster(fleet.bootstrap, timeout=2, probe_timeout=1, lazy=True) as cluster:
+        async with Cluster(running.bootstrap, timeout=2, probe_timeout=1, lazy=True) as cluster:
             producer = Producer(cluster, "x")
             await producer.start()
             for number in range(4):
@@ -166,9 +224,10 @@ async def transactions(simulation: Simulation) -> None:
                 commit = simulation.random.random() < 0.6
                 await producer.end(commit)
                 committed += values if commit else []
+        await running.settled()
         seen = []
         for partition in range(2):
-            log = fleet.cluster.partition("t", partition).log
+            log = running.fleet.cluster.partition("t", partition).log
             aborted = {(one.producer_id, one.first_offset, one.last_offset) for one in log.aborted}
             for batch in kwire.read_batches(log.read(0, 1 << 30, log.last_stable_offset, True)):
                 if batch.is_control or any(
@@ -177,3 +236,17 @@ async def transactions(simulation: Simulation) -> None:
                     continue
                 seen += [record.value for record in batch]
         assert sorted(seen) == sorted(committed), (seen, committed)
+
+
+async def on_disk(work: Any, simulation: Simulation) -> None:
+    """A schedule with its data in a folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        await work(simulation, Path(folder, "data"))
+
+
+async def idempotent_producers_on_disk(simulation: Simulation) -> None:
+    await on_disk(idempotent_producers, simulation)
+
+
+async def transactions_on_disk(simulation: Simulation) -> None:
+    await on_disk(transactions, simulation)

@@ -150,6 +150,7 @@ def test_a_broker_goes_on(tmp_path: Path, release: str, is_killed: bool) -> None
         configs = {"segment.bytes": "1048576", "index.interval.bytes": "20000"}
         for name in ("t", "u"):
             fleet.cluster.create_topic(name, 1, configs=configs)
+        fleet.cluster.set_configs_of(4, "", {"message.max.bytes": "900001"})
         gone, going = fill(fleet, connection)
         connection.send(M.DeleteRecordsRequest(topics=[M.DeleteRecordsRequest.DeleteRecordsTopic(
             name="t", partitions=[M.DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=201)])]))
@@ -171,6 +172,10 @@ def test_a_broker_goes_on(tmp_path: Path, release: str, is_killed: bool) -> None
             (one.producer_id, one.first_offset) for one in row.aborted_transactions] == [(gone.id, 0)]
         answer: Any = connection.send(M.MetadataRequest(topics=None))
         assert {topic.name: topic.topic_id for topic in answer.topics} == ids
+        asked = M.DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=4, resource_name="1", configuration_keys=["message.max.bytes"])
+        (row,) = connection.send(M.DescribeConfigsRequest(resources=[asked])).results[0].configs
+        assert (row.value, row.config_source) == ("900001", 3)  # of all brokers, from the metadata log
         # producers: what was sent is known, the next one follows
         again = kwire.build_batch([(NOW, b"", b"")] * 5, producer_id=900, producer_epoch=1, base_sequence=995)
         until(lambda: _equal(produce(connection, again, version=11).base_offset, 995))  # it may still be fenced

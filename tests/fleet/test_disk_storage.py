@@ -19,7 +19,6 @@ from kwire import messages
 from kwire.fleet import Fleet, ManualClock
 from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
-from kwire.fleet.metadata_store import MetadataStore
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import ClusterImage, LogDirectory, SegmentWriter, read_leader_epochs, read_partition_metadata
@@ -208,7 +207,7 @@ def test_nodes_have_folders_of_their_own(tmp_path: Path) -> None:
         partition = fleet.cluster.partition("t", 1)
         assert (partition.leader, partition.leader_epoch) == (2, 2)
         assert [record.value for record in fleet.records("t", 1)] == [b"1"]
-    with pytest.raises(kwire.KwireError, match=r"has replicas on the nodes \[3\], the fleet has 2 nodes"):
+    with pytest.raises(kwire.KwireError, match=r"has replicas on the nodes \[3\], the fleet's brokers are \[1, 2\]"):
         Fleet("4.4", 2, data=tmp_path).__enter__()
 
 
@@ -376,12 +375,12 @@ def test_what_is_refused_is_not_done_and_can_be_asked_again(tmp_path: Path, monk
 
     with running(tmp_path, topics={"t": 1, "u": 1}) as (fleet, _):
         cluster, levels = fleet.cluster, fleet.cluster.levels
-        lower = {**levels, "group.version": 0}
         with monkeypatch.context() as disk:
-            disk.setattr("kwire.fleet.metadata_store.MetadataStore._append", full)
+            disk.setattr("kwire.fleet.metadata_store.MetadataStore.append", full)
             for refused in (
                     lambda: cluster.apply_configs(cluster.topics["t"], {"max.message.bytes": "7"}),
-                    lambda: cluster.storage.levels_changed(lower), lambda: cluster.create_topic("v", 1)):
+                    lambda: cluster.controller.change_levels({"group.version": 0}),
+                    lambda: cluster.create_topic("v", 1)):
                 with pytest.raises(ApiError):
                     refused()
         with monkeypatch.context() as disk:
@@ -392,7 +391,8 @@ def test_what_is_refused_is_not_done_and_can_be_asked_again(tmp_path: Path, monk
             disk.setattr("kwire.fleet.node_folder.NodeFolder.forget", full)
             cluster.delete_topic(cluster.topics["u"])
         assert set(cluster.topics) == {"t"} and not cluster.topics["t"].configs
-        cluster.storage.levels_changed(lower)
+        assert cluster.levels == levels
+        cluster.controller.change_levels({"group.version": 0})
         cluster.create_topic("v", 1)
     image = ClusterImage.read(tmp_path / "node-1")
     assert {topic.name for topic in image.topics.values()} == {"t", "v"} and "group.version" not in image.features
@@ -429,11 +429,7 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
 ], ids=["path", "no-partition", "gap", "no-replica", "no-node", "config"])
 def test_a_hostile_metadata_log(tmp_path: Path, records: list[Any]) -> None:
     with Fleet("4.4", data=tmp_path / "data") as fleet:
-        levels = fleet.cluster.levels
-    store = MetadataStore(str(tmp_path / "data" / "node-1"), 1)
-    store.use(levels)
-    store.write(records, 1)
-    store.close()
+        fleet.cluster.controller.log.append(*records)
     with pytest.raises(kwire.KwireError, match=re.escape(str(tmp_path))):
         Fleet("4.4", data=tmp_path / "data").__enter__()
     assert [path.name for path in tmp_path.iterdir()] == ["data"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kafka as kafka_python
@@ -46,3 +48,47 @@ def test_tokens_without_headers_of_old_releases() -> None:
         producer.send("t", b"a").get(20)
         producer.close()
         assert [record.value for record in fleet.records("t")] == [b"a"]
+
+
+def logs_in(fleet: Fleet, user: str, password: str, mechanism: str = "SCRAM-SHA-256") -> bool:
+    try:
+        with connect_sync(fleet.bootstrap, sasl=(mechanism, user, password)) as connection:
+            return connection.send(messages.MetadataRequest(topics=None)) is not None
+    except AuthenticationError:
+        return False
+
+
+def test_the_metadata_log_has_the_users(tmp_path: Path) -> None:
+    """As kafka-storage format --add-scram has them; without the password those that were there log in by SCRAM."""
+    with Fleet("4.4", data=tmp_path, sasl={"user": SECRET, "other": "o"}) as fleet:
+        scram, offset = fleet.image.scram, fleet.image.offset
+        assert set(scram) == {(name, number) for name in ("user", "other") for number in (1, 2)}
+        assert SECRET not in repr(fleet.image.to_json())
+        assert logs_in(fleet, "user", SECRET) and fleet.image.offset == offset
+    assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    with Fleet("4.4", data=tmp_path, sasl={"user": SECRET, "other": "changed"}) as fleet:
+        again = fleet.image.scram
+        assert again["user", 1] == scram["user", 1] and again["other", 1] != scram["other", 1]
+        assert logs_in(fleet, "other", "changed") and not logs_in(fleet, "other", "o")
+    with Fleet("4.4", data=tmp_path, sasl={}) as fleet:
+        assert fleet.image.scram == again
+        assert logs_in(fleet, "user", SECRET, "SCRAM-SHA-512") and not logs_in(fleet, "user", "wrong")
+        assert not logs_in(fleet, "user", SECRET, "PLAIN") and not logs_in(fleet, "nobody", SECRET)
+    with Fleet("3.4", sasl={"user": SECRET}) as fleet:  # its level has no such records
+        assert fleet.image.scram == {} and logs_in(fleet, "user", SECRET)
+
+
+@pytest.mark.parametrize("password", ["", "\0", "\ud800", "\u0221", "é"])
+def test_a_password_that_scram_does_not_take(password: str) -> None:
+    with Fleet("4.4", sasl={"odd": password, "user": SECRET}) as fleet:
+        assert {name for name, _ in fleet.image.scram} in ({"user"}, {"odd", "user"})
+        assert logs_in(fleet, "user", SECRET) and not logs_in(fleet, "odd", "x")
+        assert [event for event in fleet.events if event["event"] == "failed"] == []
+
+
+def test_plain_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "scramp", None)
+        patch.setattr("kwire.fleet.users.find_spec", lambda name: None)
+        with Fleet("4.4", sasl={"user": SECRET}) as fleet:
+            assert fleet.image.scram == {} and logs_in(fleet, "user", SECRET, "PLAIN")

@@ -10,11 +10,17 @@ import pytest
 from kwire import messages
 from kwire.fleet import Fleet, Simulation, SimulationError, simulate, simulate_all
 from kwire.fleet.partition_log import PartitionLog
+from kwire.fleet.segment_store import SegmentStore
 from kwire.net import BrokerTimeoutError, connect
-from tests.fleet.schedules import idempotent_producers, transactions
+from tests.fleet.schedules import (
+    idempotent_producers,
+    idempotent_producers_on_disk,
+    transactions,
+    transactions_on_disk,
+)
 
 pytestmark = pytest.mark.quick
-SHARE = 40
+SHARE, SHARE_ON_DISK = 40, 12
 
 
 async def hours(simulation: Simulation) -> float:
@@ -64,11 +70,18 @@ def test_transactions() -> None:
     assert simulate_all(transactions, range(SHARE)) == SHARE
 
 
+@pytest.mark.parametrize("work", [idempotent_producers_on_disk, transactions_on_disk])
+def test_fleets_that_end_and_are_killed(work: Any) -> None:
+    assert simulate_all(work, range(SHARE_ON_DISK)) == SHARE_ON_DISK
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("work", [idempotent_producers, transactions])
-def test_ten_thousand_schedules(work: Any) -> None:
-    assert simulate_all(work, range(SHARE, SHARE + 5000)) == 5000
+@pytest.mark.parametrize(("work", "count"), [
+    (idempotent_producers, 5000), (transactions, 5000), (idempotent_producers_on_disk, 1000),
+    (transactions_on_disk, 1000)])
+def test_ten_thousand_schedules(work: Any, count: int) -> None:
+    assert simulate_all(work, range(SHARE, SHARE + count)) == count
 
 
 def test_a_broken_broker_is_found_and_the_schedule_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,3 +95,16 @@ def test_a_broken_broker_is_found_and_the_schedule_named(monkeypatch: pytest.Mon
     with pytest.raises(SimulationError) as caught:
         simulate_all(idempotent_producers, range(SHARE))
     assert f"simulate(idempotent_producers, seed={caught.value.seed}" in str(caught.value)
+
+
+def test_a_fleet_that_forgets_at_its_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = SegmentStore._restored
+
+    def forgetful(self: Any, writer: Any) -> Any:
+        log = real(self, writer)
+        log.producers.producers.clear()
+        return log
+
+    monkeypatch.setattr(SegmentStore, "_restored", forgetful)
+    with pytest.raises(SimulationError, match="failed"):
+        simulate_all(idempotent_producers_on_disk, range(SHARE_ON_DISK))

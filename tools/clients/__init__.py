@@ -23,25 +23,29 @@ TIMEOUT = 300  # seconds for one client
 
 
 def python_client(module: str, needs: str, package: str) -> Callable[[], list[str]]:
-    """The command of a workload in Python."""
+    """The command of a program in Python. needs: what it imports, which the package brings."""
 
     def command() -> list[str]:
         if find_spec(needs) is None:
             raise MissingTool(f"the client {package} is missing: pip install {package}")
-        return [sys.executable, "-m", f"tools.clients.{module}"]
+        return [sys.executable, "-m", module]
 
     return command
 
 
-def java() -> list[str]:
-    """The command of the workload of Kafka's own clients."""
-    place = cache() / "poms" / f"clients-{JAVA_CLIENT}.xml"
-    place.parent.mkdir(exist_ok=True)
-    place.write_text(pom(JAVA_CLIENT, ["kafka-clients"]))
-    jars = maven.classpath(place)
-    classes = maven.compiled([HERE / "Workload.java"], jars, f"workload-{JAVA_CLIENT}")
-    path = os.pathsep.join([str(classes), jars])
-    return [maven.java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, "Workload"]
+def java_client(source: Path, release: str) -> Callable[[], list[str]]:
+    """The command of a class in Java, in a file of its name, with kafka-clients of a release."""
+
+    def command() -> list[str]:
+        place = cache() / "poms" / f"clients-{release}.xml"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(pom(release, ["kafka-clients"]))
+        jars = maven.classpath(place)
+        classes = maven.compiled([source], jars, f"{source.stem.lower()}-{release}")
+        path = os.pathsep.join([str(classes), jars])
+        return [maven.java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, source.stem]
+
+    return command
 
 
 def franz_go() -> list[str]:
@@ -65,10 +69,10 @@ def franz_go() -> list[str]:
 
 
 CLIENTS: dict[str, Callable[[], list[str]]] = {
-    f"java-{JAVA_CLIENT}": java,
-    "kafka-python": python_client("kafka_python", "kafka", "kafka-python"),
-    "aiokafka": python_client("aio", "aiokafka", "aiokafka"),
-    "librdkafka": python_client("librdkafka", "confluent_kafka", "confluent-kafka"),
+    f"java-{JAVA_CLIENT}": java_client(HERE / "Workload.java", JAVA_CLIENT),
+    "kafka-python": python_client("tools.clients.kafka_python", "kafka", "kafka-python"),
+    "aiokafka": python_client("tools.clients.aio", "aiokafka", "aiokafka"),
+    "librdkafka": python_client("tools.clients.librdkafka", "confluent_kafka", "confluent-kafka"),
     "franz-go": franz_go,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
@@ -26,6 +27,11 @@ class Acl(NamedTuple):
     host: str
     operation: int
     permission_type: int
+
+    @classmethod
+    def of(cls, record: Any) -> Acl:
+        """The ACL of an AccessControlEntryRecord."""
+        return cls(*(getattr(record, name) for name in cls._fields))
 
 
 class AclFilter(NamedTuple):
@@ -81,7 +87,7 @@ def describe_acls(call: Call) -> Any:
     except _NoRequest:
         return call.connection.close()
     resources: dict[tuple[int, str, int], Any] = {}
-    for acl in call.cluster.acls:
+    for acl in map(Acl.of, call.cluster.controller.log.acls.values()):
         if wanted.matches(acl) and (call.version >= 1 or acl.pattern_type == _LITERAL):
             row = resources.setdefault(acl[:3], response.DescribeAclsResource(
                 resource_type=acl.resource_type, resource_name=acl.resource_name, acls=[]))
@@ -96,8 +102,8 @@ def describe_acls(call: Call) -> Any:
 @handles("CreateAcls", controller=True)
 def create_acls(call: Call) -> Any:
     """Keep ACLs; one that is there already is no error."""
-    response = messages.CreateAclsResponse
-    rows = []
+    response, log = messages.CreateAclsResponse, call.cluster.controller.log
+    rows, known = [], set(map(Acl.of, log.acls.values()))
     for one in call.message.creations:
         row = response.AclCreationResult()
         try:
@@ -105,13 +111,22 @@ def create_acls(call: Call) -> Any:
                 one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
                 one.principal, one.host, one.operation, one.permission_type)
             _check(acl, call)
-            call.cluster.acls.setdefault(acl)
+            if acl not in known:
+                log.append(messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict()))
+                known.add(acl)
         except _NoRequest:
             return call.connection.close()
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
     return response(results=rows)
+
+
+def _new_id(call: Call) -> UUID:
+    """An id that no ACL has."""
+    while (acl_id := call.cluster.new_id()) in call.cluster.controller.log.acls:
+        pass
+    return acl_id
 
 
 def _check(acl: Acl, call: Call) -> None:
@@ -142,14 +157,17 @@ def _check(acl: Acl, call: Call) -> None:
 @handles("DeleteAcls", controller=True)
 def delete_acls(call: Call) -> Any:
     """Delete the ACLs that filters match."""
-    response = messages.DeleteAclsResponse
+    response, log = messages.DeleteAclsResponse, call.cluster.controller.log
     rows = []
     for one in call.message.filters:
         row = response.DeleteAclsFilterResult(error_message=None)
         try:
             wanted = _filter(one, call)
-            for acl in [acl for acl in call.cluster.acls if wanted.matches(acl)]:
-                del call.cluster.acls[acl]
+            for acl_id, record in [*log.acls.items()]:
+                acl = Acl.of(record)
+                if not wanted.matches(acl):
+                    continue
+                log.append(messages.RemoveAccessControlEntryRecord(id=acl_id))
                 gone = response.DeleteAclsMatchingAcl(
                     error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
                     principal=acl.principal, host=acl.host, operation=acl.operation,

@@ -8,11 +8,11 @@ from typing import Any
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.apis.topics import MIN_ISR, cluster_sets_isr
+from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
-TOPIC, BROKER = 2, 4  # ConfigResource.Type
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
@@ -63,7 +63,7 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     if asked.resource_type == BROKER:
         if name and name not in {str(node.id) for node in cluster.nodes}:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected one of the fleet, got {name}")
-        return cluster.broker_configs.setdefault(name, {}), {}, _BROKER_CONFIG
+        return cluster.configs_of(BROKER, name), {}, _BROKER_CONFIG
     raise ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {asked.resource_type}")
 
 
@@ -144,5 +144,4 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
         if topic:
             call.cluster.apply_configs(call.cluster.topic(asked.resource_name), new)
         else:
-            configs.clear()
-            configs.update(new)
+            call.cluster.set_configs_of(asked.resource_type, asked.resource_name, new)

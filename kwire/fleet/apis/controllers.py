@@ -23,9 +23,7 @@ def broker_registration(call: Call) -> Any:
     try:
         if message.cluster_id != call.cluster.cluster_id:
             raise ApiError(ErrorCode.INCONSISTENT_CLUSTER_ID)
-        known = {node.id for node in call.cluster.alive()}
-        if message.broker_id in known:
-            raise ApiError(ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+        call.cluster.controller.check_incarnation(message.broker_id, message.incarnation_id)
         directories = list(message.log_dirs) if call.version >= 2 else []
         if call.cluster.controller.log.can.get("isDirectoryAssignmentSupported"):
             _check_directories(directories)
@@ -43,13 +41,9 @@ def broker_heartbeat(call: Call) -> Any:
     message, response = call.message, messages.BrokerHeartbeatResponse
     try:
         controller = _active(call)
-        controller.check_epoch(message.broker_id, message.broker_epoch)
         caught_up = message.current_metadata_offset >= message.broker_epoch
-        if message.want_fence or message.want_shut_down:
-            controller.fence(message.broker_id, message.broker_epoch)
-        elif caught_up:
-            controller.unfence(message.broker_id, message.broker_epoch)
-        call.cluster.elect()
+        leaves = message.want_fence or message.want_shut_down
+        controller.heartbeat(message.broker_id, message.broker_epoch, False if leaves else True if caught_up else None)
         fenced = controller.log.brokers[message.broker_id].fenced
         return response(is_caught_up=caught_up, is_fenced=fenced, should_shut_down=message.want_shut_down)
     except ApiError as error:

@@ -11,6 +11,7 @@ from uuid import UUID
 from kwire import messages
 from kwire.fleet.controller.metadata_log import MetadataLog
 from kwire.fleet.controller.rules import Kip778, Range, Update, supported_by, unsupported
+from kwire.fleet.controller.sessions import BrokerSessions
 from kwire.fleet.errors import ApiError
 from kwire.fleet.releases import FIRST_KRAFT
 from kwire.schema.error_codes import ErrorCode
@@ -44,6 +45,7 @@ class QuorumController:
         self.active: Node | None = None
         self.log = MetadataLog(cluster.clock)
         self.losses: list[Loss] = []
+        self._sessions = BrokerSessions(cluster.clock, self._session_ended)
         self._directories: dict[int, UUID] = {}  # of the voters
         self._unread_kraft_version = 0  # where the rules say that the level of kraft.version is not known
 
@@ -51,7 +53,7 @@ class QuorumController:
 
     @property
     def levels(self) -> dict[str, int]:
-        """The finalized levels; {} with ZooKeeper, and while only preview software has run."""
+        """The finalized levels; {} with ZooKeeper, and while only preview software has run. Not to be changed."""
         return self.log.levels
 
     @property
@@ -142,27 +144,54 @@ class QuorumController:
     def _activate(self, node: Node) -> None:
         """Source: KafkaRaftClient's LeaderChange, ActivationRecordsGenerator."""
         self.active = node
-        self.log.begin_epoch()
+        voters = [voter.id for voter in self._log_voters()]
+        self.log.begin_epoch(node.id if node.id in voters else voters[0], voters)
         self._faults.note("active controller", node=node.id, epoch=self.log.epoch)
+        self._take_over_brokers()
         if self.log.has_levels:
             return
         levels = self.rules.initial_levels(node.offer, self._local_file)
         if levels:
             if levels.get(KRAFT_VERSION):
                 self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record())
-            self.log.append(*(record for record, _ in bootstrap_metadata(levels, []).records))
-            self.cluster.storage.levels_changed(self.levels)
+            self.log.note(*(record for record, _ in bootstrap_metadata(levels, []).records))
             self._publish()
+
+    def _take_over_brokers(self) -> None:
+        """Of the brokers in service, fence those of nodes that are down: the fleet was killed, and they did not come
+        again. Others that registered by the wire have a session from now on (ClusterControlManager.activate)."""
+        nodes = {node.id: node for node in self.cluster.nodes}
+        lost = []
+        for broker_id, record in self.log.brokers.items():
+            if broker_id not in nodes and not record.fenced:
+                self._sessions.touch(broker_id)
+            elif not record.fenced and not nodes[broker_id].alive:
+                lost.append(broker_id)
+        self.log.note(*(self._fencing(broker_id, True) for broker_id in lost))
+
+    def close(self) -> None:
+        """The fleet ends: its brokers are fenced, so that others may start with their ids at once."""
+        self._sessions.close()
+        serving = [node.id for node in self.cluster.nodes if node.alive and self.is_in_service(node)]
+        self.log.note(*(self._fencing(broker_id, True) for broker_id in serving))
+
+    def _log_voters(self) -> list[Node]:
+        """The voters as the metadata log says, of which each has a copy of it."""
+        return self.cluster.storage.voters(self.voters())
 
     def _voters_record(self) -> messages.VotersRecord:
         """The voters as they are now; the endpoint of one that has never run is not known, and has port 0."""
         voter, endpoint = messages.VotersRecord.Voter, messages.VotersRecord.Endpoint
         features = messages.VotersRecord.KRaftVersionFeature(max_supported_version=1)
         return messages.VotersRecord(voters=[
-            voter(voter_id=one.id, voter_directory_id=self._directories.setdefault(one.id, self._new_id()),
+            voter(voter_id=one.id, voter_directory_id=self._directory_id(one.id),
                   endpoints=[endpoint(name=CONTROLLER_LISTENER, host=one.host, port=one.controller_port)],
                   kraft_version_feature=features)
-            for one in self.voters()])
+            for one in self._log_voters()])
+
+    def _directory_id(self, node_id: int) -> UUID:
+        kept = self.cluster.storage.directory_id(node_id)
+        return self._directories.setdefault(node_id, self._new_id()) if kept is None else kept
 
     def _update_voters(self) -> None:
         """A voter that has another endpoint now says so (UpdateRaftVoter of KIP-853)."""
@@ -176,16 +205,19 @@ class QuorumController:
 
     def _register(self, node: Node) -> None:
         """Register the broker of a node and let it serve; or it stays fenced, and tries again at other levels."""
+        directory = self.cluster.storage.directory_id(node.id)
         try:
-            epoch = self.register_broker(
-                node.id, supported_by(node.offer), [(LISTENER, node.host, node.port)], node.rack, self._new_id())
+            self.register_broker(
+                node.id, supported_by(node.offer), [(LISTENER, node.host, node.port)], node.rack, self._new_id(),
+                () if directory is None else (directory,))
         except ApiError as error:
             if node.refused != error.message:
                 self._faults.note("registration refused", node=node.id, reason=error.message)
             node.refused = error.message
             return
         node.refused = None
-        self.unfence(node.id, epoch)
+        self.log.note(self._fencing(node.id, False))
+        self._sessions.forget(node.id)  # a node of the fleet lives as long as it is up
 
     def register_broker(
         self, broker_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]],
@@ -198,7 +230,7 @@ class QuorumController:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION, reason)
         made = messages.RegisterBrokerRecord
         epoch = self.log.offset + 1
-        self.log.append(made(
+        self.log.note(made(
             broker_id=broker_id, incarnation_id=incarnation, broker_epoch=epoch, rack=rack, fenced=True,
             log_dirs=list(directories),
             end_points=[made.BrokerEndpoint(name=name, host=host, port=port) for name, host, port in listeners],
@@ -211,17 +243,36 @@ class QuorumController:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         return self.active
 
-    def unfence(self, broker_id: int, epoch: int) -> None:
-        """Let a registered broker serve. Raises ApiError: STALE_BROKER_EPOCH."""
-        self.check_epoch(broker_id, epoch)
-        if self.log.brokers[broker_id].fenced:
-            self._set_fenced(broker_id, False)
+    def heartbeat(self, broker_id: int, epoch: int, serves: bool | None) -> None:
+        """A registered broker lives. serves: whether it is to be in service, None: as it is now.
 
-    def fence(self, broker_id: int, epoch: int) -> None:
-        """Take a registered broker out of service. Raises ApiError: STALE_BROKER_EPOCH."""
+        Raises ApiError: STALE_BROKER_EPOCH.
+        """
         self.check_epoch(broker_id, epoch)
-        if not self.log.brokers[broker_id].fenced:
+        self._sessions.touch(broker_id)
+        if serves is not None and serves == self.log.brokers[broker_id].fenced:
+            self._set_fenced(broker_id, not serves)
+            self.cluster.elect()
+
+    def check_incarnation(self, broker_id: int, incarnation: UUID) -> None:
+        """May a broker register that is perhaps another one with the same id?
+
+        Raises ApiError: DUPLICATE_BROKER_REGISTRATION. Source: ClusterControlManager.registerBroker.
+        """
+        known = self.log.brokers.get(broker_id)
+        lives = known is not None and self._sessions.is_valid(broker_id) and (
+            not known.fenced or self.check_active().offer.at_least("4.0"))
+        if broker_id in (node.id for node in self.cluster.alive()) or (
+                lives and known is not None and known.incarnation_id != incarnation):
+            raise ApiError(ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+
+    def _session_ended(self, broker_id: int) -> None:
+        """Source: ReplicationControlManager.maybeFenceReplicas."""
+        record = self.log.brokers.get(broker_id)
+        if record is not None and not record.fenced and broker_id not in (node.id for node in self.cluster.alive()):
+            self._faults.note("session ended", node=broker_id)
             self._set_fenced(broker_id, True)
+            self.cluster.elect()
 
     def check_epoch(self, broker_id: int, epoch: int) -> None:
         """Is it the broker's present epoch? Raises ApiError: STALE_BROKER_EPOCH."""
@@ -235,19 +286,22 @@ class QuorumController:
                 f"Expected broker epoch {record.broker_epoch}, but got broker epoch {epoch}")
 
     def _set_fenced(self, broker_id: int, fenced: bool) -> None:
+        self.log.note(self._fencing(broker_id, fenced))
+
+    def _fencing(self, broker_id: int, fenced: bool) -> Any:
+        """The record by which a registered broker is fenced, or is not any more."""
         epoch = self.log.brokers[broker_id].broker_epoch
         if self.log.can.get("isBrokerRegistrationChangeRecordSupported"):
-            self.log.append(messages.BrokerRegistrationChangeRecord(
-                broker_id=broker_id, broker_epoch=epoch, fenced=_FENCE if fenced else _UNFENCE))
-        else:
-            record = messages.FenceBrokerRecord if fenced else messages.UnfenceBrokerRecord
-            self.log.append(record(id=broker_id, epoch=epoch))
+            return messages.BrokerRegistrationChangeRecord(
+                broker_id=broker_id, broker_epoch=epoch, fenced=_FENCE if fenced else _UNFENCE)
+        record = messages.FenceBrokerRecord if fenced else messages.UnfenceBrokerRecord
+        return record(id=broker_id, epoch=epoch)
 
     def unregister_broker(self, broker_id: int) -> None:
         """Forget a broker, if it is registered."""
         record = self.log.brokers.get(broker_id)
         if record is not None:
-            self.log.append(messages.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=record.broker_epoch))
+            self.log.note(messages.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=record.broker_epoch))
 
     def _register_controller(self, node: Node) -> None:
         if node.offer.at_least(FIRST_KRAFT) and self.log.can.get("isControllerRegistrationSupported"):
@@ -266,7 +320,7 @@ class QuorumController:
                 ErrorCode.UNSUPPORTED_VERSION,
                 "The current MetadataVersion is too old to support controller registrations.")
         made = messages.RegisterControllerRecord
-        self.log.append(made(
+        self.log.note(made(
             controller_id=controller_id, incarnation_id=incarnation,
             end_points=[made.ControllerEndpoint(name=name, host=host, port=port) for name, host, port in listeners],
             features=_rows(made.ControllerFeature, supported)))
@@ -304,13 +358,12 @@ class QuorumController:
         return errors
 
     def change_levels(self, changes: Mapping[str, int]) -> None:
-        """Write levels to the metadata log, as it is done once they are validated; every node follows.
+        """Write levels to the metadata log, as it is done once they are validated; every node follows. Raises ApiError.
 
         Source: KIP-778, "Metadata Version Change Implementation".
         """
         before, log, snapshot = self.levels, self.log, None
         new = self._with_dependents({**before, **changes})
-        self.cluster.storage.levels_changed({name: level for name, level in new.items() if level > 0})
         with self._renegotiating():
             if METADATA_VERSION in changes and self.rules.takes_snapshot_before_change():
                 snapshot = log.take_snapshot()
@@ -334,20 +387,11 @@ class QuorumController:
 
     def _write_levels(self, levels: Mapping[str, int]) -> None:
         if levels.get(KRAFT_VERSION, 0) > self.log.kraft_version:
-            self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record())
+            self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record(), certain=False)
         records = [
             messages.FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(levels.items())
             if name != KRAFT_VERSION]
         self.log.append(*sorted(records, key=lambda record: record.name != METADATA_VERSION))
-
-    def restore_levels(self, levels: Mapping[str, int]) -> None:
-        """The levels that were kept in a folder, in the place of those that a new one begins with."""
-        before = self.levels
-        new = {**dict.fromkeys(before, 0), **levels}
-        self._write_levels({name: level for name, level in new.items() if level != before.get(name)})
-        self.log.rewrite()  # what was registered at a level that the folder does not have
-        self._publish()
-        self._register_all()
 
     def _publish(self) -> None:
         """Each node that runs sees the levels that are in the log now, and renegotiates or ends by them."""

@@ -43,10 +43,16 @@ _SENT_BY_LEVEL = {
 def unsupported(supported: Mapping[str, Range], levels: Mapping[str, int]) -> str | None:
     """Why a node cannot run at finalized levels; None if it can."""
     for feature, level in levels.items():
-        low, high = supported.get(feature, DISABLED)
-        if not low <= level <= high:
+        if not supports(supported, feature, level):
+            low, high = supported.get(feature, DISABLED)
             return f"{feature} {level} is not supported: expected {low} to {high}"
     return None
+
+
+def supports(supported: Mapping[str, Range], feature: str, level: int) -> bool:
+    """Whether a node with these levels supports one."""
+    low, high = supported.get(feature, DISABLED)
+    return low <= level <= high
 
 
 def supported_by(offer: Offer) -> dict[str, Range]:
@@ -99,8 +105,8 @@ class Kip778:
         fenced."
         """
         for feature, level in levels.items():
-            low, high = supported.get(feature, DISABLED)
-            if feature != KRAFT_VERSION and not low <= level <= high:
+            if feature != KRAFT_VERSION and not supports(supported, feature, level):
+                low, high = supported.get(feature, DISABLED)
                 return (f"Unable to register because the broker does not support finalized version {level} of "
                         f"{feature}. The broker wants a version between {low} and {high}, inclusive.")
         return None
@@ -152,7 +158,7 @@ class Kip778:
         cannot require that all controller nodes support the version."
         """
         voters = controller.voters()
-        able = sum(one.alive and _has(supported_by(one.offer), feature, level) for one in voters)
+        able = sum(one.alive and supports(supported_by(one.offer), feature, level) for one in voters)
         if able * 2 > len(voters):
             return None
         return (f"{able} of the {len(voters)} controllers of the quorum are online and support this level: "
@@ -387,16 +393,11 @@ def _invalid(text: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_UPDATE_VERSION, text)
 
 
-def _has(supported: Mapping[str, Range], feature: str, level: int) -> bool:
-    low, high = supported.get(feature, DISABLED)
-    return low <= level <= high
-
-
 def _unable(what: str, nodes: Iterable[tuple[int, Mapping[str, Range]]], feature: str, level: int) -> str | None:
     """Why the first of these nodes that cannot have a level cannot (QuorumFeatures.reasonNotSupported)."""
     for node_id, supported in nodes:
-        low, high = supported.get(feature, DISABLED)
-        if not low <= level <= high:
+        if not supports(supported, feature, level):
+            low, high = supported.get(feature, DISABLED)
             if high == 0:
                 return f"{what} {node_id} does not support this feature."
             return f"{what} {node_id} only supports versions {low}-{high}"

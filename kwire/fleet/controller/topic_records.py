@@ -1,7 +1,12 @@
-"""What the state of a fleet's topics is in the metadata log."""
+"""What the state of a fleet's topics is in the metadata log.
+
+holders: the replicas of a partition that have its log (Storage.holders); up: the nodes that are up. Of the log's
+partitions only holders lead and are in sync: it says what a broker finds that starts on the same data.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,46 +15,55 @@ from kwire import messages
 if TYPE_CHECKING:
     from kwire.fleet.cluster import Partition, Topic
 
-TOPIC = 2  # ConfigResource.Type
-_NO_LEADER_CHANGE = -2  # LeaderConstants
+TOPIC, BROKER = 2, 4  # ConfigResource.Type
+_NO_LEADER, _NO_LEADER_CHANGE = -1, -2  # LeaderConstants
 
 
 def topic_created(topic: Topic) -> Iterator[Any]:
-    """The records of a new topic."""
+    """The records of a new topic, without those of its partitions."""
     yield messages.TopicRecord(name=topic.name, topic_id=topic.id)
-    yield from configs_changed(topic, {}, topic.configs)
-    yield from partitions_created(topic, topic.partitions)
+    yield from configs_changed(TOPIC, topic.name, {}, topic.configs)
 
 
-def partitions_created(topic: Topic, partitions: list[Partition]) -> Iterator[Any]:
-    """The records of new partitions."""
-    for one in partitions:
-        yield messages.PartitionRecord(
-            topic_id=topic.id, partition_id=one.index, replicas=one.replicas, isr=one.replicas, leader=one.leader,
-            leader_epoch=one.leader_epoch)
+def partition_created(topic: Topic, partition: Partition, holders: list[int]) -> Any:
+    """The record of a new partition."""
+    leader = partition.leader if partition.leader in holders else _NO_LEADER
+    return messages.PartitionRecord(
+        topic_id=topic.id, partition_id=partition.index, replicas=partition.replicas, isr=holders, leader=leader,
+        leader_epoch=partition.leader_epoch, partition_epoch=0)
 
 
-def topic_deleted(topic: Topic) -> Iterator[Any]:
+def topic_deleted(topic: Topic) -> Any:
     """The record that removes a topic."""
-    yield messages.RemoveTopicRecord(topic_id=topic.id)
+    return messages.RemoveTopicRecord(topic_id=topic.id)
 
 
-def partition_changed(topic: Topic, partition: Partition, known: Any, up: set[int]) -> Iterator[Any]:
-    """What is new of a partition's leader and in-sync replicas. known: its PartitionRecord; up: nodes that are up.
+def partition_changed(partition: Partition, known: Any, holders: list[int], up: set[int]) -> Any | None:
+    """What is new of a partition's leader and in-sync replicas, None if nothing is. known: its PartitionRecord.
 
     The last replica in sync stays there when it goes down: it is the one that has all records.
     """
-    in_sync = [node for node in partition.replicas if node in up] or [*known.isr][:1]
-    moved = partition.leader != known.leader
-    if moved or in_sync != [*known.isr]:
-        yield messages.PartitionChangeRecord(
-            topic_id=topic.id, partition_id=partition.index, isr=in_sync,
-            leader=partition.leader if moved else _NO_LEADER_CHANGE)
+    able = [node for node in holders if node in up]
+    in_sync = able or [*known.isr][:1]
+    leader = partition.leader if partition.leader in holders else next(iter(able), _NO_LEADER)
+    epochs = partition.leader_epoch - known.leader_epoch
+    if epochs not in (0, 1):  # epochs that the log has never got: the disk was full
+        record = copy.copy(known)
+        record.isr, record.leader = in_sync, leader
+        record.leader_epoch, record.partition_epoch = partition.leader_epoch, known.partition_epoch + 1
+        return record
+    if not epochs and in_sync == [*known.isr]:
+        return None
+    return messages.PartitionChangeRecord(
+        topic_id=known.topic_id, partition_id=partition.index, isr=in_sync,
+        leader=leader if epochs else _NO_LEADER_CHANGE)
 
 
-def configs_changed(topic: Topic, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Any]:
-    """The records of configs that were set (value) or removed (null)."""
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
+def configs_changed(
+    resource_type: int, name: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[Any]:
+    """The records of a resource's configs that were set (value) or removed (null)."""
+    for key in sorted({*before, *after}):
+        if before.get(key) != after.get(key):
             yield messages.ConfigRecord(
-                resource_type=TOPIC, resource_name=topic.name, name=name, value=after.get(name))
+                resource_type=resource_type, resource_name=name, name=key, value=after.get(key))

@@ -11,6 +11,7 @@ from kwire.codec.messages import encode
 from kwire.schema import record_types
 
 HEADER, FOOTER, VERSION, VOTERS = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION", "KRAFT_VOTERS"
+LEADER_CHANGE = "LEADER_CHANGE"  # not kept: it begins an epoch of the leader
 _KEPT = (HEADER, FOOTER, VERSION, VOTERS)
 _BLANK = {HEADER: "SnapshotHeaderRecord", FOOTER: "SnapshotFooterRecord"}
 
@@ -46,19 +47,20 @@ class Quorum:
     def header(self, timestamp: int) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of the control records at the start of a snapshot; timestamp: of its last record, in ms."""
         value = self._value(HEADER)  # version, timestamp and what newer versions add
-        yield _key(HEADER), value[:2] + timestamp.to_bytes(8, "big", signed=True) + value[10:]
+        yield control_key(HEADER), value[:2] + timestamp.to_bytes(8, "big", signed=True) + value[10:]
         for kind in (VERSION, VOTERS):
             if kind in self.values:
-                yield _key(kind), self.values[kind]
+                yield control_key(kind), self.values[kind]
 
     def footer(self) -> tuple[bytes, bytes]:
         """(key, value) of the control record at the end of a snapshot."""
-        return _key(FOOTER), self._value(FOOTER)
+        return control_key(FOOTER), self._value(FOOTER)
 
     def _value(self, kind: str) -> bytes:
         return self.values[kind] if kind in self.values else encode(getattr(messages, _BLANK[kind])(), 0)
 
 
-def _key(kind: str) -> bytes:
+def control_key(kind: str) -> bytes:
+    """The key of a control record of a type."""
     number = next(row.type for row in record_types("control").values() if row.name == kind)
     return b"\0\0" + number.to_bytes(2, "big")

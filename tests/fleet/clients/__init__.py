@@ -11,17 +11,14 @@ consume TOPIC GROUP             as a member of a group, read committed: print th
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.clients import java_client, python_client
 from tools.kafka import maven
-from tools.kafka.classes import pom
 from tools.kafka.maven import MissingTool
 from tools.kafka.releases import version
 from tools.places import cache, digest
@@ -48,28 +45,12 @@ class Client(NamedTuple):
 
 def python(module: str, needs: str, package: str) -> Callable[[], list[str]]:
     """A program in Python."""
-
-    def command() -> list[str]:
-        if find_spec(needs) is None:
-            raise MissingTool(f"the client {package} is missing: pip install {package}")
-        return [sys.executable, "-m", f"tests.fleet.clients.{module}"]
-
-    return command
+    return python_client(f"tests.fleet.clients.{module}", needs, package)
 
 
 def java(release: str) -> Callable[[], list[str]]:
     """Kafka's own clients of a release."""
-
-    def command() -> list[str]:
-        place = cache() / "poms" / f"clients-{release}.xml"
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(pom(release, ["kafka-clients"]))
-        jars = maven.classpath(place)
-        classes = maven.compiled([HERE / "Client.java"], jars, f"client-{release}")
-        path = os.pathsep.join([str(classes), jars])
-        return [maven.java(), "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path, "Client"]
-
-    return command
+    return java_client(HERE / "Client.java", release)
 
 
 def go(name: str) -> Callable[[], list[str]]:
