@@ -274,6 +274,8 @@ class DiskStorage(Storage):
             for node in self._nodes.values():
                 node.release()
             if self._lock >= 0:
+                with suppress(OSError):
+                    fcntl.flock(self._lock, fcntl.LOCK_UN)  # a child of fork has the descriptor too
                 os.close(self._lock)
                 self._lock = -1
 

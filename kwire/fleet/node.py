@@ -276,6 +276,8 @@ class Listener:
         listener, self._listener = self._listener, None
         if listener is None:
             return
+        with contextlib.suppress(OSError):  # a child of fork has it too, and would go on listening
+            listener.shutdown(socket.SHUT_RDWR)
         if self._server is not None:
             self._server.close()
         self._server = None
@@ -289,7 +291,7 @@ class Listener:
     def abort_connections(self) -> None:
         """End all connections at once."""
         for task, connection in self._connections.items():
-            connection.writer.transport.abort()
+            connection.abort()
             task.cancel()
 
     def drop_connections(self) -> int:
@@ -298,7 +300,7 @@ class Listener:
             if connection.answering:
                 connection.close()
             else:
-                connection.writer.transport.abort()
+                connection.abort()
         return len(self._connections)
 
     async def closed(self) -> None:
@@ -320,7 +322,7 @@ class Listener:
         except (OSError, asyncio.CancelledError):
             pass
         finally:
-            writer.transport.abort()
+            connection.abort()
             self._connections.pop(task, None)
             self._faults.forget(connection)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
-from types import TracebackType
 from typing import Any
 
 from kwire import schema
@@ -29,7 +28,7 @@ from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersion
 from kwire.fleet.clock import Clock
 from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
-from kwire.fleet.loop_thread import LoopThread
+from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
 from kwire.schema import Field, api_keys
@@ -98,7 +97,7 @@ class _Pipeline:
         return one
 
 
-class Proxy:
+class Proxy(InThread):
     """Stands before a cluster, with the verbs of Fleet: .bootstrap, .fault(...), .events.
 
     target: a broker, "host:port"; listen: where clients connect first ("127.0.0.1:0": any free port). A listener is
@@ -123,7 +122,6 @@ class Proxy:
         self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._thread: LoopThread | None = None
         self.recorder: Recorder | None = None
 
     def __repr__(self) -> str:
@@ -155,11 +153,6 @@ class Proxy:
                 raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._close()
-
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
@@ -169,32 +162,6 @@ class Proxy:
             await asyncio.wait(self._tasks)
         if self.recorder is not None:
             await self.recorder.close()
-
-    def __enter__(self) -> Proxy:
-        if self._thread is not None:
-            raise ValueError("the Proxy runs already")
-        self._thread = LoopThread("kwire-proxy")
-        try:
-            self._thread.run(self.__aenter__())
-        except BaseException:
-            self._end_thread()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._thread is None:
-            raise ValueError("the Proxy does not run")
-        try:
-            self._thread.run(self.__aexit__(kind, error, trace))
-        finally:
-            self._end_thread()
-
-    def _end_thread(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.end()
 
     async def _open(self, broker: Address, at: Address) -> int:
         """The port of a listener for a broker, opened when the broker is first named."""

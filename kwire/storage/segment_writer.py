@@ -129,7 +129,7 @@ class SegmentWriter:
         self._turns, self._process = [True], os.getpid()  # turns: taken by the one thread that writes
         self._midst = False  # of a change: the files, or what is known of them, are not whole
         os.makedirs(self.folder, exist_ok=True)
-        self._unlock = weakref.finalize(self, os.close, _locked(self.folder))
+        self._unlock = weakref.finalize(self, _unlock, _locked(self.folder), os.getpid())
         try:
             self._open(base_offset is not None or producers is not None)
             if producers is not None and self.next_offset:
@@ -403,6 +403,14 @@ def _write(file: IO[bytes], data: Any, position: int) -> None:
             file.seek(position)
         error.filename = error.filename or file.name
         raise
+
+
+def _unlock(descriptor: int, process: int) -> None:
+    """Close the descriptor of a lock. A child of fork has the lock too: it neither keeps it nor takes it away."""
+    if os.getpid() == process:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _locked(folder: str) -> int:
