@@ -77,6 +77,7 @@ class ClusterState:
         self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self.topic_changes = 0  # how often a topic came, went or grew
         self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
@@ -196,11 +197,13 @@ class ClusterState:
 
     def add_topic(self, topic: Topic) -> None:
         """Let a topic be there, without a record of it."""
+        self.topic_changes += 1
         self.topics[topic.name] = self.topics_by_id[topic.id] = topic
         self._collisions[topic.name.replace(".", "_")] = topic.name
 
     def clear_topics(self) -> None:
         """Have no topics, without a record of it."""
+        self.topic_changes += 1
         self.topics.clear()
         self.topics_by_id.clear()
         self._collisions.clear()
@@ -263,6 +266,7 @@ class ClusterState:
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
             added.append(self._new_partition(topic, index, list(ids)))
         self.storage.partitions_added(topic, added)
+        self.topic_changes += 1
         topic.partitions += added
         self._write(topic_records.partitions_created(topic, added))
 
@@ -276,6 +280,7 @@ class ClusterState:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError: NOT_CONTROLLER."""
         self.controller.check_active()
         self.storage.topic_deleted(topic)
+        self.topic_changes += 1
         del self.topics[topic.name], self.topics_by_id[topic.id]
         self._collisions.pop(topic.name.replace(".", "_"), None)
         self._write(topic_records.topic_deleted(topic))
