@@ -11,7 +11,6 @@ one change that was not answered.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import errno
 import json
 import os
@@ -74,7 +73,7 @@ class Client:
     def produce(self, value: str, **options: Any) -> bool:
         request = messages.ProduceRequest
         data = kwire.build_batch([(1, b"k", value.encode())], **options)
-        answer = self.ask(request(acks=-1, timeout_ms=1000, transactional_id=options and "x" or None, topic_data=[
+        answer = self.ask(request(acks=-1, timeout_ms=1000, transactional_id=(options and "x") or None, topic_data=[
             request.TopicProduceData(name="t", partition_data=[
                 request.PartitionProduceData(index=0, records=data)])]), 12)
         return not answer.responses[0].partition_responses[0].error_code
