@@ -63,8 +63,10 @@ class Connection:
 
     def abort(self) -> None:
         """End it at once. It is shut down before it is closed: a child of fork has it too, and does not close it."""
-        with contextlib.suppress(OSError):
-            self.writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        connected = self.writer.get_extra_info("socket")
+        if connected is not None:  # else TLS has ended already
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
         self.writer.transport.abort()
 
     def close(self) -> None:

@@ -265,7 +265,7 @@ class Listener:
             return
         self._served = listener
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Protocol(self._serve), sock=listener, ssl=self._tls)
+        server = await loop.create_server(lambda: _Protocol(self._serve, self._tls is not None), sock=listener)
         if listener is self._listener:
             self._server = server
         else:
@@ -318,6 +318,9 @@ class Listener:
         assert isinstance(protocol, _Protocol)
         protocol.ended = connection.gone
         try:
+            if self._tls is not None:  # here, and not by the server: so who never ends a handshake is a connection too
+                with connection.waits():
+                    await writer.start_tls(self._tls)
             await self._converse(reader, connection)
         except (OSError, asyncio.CancelledError):
             pass
@@ -436,11 +439,21 @@ class Listener:
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """A stream whose end is noticed while nobody reads it. ended: called then."""
+    """A stream whose end is noticed while nobody reads it. held: nothing is read before TLS begins; ended: called then.
+    """
 
-    def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
+    def __init__(
+        self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], held: bool
+    ) -> None:
         super().__init__(asyncio.StreamReader(), serve)
+        self._held = held
         self.ended: Callable[[], None] = lambda: None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._held:
+            assert isinstance(transport, asyncio.ReadTransport)
+            transport.pause_reading()
+        super().connection_made(transport)
 
     def eof_received(self) -> bool | None:
         self.ended()

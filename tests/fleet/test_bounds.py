@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import trustme
 
 from kwire import messages
 from kwire.fleet import ApiError, Clock, Fleet, ManualClock
@@ -189,3 +191,25 @@ def test_an_end_that_is_decided_stays_so(
     fleet.advance(2)
     eventually(lambda: fleet.cluster.transactions.transactions["x"].state == "CompleteCommit")
     assert end(connection, "x", **ours) == E.NONE
+
+
+def test_clients_that_never_end_a_handshake_are_let_go() -> None:
+    """A TLS listener that closes leaves no connection, also of those that have not said what they want."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(server)
+    raised = []
+
+    async def run() -> int:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: raised.append(context))
+        async with Fleet("4.4", tls=server) as fleet:
+            clients = []
+            for said in (b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\2\0" + b"\1" * 511):
+                clients.append(await asyncio.open_connection("127.0.0.1", fleet.nodes[0].port))
+                clients[-1][1].write(said)
+            await asyncio.sleep(0.2)
+        left = len(asyncio.all_tasks()) - 1
+        for _, writer in clients:
+            writer.transport.abort()
+        return left
+
+    assert asyncio.run(run()) == 0 and not raised
