@@ -25,6 +25,8 @@ from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.metadata.image import ClusterImage
 
+MOST_NODES = 1000
+
 
 class Fleet(InThread):
     """Brokers on loopback that speak as brokers of a release do, with their data in memory or in a folder.
@@ -56,8 +58,10 @@ class Fleet(InThread):
             raise ValueError("give release or releases, not both")
         count = len(releases) if releases is not None else 1
         count = count if nodes is None else nodes
-        if count < 1 or (releases is not None and len(releases) != count):
-            raise ValueError(f"nodes must be at least 1 and as many as releases, got {count}")
+        if not 1 <= count <= MOST_NODES or (releases is not None and len(releases) != count):
+            raise ValueError(f"nodes must be 1 to {MOST_NODES} and as many as releases, got {count}")
+        if tls is not None and not isinstance(tls, ssl.SSLContext):
+            raise TypeError(f"tls must be an SSLContext, not {type(tls).__name__}")
         if not 0 <= port <= 65_536 - count:
             raise ValueError(f"port must be 0 to {65_536 - count} for {count} nodes, got {port}")
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count

@@ -35,6 +35,7 @@ from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
 MOST_LISTENERS = 1_000  # one a broker, and a host at which clients reach this proxy
+MOST_NAMES = 100_000  # of topic ids that are kept, for faults by topic
 MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for their responses
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
@@ -158,10 +159,12 @@ class Proxy(InThread):
             server.close()
         for task in self._tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self.recorder is not None:
-            await self.recorder.close()
+        try:
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+        finally:
+            if self.recorder is not None:
+                await self.recorder.close()
 
     async def _open(self, broker: Address, at: Address) -> int:
         """The port of a listener for a broker, opened when the broker is first named."""
@@ -338,6 +341,8 @@ class Proxy(InThread):
             row.host, row.port = await self._address_here(broker, client)
         if request.name == "Metadata" and response.version >= 10:
             self._names.update({topic.topic_id: topic.name for topic in message.topics if topic.name})
+            for _ in range(len(self._names) - MOST_NAMES):  # the oldest are forgotten
+                del self._names[next(iter(self._names))]
         return response.to_bytes()
 
 
@@ -347,7 +352,7 @@ def _names_brokers(api: str) -> bool:
     return _has_address(schema.message(f"{api}Response").fields)
 
 
-@lru_cache(None)
+@lru_cache(10_000)
 def _newest(key: int, there: int) -> int:
     """The newest version of an API that can be read here: brokers of a later release may have newer ones."""
     try:

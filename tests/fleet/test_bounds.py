@@ -213,3 +213,33 @@ def test_clients_that_never_end_a_handshake_are_let_go() -> None:
         return left
 
     assert asyncio.run(run()) == 0 and not raised
+
+
+@pytest.mark.parametrize("value", ["1_000", "٣", "9" * 5000, str(1 << 63), "", "0x10", "1e3", "\x1b[31m"])
+def test_a_number_is_one_of_java(connection: SyncConnection, value: str) -> None:
+    request = messages.CreateTopicsRequest
+    answer = connection.send(request(topics=[request.CreatableTopic(name="n", num_partitions=1, replication_factor=1,
+        configs=[request.CreatableTopicConfig(name="retention.ms", value=value)])]), 7)  # fmt: skip
+    assert answer.topics[0].error_code == E.INVALID_CONFIG
+
+
+def test_a_password_in_a_config_is_not_shown(connection: SyncConnection) -> None:
+    """DescribeConfigs says of a password that there is one."""
+    request, asked = messages.IncrementalAlterConfigsRequest, messages.DescribeConfigsRequest
+    changed = connection.send(request(resources=[request.AlterConfigsResource(
+        resource_type=4, resource_name="1", configs=[
+            request.AlterableConfig(name="ssl.key.password", config_operation=0, value="s3cret")])]), 1)
+    assert changed.responses[0].error_code == E.NONE
+    answer = connection.send(asked(include_synonyms=True, resources=[
+        asked.DescribeConfigsResource(resource_type=4, resource_name="1", configuration_keys=None)]), 4)
+    (found,) = answer.results[0].configs
+    assert (found.name, found.value, found.is_sensitive) == ("ssl.key.password", None, True)
+    assert "s3cret" not in str(answer)
+
+
+@pytest.mark.parametrize(("keywords", "error"), [
+    ({"nodes": 10**9}, ValueError), ({"nodes": 0}, ValueError), ({"tls": True}, TypeError), ({"port": -1}, ValueError),
+])  # fmt: skip
+def test_wrong_arguments(keywords: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error, match=next(iter(keywords))):
+        Fleet("4.4", **keywords)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import kwire
@@ -97,10 +98,8 @@ def started(folder: Path) -> str:
             for topic in fleet.cluster.topics.values():
                 for partition in topic.partitions:
                     if partition.log.end_offset > partition.log.start_offset and not topic.is_internal:
-                        try:
+                        with suppress(kwire.KwireError, OSError):
                             fleet.records(topic.name, partition.index)
-                        except (kwire.KwireError, OSError):
-                            pass
             with connect_sync(fleet.bootstrap, timeout=20) as connection:
                 assert connection.versions
     except (kwire.KwireError, OSError) as error:
