@@ -198,6 +198,8 @@ class Proxy(InThread):
             answers, upstream = await connected(*broker)
         except (OSError, TimeoutError) as error:
             self._say(f"{broker}: {reason(error)}")
+        except asyncio.CancelledError:
+            pass  # the Proxy ends; asyncio would log it
         else:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._converse(_Line(broker, reader, writer, answers, upstream))
