@@ -128,6 +128,12 @@ PLANTS = (
         "growth", ("--seconds", "300", "--only", "aborted"), "aborted",
     ),
     Plant(
+        "the end of a transaction looks at all groups", "kwire/fleet/group_coordinator.py",
+        "        for group_id in list(self.groups) if group_ids is None else group_ids:\n",
+        "        for group_id in list(self.groups):\n", (),
+        "growth", ("--seconds", "300", "--only", "groups and"), "groups and",
+    ),
+    Plant(
         "a terminal's signs are shown as they are", "kwire_c/printable.py", "    if text.isprintable():\n",
         "    if text:\n", (), "taint", ("--seconds", "30"),
     ),
