@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from struct import Struct
@@ -58,6 +58,7 @@ class Segment:
         self.first_timestamp = self.largest_timestamp = -1
         self._entries: list[Entry] = []
         self._bases: list[int] = []
+        self._largest: list[int] = []  # timestamps up to each batch
 
     def __repr__(self) -> str:
         return f"<Segment {self.base_offset}, {self.size} bytes>"
@@ -73,6 +74,7 @@ class Segment:
     def _keep(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._bases.append(entry.base_offset)
+        self._largest.append(self.largest_timestamp)
 
     def entries(self, offset: int, most: int) -> Iterator[Entry]:
         """The batches from the one with the offset on (or the first after it). most: bytes that may be wanted."""
@@ -85,7 +87,8 @@ class Segment:
 
     def near(self, timestamp: int) -> int:
         """An offset at or before the first batch with a timestamp that is not smaller."""
-        return next((one.base_offset for one in self._entries if one.max_timestamp >= timestamp), self.base_offset)
+        at = bisect_left(self._largest, timestamp)
+        return self._bases[at] if at < len(self._bases) else self.base_offset
 
 
 class BatchStore:
@@ -110,8 +113,9 @@ class BatchStore:
         Raises ApiError, KAFKA_STORAGE_ERROR, if they cannot be read.
         """
         at = max(0, bisect_right(self.segments, offset, key=attrgetter("base_offset")) - 1)
-        for segment in self.segments[at:]:
-            yield from segment.entries(offset, most)
+        while at < len(self.segments):
+            yield from self.segments[at].entries(offset, most)
+            at += 1
 
     def near(self, timestamp: int) -> int | None:
         """An offset at or before the first batch with a timestamp that is not smaller; None: there is none."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from heapq import heappop, heappush
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from itertools import count
+
+_CROWD, _LATEST = 1000, 253_402_300_799.0  # the end of the year 9999, seconds since 1970
+_SHORTEST = 0.05  # seconds between two rings of a Timer
 
 
 class Clock:
@@ -43,6 +47,7 @@ class ManualClock(Clock):
         self._now = start
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._crowded = _CROWD
 
     def now(self) -> float:
         """Seconds since 1970."""
@@ -52,14 +57,52 @@ class ManualClock(Clock):
         """Wait until the clock was moved so many seconds."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heappush(self._sleepers, (self._now + max(0.0, seconds), next(self._order), woken))
+        if len(self._sleepers) >= self._crowded:  # those that wait no more are forgotten
+            self._sleepers = [one for one in self._sleepers if not one[2].done()]
+            heapify(self._sleepers)
+            self._crowded = max(_CROWD, 2 * len(self._sleepers))
         await woken
 
     def advance(self, seconds: float) -> None:
         """Move the clock, and wake in order those whose time has come. Of a fleet in a thread: Fleet.advance."""
-        if not seconds >= 0:  # NaN too
-            raise ValueError(f"seconds must not be negative, got {seconds}")
+        if not 0 <= seconds <= _LATEST - self._now:  # NaN neither
+            raise ValueError(f"seconds must be 0 to {_LATEST - self._now:.0f}, got {seconds}")
         self._now += seconds
         while self._sleepers and self._sleepers[0][0] <= self._now:
             woken = heappop(self._sleepers)[2]
             if not woken.done():
                 woken.set_result(None)
+
+
+class Timer:
+    """Calls ring() when the earliest of the times has come that at() was given.
+
+    ring: does what is due, and returns the next time, None if there is none. It is called in a task: not by at().
+    """
+
+    def __init__(self, clock: Clock, ring: Callable[[], float | None]) -> None:
+        self._clock, self._ring = clock, ring
+        self._due = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def at(self, when: float) -> None:
+        """Ring at this time (seconds since 1970), or before it."""
+        if self._task is not None and not self._task.done():
+            if when >= self._due:
+                return
+            self._task.cancel()
+        self._due, self._task = when, asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            while (left := self._due - self._clock.now()) > 0:
+                await self._clock.sleep(max(_SHORTEST, left))
+            due = self._ring()
+            if due is None:
+                return
+            self._due = max(due, self._clock.now() + _SHORTEST)
+
+    def close(self) -> None:
+        """Ring no more, until at() is called again."""
+        if self._task is not None:
+            self._task.cancel()

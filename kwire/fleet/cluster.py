@@ -80,6 +80,7 @@ class ClusterState:
         self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self.topic_changes = 0  # how often a topic came, went or grew
         self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.auto_create, self.default_partitions = True, 1
@@ -197,11 +198,13 @@ class ClusterState:
 
     def add_topic(self, topic: Topic) -> None:
         """Let a topic be there, without a record of it."""
+        self.topic_changes += 1
         self.topics[topic.name] = self.topics_by_id[topic.id] = topic
         self._collisions[topic.name.replace(".", "_")] = topic.name
 
     def clear_topics(self) -> None:
         """Have no topics, without a record of it."""
+        self.topic_changes += 1
         self.topics.clear()
         self.topics_by_id.clear()
         self._collisions.clear()
@@ -279,6 +282,7 @@ class ClusterState:
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
             added.append(self._new_partition(topic, index, list(ids), nodes))
         self._write_partitions(topic, added)
+        self.topic_changes += 1
         topic.partitions += added
 
     def _broker_ids(self) -> set[int]:
@@ -288,6 +292,7 @@ class ClusterState:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError."""
         self.controller.check_active()
         self.controller.log.append(topic_records.topic_deleted(topic))
+        self.topic_changes += 1
         del self.topics[topic.name], self.topics_by_id[topic.id]
         self._collisions.pop(topic.name.replace(".", "_"), None)
         self.storage.partitions_removed(topic, topic.partitions)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from kwire.fleet.errors import ApiError
@@ -43,7 +44,7 @@ class Connection:
             self.principal, self.exchange = self.exchange.user, None
         return answer
 
-    @contextmanager
+    @contextlib.contextmanager
     def waits(self) -> Iterator[None]:
         """While an answer is waited for: if the client goes, nobody does, and the task is cancelled."""
         self._waiting = task = asyncio.current_task()
@@ -59,6 +60,14 @@ class Connection:
         self._gone = True
         if self._waiting is not None:
             self._waiting.cancel()
+
+    def abort(self) -> None:
+        """End it at once. It is shut down before it is closed: a child of fork has it too, and does not close it."""
+        connected = self.writer.get_extra_info("socket")
+        if connected is not None:  # else TLS has ended already
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
+        self.writer.transport.abort()
 
     def close(self) -> None:
         """End it after what is being answered."""

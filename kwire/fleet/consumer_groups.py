@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kwire.fleet.clock import Timer
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import CommittedOffsets, TopicPartition
+from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class ConsumerGroup(CommittedOffsets):
         self.members: dict[str, ConsumerMember] = {}
         self.target: dict[str, set[TopicPartition]] = {}
         self._counts: dict[str, int] = {}  # partitions of the topics that are read, when last assigned
-        self._expiry: asyncio.Task[None] | None = None
+        self._seen = -1  # of the cluster's changes of topics
+        self._expiry = Timer(cluster.clock, self._expire)
 
     @property
     def state(self) -> str:
@@ -80,7 +81,7 @@ class ConsumerGroup(CommittedOffsets):
         """The topics that a member reads."""
         names = {name for name in member.topics if name in self._cluster.topics}
         if member.regex:
-            pattern = re.compile(member.regex)
+            pattern = name_pattern(member.regex)
             names |= {name for name in self._cluster.topics if pattern.fullmatch(name)}
         return names
 
@@ -99,29 +100,27 @@ class ConsumerGroup(CommittedOffsets):
     def touch(self, member: ConsumerMember) -> None:
         """A member was heard of."""
         member.deadline = self._cluster.clock.now() + SESSION_MS / 1000
-        if self._expiry is None or self._expiry.done():
-            self._expiry = asyncio.ensure_future(self._expire())
+        self._expiry.at(member.deadline)
 
-    async def _expire(self) -> None:
-        clock = self._cluster.clock
-        while self.members:
-            now = clock.now()
-            for member in [one for one in self.members.values() if one.deadline <= now]:
-                self.remove(member)
-            if self.members:
-                await clock.sleep(max(0.05, min(one.deadline for one in self.members.values()) - now))
+    def _expire(self) -> float | None:
+        now = self._cluster.clock.now()
+        for member in [one for one in self.members.values() if one.deadline <= now]:
+            self.remove(member)
+        return min((one.deadline for one in self.members.values()), default=None)
 
     def changed(self) -> None:
         """Members or what they read changed: a new epoch with a new target assignment."""
         self.epoch += 1
-        self._counts = self._partition_counts()
+        self._counts, self._seen = self._partition_counts(), self._cluster.topic_changes
         wanted = {member.id: self.subscribed(member) for member in self.members.values()}
         self.target = (_range if self.assignor == "range" else _uniform)(wanted, self._counts, self.target)
 
     def follow_topics(self) -> None:
         """Assign again if a topic came, went or grew."""
-        if self._partition_counts() != self._counts:
-            self.changed()
+        if self._seen != self._cluster.topic_changes:
+            self._seen = self._cluster.topic_changes
+            if self._partition_counts() != self._counts:
+                self.changed()
 
     def _partition_counts(self) -> dict[str, int]:
         topics = set().union(*map(self.subscribed, self.members.values())) if self.members else set()
@@ -141,9 +140,10 @@ class ConsumerGroup(CommittedOffsets):
         if gone and (owned is None or owned & gone):
             member.assigned, member.revoking = member.assigned & target, gone
             return
-        taken = set().union(*(
-            other.assigned | other.revoking for other in self.members.values() if other is not member))
-        member.assigned = target - taken
+        if target != member.assigned:
+            taken = set().union(*(
+                other.assigned | other.revoking for other in self.members.values() if other is not member))
+            member.assigned = target - taken
         if member.epoch != self.epoch:
             member.previous_epoch, member.epoch = member.epoch, self.epoch
 
@@ -158,8 +158,7 @@ class ConsumerGroup(CommittedOffsets):
 
     def close(self) -> None:
         """End its timer."""
-        if self._expiry is not None:
-            self._expiry.cancel()
+        self._expiry.close()
 
 
 Assignment = dict[str, set[TopicPartition]]
@@ -168,17 +167,18 @@ Assignment = dict[str, set[TopicPartition]]
 def _uniform(wanted: dict[str, set[str]], counts: dict[str, int], before: Assignment) -> Assignment:
     """As many partitions for each, and as many as possible stay where they are (UniformAssignor)."""
     target: Assignment = {member: set() for member in wanted}
+    keepers = {partition: one for one in wanted for partition in before.get(one, ()) if partition[0] in wanted[one]}
     free = []
     for partition in [(topic, index) for topic, count in counts.items() for index in range(count)]:
-        keepers = [one for one in wanted if partition in before.get(one, ()) and partition[0] in wanted[one]]
-        if keepers:
-            target[keepers[0]].add(partition)
+        if partition in keepers:
+            target[keepers[partition]].add(partition)
         else:
             free.append(partition)
+    members = sorted(wanted)
+    readers = {topic: [one for one in members if topic in wanted[one]] for topic in {topic for topic, _ in free}}
     for partition in free:
-        readers = [one for one in sorted(wanted) if partition[0] in wanted[one]]
-        if readers:
-            target[min(readers, key=lambda one: len(target[one]))].add(partition)
+        if readers[partition[0]]:
+            target[min(readers[partition[0]], key=lambda one: len(target[one]))].add(partition)
     _level(target, wanted)
     return target
 
@@ -189,6 +189,8 @@ def _level(target: Assignment, wanted: dict[str, set[str]]) -> None:
     while moved:
         moved = False
         for most in sorted(target, key=lambda one: -len(target[one])):
+            if len(target[most]) - min(map(len, target.values())) < 2:
+                break
             for least in sorted(target, key=lambda one: len(target[one])):
                 if len(target[most]) - len(target[least]) < 2:
                     break

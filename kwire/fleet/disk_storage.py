@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _NODE, _METADATA = re.compile(r"node-[1-9][0-9]*"), "metadata"
 _METADATA_LOG = "__cluster_metadata-0"
+_DEEPEST = 2  # FOLDER/node-1/topic-0
 _OFFSETS_EPOCH = "2.1"  # the first release whose offset commits have leader epochs
 _TRANSACTION_VERSION = "transaction.version"
 _LAST_EPOCH = 1 << 30  # of leaders: some are left for those to come
@@ -87,6 +88,7 @@ class DiskStorage(Storage):
         _check_folder(self.folder)
         os.makedirs(self.folder, exist_ok=True)
         self._lock, self._process = locked_folder(self.folder, "another Fleet has it"), os.getpid()
+        _check_files(self.folder)
         self._nodes = {
             node.id: NodeFolder(os.path.join(self.folder, f"node-{node.id}"), node.id, node.offer)
             for node in cluster.nodes}
@@ -250,6 +252,7 @@ class DiskStorage(Storage):
             elif cluster is not None:
                 for _, partition in cluster.all_partitions():
                     _store_of(partition).abandon()
+                cluster.clear_topics()  # those that were read so far: the controller does not know them
         finally:
             self._is_whole = False
             if cluster is not None:
@@ -383,6 +386,17 @@ def _check_folder(folder: str) -> None:
     if strange:
         raise FileExistsError(
             errno.EEXIST, f"holds {strange[0]!r}: expected a new or empty folder, or one that a Fleet has made", folder)
+
+
+def _check_files(folder: str) -> None:
+    """Are there but files and folders in it, links to them included? To open a pipe would wait. Raises OSError."""
+    for parent, folders, files in os.walk(folder):
+        if parent.count(os.sep) - folder.count(os.sep) >= _DEEPEST:
+            folders.clear()
+        for name in files:
+            path = os.path.join(parent, name)
+            if not os.path.isfile(path) and os.path.exists(path):
+                raise OSError(errno.EINVAL, "is neither a file nor a folder", path)
 
 
 def _content(path: str) -> list[str]:

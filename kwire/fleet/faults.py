@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kwire.fleet.connection import Connection
 
 TopicNames = Callable[[uuid.UUID], str | None]  # the name of a topic id, None if unknown
-MOST_EVENTS = 1_000_000  # the older ones are forgotten
+MOST_EVENTS, MOST_EVENT_TEXT = 1_000_000, 64 << 20  # the older ones are forgotten; characters of texts in them
 GARBAGE = bytes.fromhex("0000000f") + b"not Kafka bytes"
 
 _INT16, _INT32 = 0x7FFF, 0x7FFFFFFF
@@ -103,7 +103,8 @@ class Faults:
     def __init__(self, clock: Clock, random: Random, topic_names: TopicNames) -> None:
         self._clock, self._random, self._topic_names = clock, random, topic_names
         self.rules: list[Fault] = []
-        self.events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self.events: deque[dict[str, Any]] = deque()
+        self._text = 0  # characters in them
         self._held: dict[Connection, bytes] = {}
 
     def add(self, api: str | None, error: str | int | ErrorCode | None = None, **what: Any) -> Fault:
@@ -138,11 +139,17 @@ class Faults:
         }
         if outcome.faults:
             event["faults"] = [_effects(fault) for fault in outcome.faults]
-        self.events.append(event)
+        self._keep(event)
 
     def note(self, event: str, **what: Any) -> None:
         """Note something else that happened."""
-        self.events.append({"event": event, "time": self._clock.now(), **what})
+        self._keep({"event": event, "time": self._clock.now(), **what})
+
+    def _keep(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
+        self._text += _text_of(event)
+        while len(self.events) > MOST_EVENTS or self._text > MOST_EVENT_TEXT:
+            self._text -= _text_of(self.events.popleft())
 
     async def send(self, outcome: Outcome, frame: bytes, connection: Connection) -> None:
         """Send an answer (its size first), as the faults of its request have it."""
@@ -187,6 +194,11 @@ class Faults:
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""
         self._held.pop(connection, None)
+
+
+def _text_of(event: dict[str, Any]) -> int:
+    """The characters of what clients choose in an event."""
+    return sum(len(value) for value in (event.get("client_id"), event.get("reason")) if value)
 
 
 def error_code(error: str | int) -> ErrorCode:

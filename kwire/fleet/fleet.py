@@ -6,8 +6,7 @@ import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from kwire import schema
 from kwire.codec.records import Record, read_batches
@@ -18,7 +17,7 @@ from kwire.fleet.controller.rules import RULES, Kip778, supported_by, unsupporte
 from kwire.fleet.disk_storage import DiskStorage
 from kwire.fleet.errors import ApiError
 from kwire.fleet.faults import Fault, Faults
-from kwire.fleet.loop_thread import LoopThread
+from kwire.fleet.loop_thread import InThread
 from kwire.fleet.node import BOTH_ROLES, Node
 from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.retention import compact, retain
@@ -26,10 +25,10 @@ from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.metadata.image import ClusterImage
 
-T = TypeVar("T")
+MOST_NODES = 1000
 
 
-class Fleet:
+class Fleet(InThread):
     """Brokers on loopback that speak as brokers of a release do, with their data in memory or in a folder.
 
     release: of all nodes ("0.9.0" to the newest), or releases: one a node; nodes: how many. roles: of each node, as
@@ -59,8 +58,10 @@ class Fleet:
             raise ValueError("give release or releases, not both")
         count = len(releases) if releases is not None else 1
         count = count if nodes is None else nodes
-        if count < 1 or (releases is not None and len(releases) != count):
-            raise ValueError(f"nodes must be at least 1 and as many as releases, got {count}")
+        if not 1 <= count <= MOST_NODES or (releases is not None and len(releases) != count):
+            raise ValueError(f"nodes must be 1 to {MOST_NODES} and as many as releases, got {count}")
+        if tls is not None and not isinstance(tls, ssl.SSLContext):
+            raise TypeError(f"tls must be an SSLContext, not {type(tls).__name__}")
         if not 0 <= port <= 65_536 - count:
             raise ValueError(f"port must be 0 to {65_536 - count} for {count} nodes, got {port}")
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
@@ -74,12 +75,13 @@ class Fleet:
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,
                  users=self._users, roles=role, rules=RULES[rules])
             for number, (name, role) in enumerate(zip(names, _roles(roles, count), strict=True))]
+        for node in self.nodes:
+            node.in_loop = self._in_loop
         self.cluster.nodes = self.nodes
         self.cluster.controller = self._controller(levels or {}, RULES[rules], seed)
         if roles is not None and not self.cluster.controller.kraft:
             raise ValueError("roles= is for KRaft: with ZooKeeper all nodes are brokers")
         self._topics = dict(topics or {})
-        self._thread: LoopThread | None = None
 
     def _controller(self, levels: Mapping[str, int], rules: Kip778, seed: int) -> QuorumController:
         """The controllers of directories that the oldest of the releases has formatted."""
@@ -167,10 +169,6 @@ class Fleet:
 
         return self._in_loop(each)
 
-    def _in_loop(self, work: Callable[[], T]) -> T:
-        """What work returns, run where the nodes run."""
-        return work() if self._thread is None else self._thread.call(work)
-
     def advance(self, seconds: float) -> None:
         """Move the fleet's ManualClock."""
         if not isinstance(self.clock, ManualClock):
@@ -196,11 +194,6 @@ class Fleet:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._close()
-
     async def _close(self) -> None:
         self.cluster.groups.close()
         self.cluster.transactions.close()
@@ -212,36 +205,6 @@ class Fleet:
                 node.stop()
             for node in self.nodes:
                 await node.closed()
-
-    def __enter__(self) -> Fleet:
-        if self._thread is not None:
-            raise ValueError("the Fleet runs already")
-        self._thread = LoopThread("kwire-fleet")
-        try:
-            self._thread.run(self.__aenter__())
-        except BaseException:
-            self._end_thread()
-            raise
-        for node in self.nodes:
-            node.in_loop = self._thread.call
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._thread is None:
-            raise ValueError("the Fleet does not run")
-        for node in self.nodes:
-            node.in_loop = _at_once
-        try:
-            self._thread.run(self._close())
-        finally:
-            self._end_thread()
-
-    def _end_thread(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.end()
 
 
 def _roles(roles: Sequence[str] | None, count: int) -> list[frozenset[str]]:
@@ -255,7 +218,3 @@ def _roles(roles: Sequence[str] | None, count: int) -> list[frozenset[str]]:
             f"roles must be 'broker', 'controller' or 'broker,controller' for each of {count} nodes, with at least one "
             f"controller, got {list(roles)}")
     return chosen
-
-
-def _at_once(work: Callable[[], None]) -> None:
-    work()

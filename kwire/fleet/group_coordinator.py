@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -86,10 +87,11 @@ class GroupCoordinator:
         group.close()
         del self.groups[group_id]
 
-    def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """A transaction has ended."""
-        for group in self.groups.values():
-            group.end_transaction(producer_id, commit)
+    def end_transaction(self, producer_id: int, commit: bool, group_ids: Iterable[str] | None) -> None:
+        """A transaction of these groups has ended. None: those whose offsets were read again, whatever they are."""
+        for group_id in list(self.groups) if group_ids is None else group_ids:
+            if group_id in self.groups:
+                self.groups[group_id].end_transaction(producer_id, commit)
 
     def close(self) -> None:
         """End all timers."""

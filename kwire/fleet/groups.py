@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kwire.fleet.clock import Clock
+from kwire.fleet.clock import Clock, Timer
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
@@ -99,10 +99,12 @@ class Group(CommittedOffsets):
         self.protocol: str | None = None
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
+        self._joined: set[str] = set()  # ids of the members that wait for the next generation
+        self._supported: Counter[str] = Counter()  # protocol -> how many members have it
         self.static: dict[str, str] = {}  # group.instance.id -> member id
         self.pending: dict[str, float] = {}  # ids that were given out, not joined yet (KIP-394) -> until when
         self._rebalance: asyncio.Task[None] | None = None
-        self._expiry: asyncio.Task[None] | None = None
+        self._expiry = Timer(clock, self._expire)
 
     # membership
 
@@ -123,19 +125,12 @@ class Group(CommittedOffsets):
         names = set(protocols)
         if not protocol_type or not names:
             return False
-        if not self.members:
-            return True
-        return protocol_type == self.protocol_type and all(
-            names & {name for name, _ in member.protocols} for member in self.members.values()
-        ) and bool(names & set(self._common()))
-
-    def _common(self) -> list[str]:
-        counts = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
-        return [name for name, count in counts.items() if count == len(self.members)]
+        return not self.members or (
+            protocol_type == self.protocol_type and any(self._supported[name] == len(self.members) for name in names))
 
     def _elected(self) -> str:
         """The protocol that most members prefer of those that all have."""
-        common = set(self._common())
+        common = {name for name, count in self._supported.items() if count == len(self.members)}
         votes = Counter(next(n for n, _ in member.protocols if n in common) for member in self.members.values())
         return votes.most_common(1)[0][0]
 
@@ -143,22 +138,35 @@ class Group(CommittedOffsets):
         """Let a member in."""
         self.pending.pop(member.id, None)
         self.members[member.id] = member
+        self._supported.update({name for name, _ in member.protocols})
         if member.instance_id is not None:
             self.static[member.instance_id] = member.id
         if self.leader is None:
             self.leader = member.id
         self.touch(member)
 
+    def prefer(self, member: Member, protocols: list[tuple[str, bytes]]) -> None:
+        """A member has other protocols."""
+        self._supported.subtract({name for name, _ in member.protocols})
+        member.protocols = protocols
+        self._supported.update({name for name, _ in protocols})
+
+    def _drop(self, member: Member) -> None:
+        if self.members.pop(member.id, None) is not None:
+            self.prefer(member, [])
+            self._supported += Counter()  # those that nobody has are forgotten
+        self._joined.discard(member.id)
+        if self.leader == member.id:
+            self.leader = next(iter(self.members), None)
+
     def remove(self, member: Member, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
         """A member left or is late; what it waits for ends with the error."""
-        self.members.pop(member.id, None)
+        self._drop(member)
         if member.instance_id is not None and self.static.get(member.instance_id) == member.id:
             del self.static[member.instance_id]
         for waiting in (member.joined, member.synced):
             if waiting is not None and not waiting.done():
                 waiting.set_exception(ApiError(code))
-        if self.leader == member.id:
-            self.leader = next(iter(self.members), None)
         if self.state in (STABLE, COMPLETING):
             self.prepare_rebalance()
         elif self.state == PREPARING:
@@ -167,12 +175,12 @@ class Group(CommittedOffsets):
     def touch(self, member: Member) -> None:
         """A member was heard of: its session lasts on."""
         member.deadline = self._clock.now() + member.session_timeout
-        self._begin_expiry()
+        self._expiry.at(member.deadline)
 
     def expect(self, member_id: str, session_timeout: float) -> None:
         """An id was given out: a rebalance waits for its member, no longer than a session (KIP-394)."""
         self.pending[member_id] = self._clock.now() + session_timeout
-        self._begin_expiry()
+        self._expiry.at(self.pending[member_id])
 
     def expect_no_longer(self, member_id: str) -> None:
         """The member of an id that was given out does not come."""
@@ -180,23 +188,16 @@ class Group(CommittedOffsets):
         if self.state == PREPARING:
             self._complete_if_all_joined()
 
-    def _begin_expiry(self) -> None:
-        if self._expiry is None or self._expiry.done():
-            self._expiry = asyncio.ensure_future(self._expire())
-
-    async def _expire(self) -> None:
-        """Remove the members that are late, as long as there are members."""
-        while self.members or self.pending:
-            now = self._clock.now()
-            for member_id in [one for one, deadline in self.pending.items() if deadline <= now]:
-                self.expect_no_longer(member_id)
-            for member in list(self.members.values()):
-                waits = any(f is not None and not f.done() for f in (member.joined, member.synced))
-                if member.deadline <= now and not waits:
-                    self.remove(member)
-            if self.members or self.pending:
-                due = min((*(member.deadline for member in self.members.values()), *self.pending.values()))
-                await self._clock.sleep(max(0.05, due - now))
+    def _expire(self) -> float | None:
+        """Remove the members that are late; when the next one may be, None if there is none."""
+        now = self._clock.now()
+        for member_id in [one for one, deadline in self.pending.items() if deadline <= now]:
+            self.expect_no_longer(member_id)
+        for member in list(self.members.values()):
+            waits = any(f is not None and not f.done() for f in (member.joined, member.synced))
+            if member.deadline <= now and not waits:
+                self.remove(member)
+        return min((*(member.deadline for member in self.members.values()), *self.pending.values()), default=None)
 
     # rebalances
 
@@ -215,14 +216,12 @@ class Group(CommittedOffsets):
     async def _time_out(self) -> None:
         await self._clock.sleep(max((m.rebalance_timeout for m in self.members.values()), default=0.0))
         for member in list(self.members.values()):
-            if member.joined is None and member.instance_id is None:
-                self.members.pop(member.id)
-                if self.leader == member.id:
-                    self.leader = next(iter(self.members), None)
+            if member.id not in self._joined and member.instance_id is None:
+                self._drop(member)
         self._complete()
 
     def _complete_if_all_joined(self) -> None:
-        if all(member.joined is not None for member in self.members.values()) and not self.pending:
+        if len(self._joined) == len(self.members) and not self.pending:
             self._complete()
 
     def _complete(self) -> None:
@@ -243,11 +242,13 @@ class Group(CommittedOffsets):
             if member.joined is not None and not member.joined.done():
                 member.joined.set_result(None)
             member.joined = None
+        self._joined.clear()
 
     async def join(self, member: Member) -> None:
         """Wait for the next generation. Raises ApiError."""
         if member.joined is None or member.joined.done():
             member.joined = asyncio.get_running_loop().create_future()
+            self._joined.add(member.id)
         waiting = member.joined
         if self.state != PREPARING:
             self.prepare_rebalance()
@@ -278,6 +279,6 @@ class Group(CommittedOffsets):
 
     def close(self) -> None:
         """End its timers."""
-        for task in (self._rebalance, self._expiry):
-            if task is not None:
-                task.cancel()
+        self._expiry.close()
+        if self._rebalance is not None:
+            self._rebalance.cancel()

@@ -270,7 +270,7 @@ class Listener:
             return
         self._served = listener
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Protocol(self._serve), sock=listener, ssl=self._tls)
+        server = await loop.create_server(lambda: _Protocol(self._serve, self._tls is not None), sock=listener)
         if listener is self._listener:
             self._server = server
         else:
@@ -281,6 +281,8 @@ class Listener:
         listener, self._listener = self._listener, None
         if listener is None:
             return
+        with contextlib.suppress(OSError):  # a child of fork has it too, and would go on listening
+            listener.shutdown(socket.SHUT_RDWR)
         if self._server is not None:
             self._server.close()
         self._server = None
@@ -294,7 +296,7 @@ class Listener:
     def abort_connections(self) -> None:
         """End all connections at once."""
         for task, connection in self._connections.items():
-            connection.writer.transport.abort()
+            connection.abort()
             task.cancel()
 
     def drop_connections(self) -> int:
@@ -303,7 +305,7 @@ class Listener:
             if connection.answering:
                 connection.close()
             else:
-                connection.writer.transport.abort()
+                connection.abort()
         return len(self._connections)
 
     async def closed(self) -> None:
@@ -321,11 +323,14 @@ class Listener:
         assert isinstance(protocol, _Protocol)
         protocol.ended = connection.gone
         try:
+            if self._tls is not None:  # here, and not by the server: so who never ends a handshake is a connection too
+                with connection.waits():
+                    await writer.start_tls(self._tls)
             await self._converse(reader, connection)
         except (OSError, asyncio.CancelledError):
             pass
         finally:
-            writer.transport.abort()
+            connection.abort()
             self._connections.pop(task, None)
             self._faults.forget(connection)
 
@@ -439,11 +444,21 @@ class Listener:
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """A stream whose end is noticed while nobody reads it. ended: called then."""
+    """A stream whose end is noticed while nobody reads it. held: nothing is read before TLS begins; ended: called then.
+    """
 
-    def __init__(self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> None:
+    def __init__(
+        self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], held: bool
+    ) -> None:
         super().__init__(asyncio.StreamReader(), serve)
+        self._held = held
         self.ended: Callable[[], None] = lambda: None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._held:
+            assert isinstance(transport, asyncio.ReadTransport)
+            transport.pause_reading()
+        super().connection_made(transport)
 
     def eof_received(self) -> bool | None:
         self.ended()

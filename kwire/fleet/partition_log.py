@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, bisect_right
+from operator import attrgetter
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from kwire.schema.error_codes import ErrorCode
 EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5  # ListOffsetsRequest
 _OFFSET_AND_EPOCH_AT, _EPOCH_AT = Struct(">q"), 12
 _epoch = Struct(">i")
+_MARKER = attrgetter("last_offset")
 
 
 class Aborted(NamedTuple):
@@ -207,8 +209,15 @@ class PartitionLog:
         return b"".join(chosen)
 
     def aborted_in(self, first: int, end: int) -> list[Aborted]:
-        """The aborted transactions with an offset in [first, end)."""
-        return [one for one in self.aborted if one.last_offset >= first and one.first_offset < end]
+        """The aborted transactions with an offset in [first, end) (TransactionIndex.collectAbortedTxns)."""
+        found = []
+        for at in range(bisect_left(self.aborted, first, key=_MARKER), len(self.aborted)):
+            one = self.aborted[at]
+            if one.first_offset < end:
+                found.append(one)
+            if one.last_stable_offset >= end:
+                break
+        return found
 
     def find(self, timestamp: int) -> tuple[int, int, int]:
         """(offset, timestamp, leader epoch) of what ListOffsets asks for; -1, -1, -1 if there is none.
@@ -280,10 +289,10 @@ class PartitionLog:
         if offset > self.start_offset:
             self.store.keep_start(offset)
             self.start_offset = offset
-            self.aborted = [one for one in self.aborted if one.last_offset >= offset]
+            del self.aborted[: bisect_left(self.aborted, offset, key=_MARKER)]
             self.epochs = _epochs_from(self.epochs, offset)
             self.store.keep_epochs(self.epochs)
-        gone = bisect_right([one.base_offset for one in self.store.segments], self.start_offset) - 1
+        gone = bisect_right(self.store.segments, self.start_offset, key=attrgetter("base_offset")) - 1
         if gone > 0:
             self.store.drop(gone)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire.fleet.errors import ApiError
@@ -47,6 +48,7 @@ class ProducerStates:
 
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
+        self._open: dict[int, int] = {}  # producer id -> the first offset of its ongoing transaction, ascending
 
     def check(self, producer_id: int, epoch: int, first: int, last: int) -> WrittenBatch | None:
         """Is a batch of these sequences the next one (ProducerAppendInfo)? The batch itself if it was written before.
@@ -86,7 +88,7 @@ class ProducerStates:
         known.batches.append(batch)
         known.last_timestamp = batch.timestamp
         if transactional and known.first_offset is None:
-            known.first_offset = batch.first_offset
+            known.first_offset = self._open[producer_id] = batch.first_offset
 
     def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int | None:
         """A marker was written; the first offset of the transaction that it ends, None if none was ongoing."""
@@ -95,9 +97,16 @@ class ProducerStates:
             known.batches.clear()
             known.epoch = epoch
         first, known.first_offset = known.first_offset, None
+        self._open.pop(producer_id, None)
         known.coordinator_epoch, known.last_timestamp = coordinator_epoch, timestamp
         return first
 
+    def restore(self, producers: Mapping[int, Producer]) -> None:
+        """Go on with these, by producer id."""
+        self.producers.update(producers)
+        ongoing = [(one.first_offset, number) for number, one in producers.items() if one.first_offset is not None]
+        self._open.update({number: first for first, number in sorted(ongoing)})
+
     def first_unstable(self) -> int | None:
         """The first offset of the oldest ongoing transaction, None if there is none."""
-        return min((p.first_offset for p in self.producers.values() if p.first_offset is not None), default=None)
+        return next(iter(self._open.values()), None)

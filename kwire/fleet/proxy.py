@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
-from types import TracebackType
 from typing import Any
 
 from kwire import schema
@@ -29,13 +28,14 @@ from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersion
 from kwire.fleet.clock import Clock
 from kwire.fleet.connection import Connection
 from kwire.fleet.faults import Fault, Faults, Outcome
-from kwire.fleet.loop_thread import LoopThread
+from kwire.fleet.loop_thread import InThread
 from kwire.fleet.refusals import refusal
 from kwire.net.address import Address, address
 from kwire.schema import Field, api_keys
 from kwire.schema.error_codes import ErrorCode
 
 MOST_LISTENERS = 1_000  # one a broker, and a host at which clients reach this proxy
+MOST_NAMES = 100_000  # of topic ids that are kept, for faults by topic
 MOST_WAITING = 64 << 20  # bytes of the requests of a connection that wait for their responses
 _READ_BYTES = 1 << 18
 _HOST = "127.0.0.1"
@@ -98,7 +98,7 @@ class _Pipeline:
         return one
 
 
-class Proxy:
+class Proxy(InThread):
     """Stands before a cluster, with the verbs of Fleet: .bootstrap, .fault(...), .events.
 
     target: a broker, "host:port"; listen: where clients connect first ("127.0.0.1:0": any free port). A listener is
@@ -123,7 +123,6 @@ class Proxy:
         self._nodes: dict[Address, int] = {}  # broker -> its node id, once it is known
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._thread: LoopThread | None = None
         self.recorder: Recorder | None = None
 
     def __repr__(self) -> str:
@@ -155,46 +154,17 @@ class Proxy:
                 raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._close()
-
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
         for task in self._tasks:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self.recorder is not None:
-            await self.recorder.close()
-
-    def __enter__(self) -> Proxy:
-        if self._thread is not None:
-            raise ValueError("the Proxy runs already")
-        self._thread = LoopThread("kwire-proxy")
         try:
-            self._thread.run(self.__aenter__())
-        except BaseException:
-            self._end_thread()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._thread is None:
-            raise ValueError("the Proxy does not run")
-        try:
-            self._thread.run(self.__aexit__(kind, error, trace))
+            if self._tasks:
+                await asyncio.wait(self._tasks)
         finally:
-            self._end_thread()
-
-    def _end_thread(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.end()
+            if self.recorder is not None:
+                await self.recorder.close()
 
     async def _open(self, broker: Address, at: Address) -> int:
         """The port of a listener for a broker, opened when the broker is first named."""
@@ -228,6 +198,8 @@ class Proxy:
             answers, upstream = await connected(*broker)
         except (OSError, TimeoutError) as error:
             self._say(f"{broker}: {reason(error)}")
+        except asyncio.CancelledError:
+            pass  # the Proxy ends; asyncio would log it
         else:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._converse(_Line(broker, reader, writer, answers, upstream))
@@ -371,6 +343,8 @@ class Proxy:
             row.host, row.port = await self._address_here(broker, client)
         if request.name == "Metadata" and response.version >= 10:
             self._names.update({topic.topic_id: topic.name for topic in message.topics if topic.name})
+            for _ in range(len(self._names) - MOST_NAMES):  # the oldest are forgotten
+                del self._names[next(iter(self._names))]
         return response.to_bytes()
 
 
@@ -380,7 +354,7 @@ def _names_brokers(api: str) -> bool:
     return _has_address(schema.message(f"{api}Response").fields)
 
 
-@lru_cache(None)
+@lru_cache(10_000)
 def _newest(key: int, there: int) -> int:
     """The newest version of an API that can be read here: brokers of a later release may have newer ones."""
     try:

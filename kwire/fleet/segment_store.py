@@ -148,8 +148,7 @@ class SegmentStore(BatchStore):
         log.end_offset = writer.next_offset
         log.changed_at = int(os.path.getmtime(self.segments[-1].path) * 1000)
         log.start_offset = min(self.segments[0].base_offset, log.end_offset)
-        for state in writer.producers:
-            log.producers.producers[state.producer_id] = _producer(state)
+        log.producers.restore({state.producer_id: _producer(state) for state in writer.producers})
         log.aborted = [
             Aborted(one.producer_id, one.first_offset, one.last_offset, one.last_stable_offset)
             for segment in self.segments for one in segment.aborted()]

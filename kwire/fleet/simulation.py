@@ -181,6 +181,9 @@ class SimulatedListener:
         """(host, port)."""
         return self._address
 
+    def shutdown(self, how: int) -> None:
+        """Nothing: nobody else has it."""
+
     def close(self) -> None:
         """Listen no more."""
         if self._loop.listeners.get(self._address) is self:
@@ -194,6 +197,9 @@ class _NoSocket:
     """What get_extra_info("socket") gives: options are taken, and mean nothing."""
 
     def setsockopt(self, *arguments: Any) -> None:
+        return None
+
+    def shutdown(self, how: int) -> None:
         return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -14,6 +15,7 @@ from kwire.schema.error_codes import ErrorCode
 
 # type -> DescribeConfigsResponse.ConfigType
 TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
+_BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r" *[+-]?[0-9]{1,30} *")
 
 
 class TopicConfig(NamedTuple):
@@ -52,8 +54,10 @@ def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
         config, refused = known[name], f"Invalid value {value} for configuration {name}: "
         try:
-            if config.type in ("int", "long"):
-                int(value)
+            if config.type in _BITS:
+                number = int(value) if _INTEGER.fullmatch(value) else None
+                if number is None or not -(1 << _BITS[config.type]) <= number < 1 << _BITS[config.type]:
+                    raise ValueError
             elif config.type == "double":
                 float(value)
         except ValueError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from kwire.fleet.clock import Timer
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
@@ -16,6 +18,7 @@ EMPTY, ONGOING, COMMITTED, ABORTED = "Empty", "Ongoing", "CompleteCommit", "Comp
 _PREPARED = {"PrepareCommit": True, "PrepareAbort": False, "PrepareEpochFence": False}  # state -> does it commit
 _BLOCK = 1000  # producer ids that are taken at a time (ProducerIdsBlock)
 _LARGEST_EPOCH = (1 << 15) - 2  # the last one is kept to fence: Short.MAX_VALUE - 1
+_AGAIN = 1.0  # seconds until what the disk refused is tried again
 Participant = tuple[str, int] | str  # a partition, or a group whose offsets are committed
 
 
@@ -32,6 +35,18 @@ class Transaction:
     last_epoch: int = -1  # before the last bump
     last_producer_id: int = -1
     started: float = 0.0
+    is_restored: bool = False  # its groups are known by their partitions alone
+
+
+@contextmanager
+def _or_as_before(known: Transaction) -> Iterator[None]:
+    """What is refused in it has not changed the transaction."""
+    before = replace(known)
+    try:
+        yield
+    except ApiError:
+        vars(known).update(vars(before))
+        raise
 
 
 class TransactionCoordinator:
@@ -41,7 +56,7 @@ class TransactionCoordinator:
         self._cluster, self.max_timeout = cluster, max_timeout
         self.transactions: dict[str, Transaction] = {}
         self._next_producer_id = self._block_end = 0
-        self._timer: asyncio.Task[None] | None = None
+        self._timer = Timer(cluster.clock, self._end_late)
 
     def new_producer_id(self) -> int:
         """A producer id that nobody has."""
@@ -64,16 +79,20 @@ class TransactionCoordinator:
         known = self.transactions.get(transactional_id)
         if known is None:
             known = Transaction(transactional_id, self.new_producer_id(), -1, timeout_ms / 1000)
-            self.transactions[transactional_id] = known
         elif producer_id >= 0 and not self._may_go_on(known, producer_id, epoch):
             raise ApiError(ErrorCode.PRODUCER_FENCED)
+        self._check_whole(known)
         if known.state == ONGOING:
-            known.epoch += 1  # fence first, then abort
-            self._end(known, commit=False)
-        known.timeout = timeout_ms / 1000
-        self._bump(known)
-        known.state = EMPTY
-        self._cluster.storage.transaction_changed(known)
+            with _or_as_before(known):
+                known.epoch += 1  # fence first, then abort
+                self._prepare(known, commit=False)
+            self._complete(known)
+        with _or_as_before(known):
+            known.timeout = timeout_ms / 1000
+            self._bump(known)
+            known.state = EMPTY
+            self._cluster.storage.transaction_changed(known)
+        self.transactions[transactional_id] = known
         return known.producer_id, known.epoch
 
     @staticmethod
@@ -103,32 +122,32 @@ class TransactionCoordinator:
     def join(self, transactional_id: str, producer_id: int, epoch: int, participants: set[Participant]) -> None:
         """Let partitions or groups take part; the first ones begin the transaction. Raises ApiError."""
         known = self.of(transactional_id, producer_id, epoch)
-        if known.state != ONGOING:
-            known.participants.clear()
-            known.state, known.started = ONGOING, self._cluster.clock.now()
-            self._watch()
-        added = participants - known.participants
-        if added:
-            known.participants |= added
-            try:
+        self._check_whole(known)
+        with _or_as_before(known):
+            if known.state != ONGOING:
+                known.participants = set()
+                known.state, known.started = ONGOING, self._cluster.clock.now()
+            if not participants <= known.participants:
+                known.participants = known.participants | participants
                 self._cluster.storage.transaction_changed(known)
-            except ApiError:
-                known.participants -= added
-                raise
+        self._timer.at(known.started + known.timeout)
 
-    def _watch(self) -> None:
-        if self._timer is None or self._timer.done():
-            self._timer = asyncio.ensure_future(self._abort_late())
+    @staticmethod
+    def _check_whole(known: Transaction) -> None:
+        """Raises ApiError, CONCURRENT_TRANSACTIONS, while the markers of a transaction cannot be written."""
+        if known.state in _PREPARED:
+            raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def restore(self, transactions: dict[str, Transaction], next_producer_id: int) -> None:
         """Go on with these, by transactional id: those that were about to end are ended. Raises ApiError."""
         self.transactions, self._next_producer_id = transactions, next_producer_id
         self._block_end = next_producer_id
         for known in transactions.values():
+            known.is_restored = bool(known.participants)
             if known.state in _PREPARED:
-                self._end(known, _PREPARED[known.state])
+                self._complete(known)
             elif known.state == ONGOING:
-                self._watch()
+                self._timer.at(known.started + known.timeout)
 
     def check_member(
         self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
@@ -159,30 +178,42 @@ class TransactionCoordinator:
             and known.state == done)
         if retried and known is not None:
             return known.producer_id, known.epoch
+        if known is not None and known.producer_id == producer_id and _PREPARED.get(known.state) == commit:
+            self._check_whole(known)
         known = self.of(transactional_id, producer_id, epoch)
         if known.state == done and not bump:
             return known.producer_id, known.epoch
-        if known.state != ONGOING and not (bump and not commit):
+        if known.state in _PREPARED or (known.state != ONGOING and not (bump and not commit)):
             raise ApiError(ErrorCode.INVALID_TXN_STATE)
-        if bump:
-            self._bump(known)
-        self._end(known, commit)
+        with _or_as_before(known):
+            if bump:
+                self._bump(known)
+            self._prepare(known, commit)
+        self._complete(known)
         return known.producer_id, known.epoch
 
-    def _end(self, known: Transaction, commit: bool) -> None:
-        """Write the markers with the epoch as it is now, and let the offsets count or not."""
-        now, storage = self._cluster.clock.now_ms(), self._cluster.storage
-        known.state, before = "PrepareCommit" if commit else "PrepareAbort", known.state
+    def _prepare(self, known: Transaction, commit: bool) -> None:
+        """From here on the transaction ends so, whatever happens."""
+        known.state = "PrepareCommit" if commit else "PrepareAbort"
+        self._cluster.storage.transaction_changed(known)
+
+    def _complete(self, known: Transaction) -> None:
+        """Write the markers with the epoch as it is now, and let the offsets count or not.
+
+        Raises ApiError where that cannot be written: it is tried again until it can.
+        """
+        commit = _PREPARED[known.state]
         try:
-            storage.transaction_changed(known)
-            self._mark(known, commit, now)
+            self._mark(known, commit, self._cluster.clock.now_ms())
         except ApiError:
-            known.state = before
+            self._timer.at(self._cluster.clock.now() + _AGAIN)
             raise
-        self._cluster.groups.end_transaction(known.producer_id, commit)
-        known.participants.clear()
+        names = [one for one in known.participants if isinstance(one, str)]
+        self._cluster.groups.end_transaction(known.producer_id, commit, None if known.is_restored else names)
+        known.participants = set()
+        known.is_restored = False
         known.state = COMMITTED if commit else ABORTED
-        storage.transaction_changed(known)
+        self._cluster.storage.transaction_changed(known)
 
     def _mark(self, known: Transaction, commit: bool, now: int) -> None:
         for topic, index in self._cluster.storage.marked(known.participants):
@@ -192,24 +223,23 @@ class TransactionCoordinator:
             partition = known_topic.partitions[index]
             partition.log.append_marker(known.producer_id, known.epoch, commit, 0, partition.leader_epoch, now)
 
-    async def _abort_late(self) -> None:
-        """Abort the transactions whose time is over, as long as some are ongoing."""
-        while True:
-            now = self._cluster.clock.now()
-            ongoing = [one for one in self.transactions.values() if one.state == ONGOING]
-            for one in ongoing:
-                if one.started + one.timeout <= now:
-                    one.epoch += 1
-                    try:
-                        self._end(one, commit=False)
-                    except ApiError:  # the disk is full: another time
-                        one.epoch -= 1
-            ongoing = [one for one in ongoing if one.state == ONGOING]
-            if not ongoing:
-                return
-            await self._cluster.clock.sleep(max(0.05, min(one.started + one.timeout for one in ongoing) - now))
+    def _end_late(self) -> float | None:
+        """Abort the transactions whose time is over, and complete those that could not be; when to look again."""
+        now, due = self._cluster.clock.now(), list[float]()
+        for one in list(self.transactions.values()):
+            if one.state in _PREPARED or (one.state == ONGOING and one.started + one.timeout <= now):
+                try:
+                    if one.state == ONGOING:
+                        with _or_as_before(one):
+                            one.epoch += 1
+                            self._prepare(one, commit=False)
+                    self._complete(one)
+                except ApiError:  # the disk is full: another time
+                    due.append(now + _AGAIN)
+            elif one.state == ONGOING:
+                due.append(one.started + one.timeout)
+        return min(due, default=None)
 
     def close(self) -> None:
         """End its timer."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.close()

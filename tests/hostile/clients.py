@@ -12,6 +12,7 @@ import asyncio
 import faulthandler
 import random
 import sys
+import tempfile
 import time
 import traceback
 import uuid
@@ -91,7 +92,7 @@ class Maker:
         if kind in ("bytes", "records"):
             tokens = (b"", b"\0a\0b", b"n,,n=a,r=x", dice.randbytes(20))
             return self.records() if "record" in name else dice.choice(tokens)
-        if name == "port":
+        if name == "port" and kind == "int32":
             return dice.choice(PORTS)
         if name == "max_wait_ms":
             return dice.choice((-1, 0, 5))
@@ -152,37 +153,84 @@ async def asked(host: str, port: int, frame: bytes) -> str:
 
 
 async def at_a_fleet(maker: Maker, counts: Counter[str]) -> None:
-    """Requests to the nodes of a fleet."""
+    """Requests to the nodes of a fleet, in memory or in a folder; which has the same records afterwards."""
     release, dice = maker.dice.choice(RELEASES), maker.dice
     users = {"a": "b"} if dice.random() < 0.2 else None
-    async with Fleet(release, nodes=2, topics={"t": 2, "u": 1}, sasl=users, seed=dice.randrange(99)) as fleet:
-        given = fleet.cluster.groups.new_member_id
+    with tempfile.TemporaryDirectory(prefix="kwire-clients.") as folder:
+        data = folder if dice.random() < 0.5 else None
+        async with Fleet(
+                release, nodes=2, topics={"t": 2, "u": 1}, sasl=users, seed=dice.randrange(99), data=data) as fleet:
+            await asked_at_random(fleet, maker, counts)
+            failed = [one for one in fleet.events if one["event"] == "failed" and "exceeds 32767" not in one["reason"]]
+            assert not failed, f"{release}: {failed[0]}"
+            levels, before = fleet.cluster.levels, kept(fleet)
+        if data is not None:
+            async with Fleet(release, nodes=2, data=data, sasl=users) as fleet:
+                after = kept(fleet)
+                assert after == before, f"{release}: {levels}, kept {difference(before, after)}"
+                await answers(fleet)
 
-        def remembered(client_id: str, instance_id: str | None) -> str:
-            member = given(client_id, instance_id)
-            maker.members += [member] * (len(member) < 1000)  # longer ones do not fit into a request
-            return member
 
-        fleet.cluster.groups.new_member_id = remembered  # type: ignore[method-assign]
-        for _ in range(4):
-            for name, partitions in (("t", 2), ("u", 1)):
-                if name not in fleet.cluster.topics:  # deleted by a request
-                    fleet.cluster.create_topic(name, partitions)
-            maker.ids[2:] = fleet.cluster.topics_by_id
-            node = dice.choice(fleet.nodes)
-            frames: list[bytes] = []
-            while len(frames) < AT_ONCE:
-                key = dice.choice(list(HANDLERS))
-                low, high = node.offer.usable.get(key, (0, -1))
-                if high < low:
-                    continue
-                version = dice.randint(low, high)
-                request = maker.message(f"{schema.api(key).name}Request", version)
-                frame = encode_request(request, version, correlation_id=7, client_id=dice.choice(NAMES))
-                frames.append(pack_frame(maker.damaged(frame)))
-            counts.update(await asyncio.gather(*(asked(node.host, node.port, frame) for frame in frames)))
-        failed = [one for one in fleet.events if one["event"] == "failed" and "exceeds 32767" not in one["reason"]]
-        assert not failed, f"{release}: {failed[0]}"
+def kept(fleet: Fleet) -> dict[Any, Any]:
+    """What a fleet keeps in its folder: records, offsets, transactions that are not over."""
+    found: dict[Any, Any] = {}
+    for topic in fleet.cluster.topics.values():
+        found[topic.name] = len(topic.partitions), topic.id, topic.configs
+        for one in topic.partitions if not topic.is_internal else ():
+            found[topic.name, one.index] = one.log.start_offset, one.log.end_offset, one.log.last_stable_offset
+            found[topic.name, one.index, "records"] = fleet.records(topic.name, one.index)
+    for name, group in fleet.cluster.groups.groups.items():
+        if group.offsets:
+            found["offsets", name] = {key: one[:3] for key, one in group.offsets.items()}
+    for name, one in fleet.cluster.transactions.transactions.items():
+        found["transaction", name] = one.producer_id, one.epoch, one.state
+    return found
+
+
+def difference(before: dict[Any, Any], after: dict[Any, Any]) -> str:
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return str([(key, before.get(key), after.get(key)) for key in keys[:3]])[:2000]
+
+
+async def answers(fleet: Fleet) -> None:
+    """Every broker that is up answers."""
+    for node in fleet.nodes:
+        if not node.offer.is_silent and node.alive:
+            hello = encode_request(messages.ApiVersionsRequest(), 0)
+            for _ in range(20):
+                how = await asked(node.host, node.port, pack_frame(hello))
+                if how == "answered":
+                    break
+            assert how == "answered", f"{node} is {how}"
+
+
+async def asked_at_random(fleet: Fleet, maker: Maker, counts: Counter[str]) -> None:
+    dice, given = maker.dice, fleet.cluster.groups.new_member_id
+
+    def remembered(client_id: str, instance_id: str | None) -> str:
+        member = given(client_id, instance_id)
+        maker.members += [member] * (len(member) < 1000)  # longer ones do not fit into a request
+        return member
+
+    fleet.cluster.groups.new_member_id = remembered  # type: ignore[method-assign]
+    for _ in range(4):
+        for name, partitions in (("t", 2), ("u", 1)):
+            if name not in fleet.cluster.topics and fleet.cluster.alive():  # deleted by a request
+                fleet.cluster.create_topic(name, partitions)
+        maker.ids[2:] = fleet.cluster.topics_by_id
+        node = dice.choice(fleet.nodes)
+        frames: list[bytes] = []
+        while len(frames) < AT_ONCE:
+            key = dice.choice(list(HANDLERS))
+            low, high = node.offer.usable.get(key, (0, -1))
+            if high < low:
+                continue
+            version = dice.randint(low, high)
+            request = maker.message(f"{schema.api(key).name}Request", version)
+            frame = encode_request(request, version, correlation_id=7, client_id=dice.choice(NAMES))
+            frames.append(pack_frame(maker.damaged(frame)))
+        counts.update(await asyncio.gather(*(asked(node.host, node.port, frame) for frame in frames)))
+    await answers(fleet)
 
 
 async def at_a_proxy(maker: Maker, counts: Counter[str]) -> None:

@@ -119,7 +119,7 @@ def ran(preloaded: Any, command: str, place: Path, number: int, failure: Failure
             signal.alarm(60)
             text = io.StringIO()
             with redirect_stdout(io.StringIO()), redirect_stderr(text):
-                preloaded.calls_begin(number, failure.error, failure.ending)
+                preloaded.calls_begin(number, failure.error, failure.ending, 0)
                 code = main(words)
             calls = preloaded.calls_end()
             os.write(writing, f"{code} {calls} {text.getvalue()[-3000:]}".encode())
@@ -186,6 +186,14 @@ def rounds(preloaded: Any, only: list[str], share: int) -> int:
     return count
 
 
+def preloaded() -> Any:
+    """The library, in a process that was started with it."""
+    found = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    found.calls_begin.argtypes = ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_int
+    found.calls_end.restype = ctypes.c_long
+    return found
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run it, with the library loaded before Python."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,10 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
         environment = os.environ | {"LD_PRELOAD": str(library())}
         command = [sys.executable, "-m", "tests.hostile.failing_calls", *sys.argv[1:]]
         return subprocess.run(command, env=environment, cwd=ROOT).returncode
-    preloaded = ctypes.CDLL(os.environ["LD_PRELOAD"])
-    preloaded.calls_begin.argtypes = ctypes.c_long, ctypes.c_int, ctypes.c_int
-    preloaded.calls_end.restype = ctypes.c_long
-    print(f"{rounds(preloaded, given.only, given.share)} failures, nothing half-written")
+    print(f"{rounds(preloaded(), given.only, given.share)} failures, nothing half-written")
     return 0
 
 

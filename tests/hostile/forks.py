@@ -27,6 +27,7 @@ from kwire import messages
 from kwire.capture import FrameWriter, read_capture
 from kwire.capture.exchange import Connection, Frame
 from kwire.compression import compress, decompress
+from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from kwire.storage import LogSegment
 from tests.capture import making as captures
@@ -270,6 +271,30 @@ def capture(_: random.Random, folder: Path, held: ExitStack) -> Work:
         assert set(outcomes) == {"answered"}, outcomes
 
     held.callback(check)
+    return Work(keep, child)
+
+
+@case
+def fleet(_: random.Random, folder: Path, held: ExitStack) -> Work:
+    """A child has no loop: it says so, and leaves its parent's fleet alone, also where it ends the block."""
+    outer = Fleet("4.4", data=folder / "data", topics={"t": 1})
+    held.enter_context(outer)
+
+    def keep(_: int) -> None:
+        assert outer.records("t") == [] and len(outer.image.topics) == 1
+
+    def child() -> None:
+        for call in (lambda: outer.records("t"), outer.nodes[0].stop):
+            try:
+                call()
+            except ValueError as error:
+                assert "fork" in str(error), error
+            else:
+                raise AssertionError("the child uses the parent's fleet")
+        outer.__exit__(None, None, None)
+        with Fleet("4.4") as own:
+            same(own.records("__consumer_offsets") if own.cluster.topics else [], [], "a fleet of its own")
+
     return Work(keep, child)
 
 

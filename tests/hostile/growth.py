@@ -27,7 +27,7 @@ from kwire.capture import audit, read_capture
 from kwire.compression import compress, decompress
 from kwire.storage import ClusterImage, LogDirectory, LogSegment, salvage_log, whatif
 from tests.capture import making as talks
-from tests.hostile import apart
+from tests.hostile import apart, fleet_growth
 from tests.hostile.apart import expect
 from tests.storage import making
 from tests.storage.metadata.records import write_log
@@ -531,6 +531,7 @@ def metadata_image(folder: Path, n: int) -> Callable[[], Any]:
 
 
 CASES: dict[str, Case] = {
+    **{name: Case(make, n) for name, (make, n) in fleet_growth.CASES.items()},
     "metadata image": Case(metadata_image, 2000),
     "open transactions": Case(open_transactions, 3000),
     "aborted transactions": Case(aborted, 3000),

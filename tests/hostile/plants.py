@@ -38,6 +38,28 @@ PLANTS = (
         "failing_calls", ("--only", "csv"), "left behind",
     ),
     Plant(
+        "what the disk refuses is acknowledged", "kwire/fleet/segment_store.py",
+        "    except ApiError:\n        raise\n    except (OSError, KwireError, ValueError) as error:\n",
+        "    except OSError:\n        return\n    except (KwireError, ValueError) as error:\n", (),
+        "fleet_disk", ("--share", "60", "--only", "full"), "Broken",
+    ),
+    Plant(
+        "a folder of another node is no error that is known", "kwire/fleet/node_folder.py",
+        "        if found.node_id != self.id or found", "        assert found.node_id == self.id\n        if found", (),
+        "fleet_folders", ("--seconds", "600"), "AssertionError",
+    ),
+    Plant(
+        "a fleet whose start was interrupted runs on", "kwire/fleet/loop_thread.py",
+        "            return self\n        except BaseException:\n            self._end_thread()\n",
+        "            return self\n        except BaseException:\n", (),
+        "interrupts", ("--only", "fleet", "--seconds", "0"), "left behind",
+    ),
+    Plant(
+        "a child waits for its parent's loop", "kwire/fleet/loop_thread.py",
+        "        if not self.is_here or self.has_ended:\n", "        if self.has_ended:\n", (),
+        "forks", ("--only", "fleet", "--seconds", "0"), "the child hangs",
+    ),
+    Plant(
         "a batch is given although another thread gave it", "kwire_c/record_batch.pyx",
         "            if not kw_claim(&self.at, at, after):\n", "            self.at = after\n            if False:\n",
         ("record_batch",),
@@ -106,6 +128,12 @@ PLANTS = (
         "growth", ("--seconds", "300", "--only", "aborted"), "aborted",
     ),
     Plant(
+        "the end of a transaction looks at all groups", "kwire/fleet/group_coordinator.py",
+        "        for group_id in list(self.groups) if group_ids is None else group_ids:\n",
+        "        for group_id in list(self.groups):\n", (),
+        "growth", ("--seconds", "300", "--only", "groups and"), "groups and",
+    ),
+    Plant(
         "a terminal's signs are shown as they are", "kwire_c/printable.py", "    if text.isprintable():\n",
         "    if text:\n", (), "taint", ("--seconds", "30"),
     ),
@@ -117,7 +145,8 @@ def tried(plant: Plant) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="kwire-plant.") as scratch:
         tree = Path(scratch)
         for name in ("kwire", "kwire_c", "tests", "tools"):
-            shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+            ignored = shutil.ignore_patterns("__pycache__", *(["data"] if name == "tests" else []))
+            shutil.copytree(ROOT / name, tree / name, ignore=ignored)
         (tree / "tests" / "data").symlink_to(ROOT / "tests" / "data")
         for name in ("setup.py", "pyproject.toml"):
             shutil.copy(ROOT / name, tree)

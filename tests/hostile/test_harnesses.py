@@ -40,6 +40,20 @@ def test_clients_that_lie() -> None:
     assert "requests: nothing found" in harness("clients", "--seconds", "0", "--least", "8")
 
 
+def test_a_fleet_on_a_disk_that_fails() -> None:
+    assert "nothing lost" in harness("fleet_disk", "--share", "320")
+
+
+def test_a_fleets_folder_that_is_damaged() -> None:
+    assert "damaged folders: nothing found" in harness("fleet_folders", "--seconds", "0", "--least", "8")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_a_fleet_at_each_call_to_a_disk() -> None:
+    assert "nothing lost" in harness("fleet_disk", timeout=7200)
+
+
 @pytest.mark.parametrize(("place", "fault"), [
     ("kwire.fleet.apis.topics.check_topic_configs", lambda configs, release: 1 // (len(configs) - 1)),
     ("kwire.fleet.proxy.connected", asyncio.open_connection),
@@ -102,7 +116,7 @@ def test_a_planted_fault_is_found(plant: plants.Plant) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["races", "interrupts", "forks", "dialogues", "clients"])
+@pytest.mark.parametrize("name", ["races", "interrupts", "forks", "dialogues", "clients", "fleet_folders"])
 def test_for_ten_minutes(name: str) -> None:
     harness(name, "--seconds", "600", "--seed", "7", timeout=3000)
 

@@ -12,6 +12,7 @@ from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
+from kwire_c.secrets import SECRET_SETTING
 
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
@@ -41,6 +42,8 @@ def describe_configs(call: Call) -> Any:
                 config = response.DescribeConfigsResourceResult(
                     name=name, value=(known.default if known is not None else "") if value is None else value,
                     config_source=of, config_type=TYPES["string" if known is None else known.type], documentation=None)
+                if SECRET_SETTING.search(name):  # as Kafka: what a password is, nobody is told
+                    config.is_sensitive, config.value = True, None
                 if call.version >= 1 and call.message.include_synonyms:
                     config.synonyms = [
                         response.DescribeConfigsSynonym(name=name, value=config.value, source=of)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from kwire import messages
@@ -17,6 +16,7 @@ from kwire.fleet.consumer_groups import (
 )
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import TopicPartition
+from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
 
 GROUP_VERSION = "group.version"
@@ -77,12 +77,10 @@ def _check(call: Call) -> None:
             f"ServerAssignor {message.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}.")
     if call.version >= 1 and message.subscribed_topic_regex:
         try:
-            re.compile(message.subscribed_topic_regex)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise ApiError(
-                ErrorCode.INVALID_REGULAR_EXPRESSION,
-                f"SubscribedTopicRegex `{message.subscribed_topic_regex}` is not a valid regular expression: {error}."
-            ) from None
+            name_pattern(message.subscribed_topic_regex)
+        except ApiError as error:
+            raise ApiError(error.code, f"SubscribedTopicRegex `{message.subscribed_topic_regex}` is not a valid "
+                           f"regular expression: {error.message}.") from None
 
 
 def _beat(call: Call) -> tuple[ConsumerMember | None, bool]:
@@ -90,8 +88,8 @@ def _beat(call: Call) -> tuple[ConsumerMember | None, bool]:
     message = call.message
     joining = message.member_epoch == 0
     group = call.cluster.groups.consumer(message.group_id, make=joining)
-    static = next((one for one in group.members.values()
-                   if message.instance_id is not None and one.instance_id == message.instance_id), None)
+    static = None if message.instance_id is None else next(
+        (one for one in group.members.values() if one.instance_id == message.instance_id), None)
     if message.member_epoch in (LEAVE, LEAVE_STATIC):
         member = group.member(message.member_id) if static is None else static
         if static is not None and static.id != message.member_id:

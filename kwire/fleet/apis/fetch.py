@@ -18,6 +18,7 @@ READ_COMMITTED = 1
 _FIRST_WITH_BATCHES, _FIRST_WITH_MAGIC_1, _FIRST_WITH_ZSTD = 4, 2, 10
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_WITH_IDS, _FIRST_WITH_LEADERS = 13, 16
+MOST_BYTES = 55 << 20  # of an answer, but for a first batch that is larger: the broker's fetch.max.bytes (KIP-541)
 
 
 @handles("Fetch")
@@ -28,7 +29,8 @@ async def fetch(call: Call) -> Any:
         session = call.node.fetch_sessions.of(call)
     except ApiError as error:
         return response(error_code=error.code)
-    deadline = call.cluster.clock.now() + message.max_wait_ms / 1000
+    clock, waited = call.cluster.clock, False
+    deadline = clock.now() + message.max_wait_ms / 1000
     changed = asyncio.Event()
     watched = [log for key in session.partitions if (log := _log(call, key)) is not None]
     try:
@@ -38,10 +40,10 @@ async def fetch(call: Call) -> Any:
             changed.clear()
             rows = _read(call, session.partitions)
             enough = sum(len(row.records or b"") for _, row in rows) >= message.min_bytes
-            left = deadline - call.cluster.clock.now()
-            if enough or left <= 0 or any(row.error_code for _, row in rows):
+            left = deadline - clock.now()
+            if enough or waited or left <= 0 or any(row.error_code for _, row in rows):
                 break
-            await call.cluster.clock.wait(changed, left)
+            waited = not await clock.wait(changed, left)  # then it is over, though the clock may have been set back
     finally:
         for log in watched:
             log.watchers.pop(changed, None)
@@ -75,7 +77,7 @@ def _partition(call: Call, key: FetchKey) -> Partition:
 
 
 def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]:
-    left = call.message.max_bytes if call.version >= 3 else 0x7FFFFFFF
+    left = min(call.message.max_bytes, MOST_BYTES) if call.version >= 3 else MOST_BYTES
     rows, anything = [], False
     for key, one in wanted.items():
         row = messages.FetchResponse.PartitionData(partition_index=key.partition, high_watermark=-1)

@@ -93,7 +93,7 @@ async def _join(call: Call) -> tuple[Group, Member]:
         group.add(member)
     else:
         same = member.protocols == protocols
-        member.protocols = protocols
+        group.prefer(member, protocols)
         member.session_timeout, member.rebalance_timeout = message.session_timeout_ms / 1000, rebalance / 1000
         group.touch(member)
         if same and (group.state == COMPLETING or (group.state == STABLE and member_id != group.leader)):

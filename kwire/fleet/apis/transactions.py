@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -11,6 +10,7 @@ from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import partition_of
 from kwire.fleet.errors import ApiError
+from kwire.fleet.name_patterns import name_pattern
 from kwire.fleet.transactions import ONGOING, Participant
 from kwire.schema.error_codes import ErrorCode
 
@@ -130,7 +130,12 @@ def end_txn(call: Call) -> Any:
 def list_transactions(call: Call) -> Any:
     """The transactional ids that this node coordinates (KIP-664)."""
     message, response = call.message, messages.ListTransactionsResponse
-    now = call.cluster.clock.now()
+    now, pattern = call.cluster.clock.now(), None
+    if call.version >= 2 and message.transactional_id_pattern:
+        try:
+            pattern = name_pattern(message.transactional_id_pattern)
+        except ApiError as error:
+            return response(error_code=error.code)
     rows = []
     for one in call.cluster.transactions.transactions.values():
         if call.cluster.coordinator_of(one.id) is not call.node:
@@ -142,8 +147,7 @@ def list_transactions(call: Call) -> Any:
         if call.version >= 1 and message.duration_filter >= 0 and (
                 one.state != ONGOING or (now - one.started) * 1000 <= message.duration_filter):
             continue
-        if call.version >= 2 and message.transactional_id_pattern and (
-                not re.fullmatch(message.transactional_id_pattern, one.id)):
+        if pattern is not None and not pattern.fullmatch(one.id):
             continue
         rows.append(response.TransactionState(
             transactional_id=one.id, producer_id=one.producer_id, transaction_state=one.state))

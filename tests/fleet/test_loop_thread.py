@@ -1,0 +1,114 @@
+"""A fleet in a thread of its own: forks, threads, what is asked of one that has ended."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwire import messages
+from kwire.fleet import Fleet
+from kwire.fleet.loop_thread import LoopThread
+from kwire.net import BrokerConnectionError, connect_sync
+from tests.hostile.forks import forked
+
+pytestmark = pytest.mark.quick
+
+
+@contextmanager
+def a_child() -> Iterator[None]:
+    """A child of fork that does nothing, and ends at the end."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    os.close(read)
+    yield
+    os.close(write)
+    os.waitpid(child, 0)
+
+
+def test_a_child_of_fork_keeps_nothing_open(tmp_path: Path) -> None:
+    with Fleet("4.4", nodes=2, data=tmp_path, topics={"t": 1}) as fleet, a_child():
+        node = fleet.nodes[1]
+        with connect_sync(node.address) as connection:
+            node.stop()
+            with pytest.raises(BrokerConnectionError):
+                connection.send(messages.MetadataRequest(topics=None), timeout=5)
+        node.start()
+        with connect_sync(node.address) as connection:
+            assert len(connection.send(messages.MetadataRequest(topics=None)).brokers) == 2
+    with Fleet("4.4", nodes=2, data=tmp_path) as first, a_child():
+        first.__exit__(None, None, None)
+        with Fleet("4.4", nodes=2, data=tmp_path) as fleet:
+            assert fleet.records("t") == []
+        first.__enter__()
+
+
+def test_a_child_of_fork_leaves_the_fleet_alone() -> None:
+    with Fleet("4.4", topics={"t": 1}) as fleet:
+        def child() -> None:
+            with pytest.raises(ValueError, match="fork"):
+                fleet.records("t")
+            with pytest.raises(ValueError, match="fork"):
+                fleet.nodes[0].stop()
+            fleet.__exit__(None, None, None)
+
+        forked(child)
+        assert fleet.records("t") == [] and fleet.nodes[0].alive
+
+
+def test_what_is_asked_while_it_ends() -> None:
+    """An answer always comes: of the loop, or of what it has left."""
+    for _ in range(10):
+        answers: list[Any] = []
+        begun = threading.Barrier(5)
+
+        def ask(fleet: Fleet, answers: list[Any] = answers, begun: threading.Barrier = begun) -> None:
+            begun.wait()
+            for _ in range(30):
+                answers.append(fleet.records("t"))
+
+        with Fleet("4.4", topics={"t": 1}) as fleet:
+            threads = [threading.Thread(target=ask, args=(fleet,), daemon=True) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            begun.wait()
+        for thread in threads:
+            thread.join(30)
+        assert answers == [[]] * 120
+
+
+def test_a_thread_that_was_interrupted_before_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing() -> None:
+        raise AssertionError("begun")
+
+    monkeypatch.setattr("kwire.fleet.loop_thread._UNBORN", 0.01)
+    thread = LoopThread(nothing, nothing)
+    thread.end()
+    thread.end()
+    with pytest.raises(RuntimeError, match="ended"):
+        thread.start()
+
+
+def test_the_end_of_the_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be written at the end is the error of the block; the fleet has ended."""
+    fleet = Fleet("4.4", data=tmp_path, topics={"t": 1})
+    with pytest.raises(OSError, match="full"), fleet:
+        def full(*_: object) -> None:
+            raise OSError(28, "full")
+
+        monkeypatch.setattr("kwire.fleet.node_folder.NodeFolder.end", full)
+    assert not fleet.nodes[0].alive
+    with pytest.raises(ValueError, match="does not run"):
+        fleet.__exit__(None, None, None)
+    monkeypatch.undo()
+    with Fleet("4.4", data=tmp_path) as again:
+        assert again.records("t") == []
