@@ -142,7 +142,7 @@ class ClusterState:
         """The partition, if the node leads it and the client's leader epoch is its own. Raises ApiError."""
         if partition.leader != node.id:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if 0 <= epoch < partition.leader_epoch:
+        if epoch != -1 and epoch < partition.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
         if epoch > partition.leader_epoch:
             raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)

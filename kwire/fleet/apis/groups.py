@@ -13,9 +13,11 @@ from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
+from kwire.fleet.group_coordinator import check_group_id
 from kwire.fleet.groups import (
     COMPLETING,
     DEAD,
+    EMPTY,
     PREPARING,
     STABLE,
     CommittedOffset,
@@ -58,9 +60,8 @@ async def join_group(call: Call) -> Any:
 
 async def _join(call: Call) -> tuple[Group, Member]:
     message, coordinator = call.message, call.cluster.groups
+    check_group_id(message.group_id)
     call.cluster.check_coordinator(call.node, message.group_id)
-    if not message.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
     if not MIN_SESSION_MS <= message.session_timeout_ms <= MAX_SESSION_MS:
         raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
     instance = _instance(call, 5)
@@ -105,9 +106,8 @@ async def _join(call: Call) -> tuple[Group, Member]:
 def _current(call: Call, since_instance: int) -> tuple[Group, Member]:
     """The group and the member of a request with a generation. Raises ApiError."""
     message = call.message
+    check_group_id(message.group_id)
     call.cluster.check_coordinator(call.node, message.group_id)
-    if not message.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
     group = call.cluster.groups.classic(message.group_id)
     if group is None or group.state == DEAD:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -154,6 +154,7 @@ def leave_group(call: Call) -> Any:
         messages.LeaveGroupRequest.MemberIdentity(member_id=message.member_id)]
     rows = []
     try:
+        check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
         for one in asked:
             row = response.MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id)
@@ -280,10 +281,10 @@ def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOff
     if isinstance(group, ConsumerGroup):
         group.check_epoch(member_id, generation)
         return group
-    if generation < 0 and not member_id:
-        if group.members:
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if generation < 0 and group.state == EMPTY:
         return group
+    if generation < 0 and not member_id and instance is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     member = group.member(member_id, instance)
     if generation != group.generation:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION)
@@ -316,7 +317,10 @@ def txn_offset_commit(call: Call) -> Any:
     refused = ErrorCode.NONE
     group: CommittedOffsets | None = None
     try:
+        check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
+        if not message.transactional_id and call.node.offer.at_least("3.6"):
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         call.cluster.transactions.check_member(
             message.transactional_id, message.producer_id, message.producer_epoch, message.group_id,
             join=call.version >= 5, checked=call.node.offer.at_least("3.6"))
@@ -411,6 +415,7 @@ def offset_delete(call: Call) -> Any:
     """Forget committed offsets of topics that the group does not read."""
     message, response = call.message, messages.OffsetDeleteResponse
     try:
+        check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
         group = call.cluster.groups.group(message.group_id)
         if isinstance(group, Group) and group.members and group.protocol_type != _CONSUMER:

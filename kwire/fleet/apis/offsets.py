@@ -30,6 +30,8 @@ def list_offsets(call: Call) -> Any:
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:
+    if call.version and one.timestamp < 0 and call.version < _SPECIAL.get(one.timestamp, 1 << 15):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     partition = call.cluster.partition(topic, one.partition_index)
     call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
     if call.version == 0:
@@ -41,8 +43,6 @@ def _list(call: Call, topic: str, one: Any, row: Any) -> None:
 
 
 def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]:
-    if timestamp < 0 and call.version < _SPECIAL.get(timestamp, 1 << 15):
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     committed = call.version >= 2 and call.message.isolation_level == READ_COMMITTED
     if timestamp == LATEST and committed:
         return log.last_stable_offset, -1, log.epoch_of(log.last_stable_offset)

@@ -16,6 +16,7 @@ _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
+_MAGIC_AT, _ATTRIBUTES_AT, _TRANSACTIONAL = 16, 21, 0x10  # in a batch
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -23,16 +24,21 @@ _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its firs
 def produce(call: Call) -> Any:
     """Append one batch a partition (message sets before version 3). No answer with acks 0."""
     message, response = call.message, messages.ProduceResponse
+    unnamed = call.version >= _FIRST_WITH_BATCHES and message.transactional_id is None and any(
+        _is_transactional(one.records) for topic in message.topic_data for one in topic.partition_data)
     rows = []
     for topic in message.topic_data:
         results = []
         for one in topic.partition_data:
             row = response.PartitionProduceResponse(index=one.index, base_offset=-1)
             try:
+                if unnamed:
+                    raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                name = topic.name if call.version < 13 else call.cluster.topic_of_id(topic.topic_id).name
+                partition = call.cluster.partition(name, one.index)
                 if message.acks not in (-1, 0, 1):
                     raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-                name = topic.name if call.version < 13 else call.cluster.topic_of_id(topic.topic_id).name
-                _append(call, call.cluster.partition(name, one.index), name, one.records, row)
+                _append(call, partition, name, one.records, row)
             except ApiError as error:
                 row.error_code = error.code
                 if isinstance(error, InvalidRecordsError):
@@ -53,44 +59,54 @@ def produce(call: Call) -> Any:
     return answer
 
 
+def _is_transactional(records: Any) -> bool:
+    """Whether the first batch belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
+    return (
+        records is not None and len(records) > _ATTRIBUTES_AT + 1 and records[_MAGIC_AT] >= 2
+        and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL))
+
+
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
+    batches = _checked(call, records)
     call.cluster.leads(call.node, partition)
     try:
-        _write(call, partition, topic, records, row)
+        _join_transactions(call, partition, topic, batches)
+        row.base_offset, row.log_append_time_ms = partition.log.append(
+            batches, partition.leader_epoch, call.cluster.clock.now_ms())
     except ApiError as error:
         if isinstance(error, InvalidRecordsError) and not call.node.offer.at_least(_FIRST_WITH_PLACES):
             raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
         if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
             row.log_start_offset = partition.log.start_offset
         raise
-
-
-def _write(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
-    if records is None or not len(records):
-        raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
-    written = partition.log.append(
-        _checked(call, partition, topic, records), partition.leader_epoch, call.cluster.clock.now_ms(),
-        old=call.version < _FIRST_WITH_BATCHES)
-    row.base_offset, row.log_append_time_ms = written
     row.log_start_offset = partition.log.start_offset
 
 
-def _checked(call: Call, partition: Partition, topic: str, records: Any) -> list[Any]:
-    """The batches, if the version and the transaction allow them (ProduceRequest.validateRecords, KIP-890)."""
+def _checked(call: Call, records: Any) -> list[Any]:
+    """The batches, if the version allows them (ProduceRequest.validateRecords); bytes of a cut one are ignored."""
     try:
-        batches = list(read_batches(records, strict_tail=True))
+        batches = list(read_batches(records or b""))
     except KwireError as error:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    if not batches:
+        raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
+    if call.version >= _FIRST_WITH_BATCHES and (len(batches) > 1 or batches[0].magic < 2):
+        raise ApiError(
+            ErrorCode.INVALID_RECORD, "Produce requests with version 3 or later must have one record batch of magic 2")
+    if call.version < _FIRST_WITH_ZSTD and any(batch.codec == "zstd" for batch in batches):
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            "Produce requests with version less than 7 are not allowed to use ZStandard compression")
+    return batches
+
+
+def _join_transactions(call: Call, partition: Partition, topic: str, batches: list[Any]) -> None:
+    """Do the batches belong to the transaction of the request (KIP-890)? Raises ApiError."""
     for batch in batches:
-        if batch.codec == "zstd" and call.version < _FIRST_WITH_ZSTD:
-            raise ApiError(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                "Produce requests with version less than 7 are not allowed to use ZStandard compression")
         if batch.is_transactional:
             call.cluster.transactions.check_member(
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
-    return batches
 
 
 def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:

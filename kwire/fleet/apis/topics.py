@@ -125,6 +125,10 @@ def delete_topics(call: Call) -> Any:
         messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
 
     def delete(one: Any, row: Any) -> None:
+        if one.name is not None and one.topic_id != _NO_ID:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+        if one.name is not None and one.name not in call.cluster.topics:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
         row.name = topic.name
         if call.node.offer.is_kraft or one.name is None:
@@ -150,6 +154,8 @@ def create_partitions(call: Call) -> Any:
             raise ApiError(
                 ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partitions." if asked.count == have else
                 f"Topic currently has {have} partitions, which is higher than the requested {asked.count}.")
+        if not have:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(asked.name)
         if asked.count - len(topic.partitions) > MOST_PARTITIONS:
             raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)

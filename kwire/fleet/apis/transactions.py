@@ -26,6 +26,8 @@ def init_producer_id(call: Call) -> Any:
     transactions = call.cluster.transactions
     try:
         own = (message.producer_id, message.producer_epoch) if call.version >= 3 else (-1, -1)
+        if (own[0] == -1) != (own[1] == -1):
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         if message.transactional_id is None:
             producer_id, epoch = transactions.new_producer_id(), 0
         else:
@@ -160,6 +162,8 @@ def describe_transactions(call: Call) -> Any:
         row = response.TransactionState(transactional_id=name)
         known = call.cluster.transactions.transactions.get(name)
         try:
+            if not name:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
             call.cluster.check_coordinator(call.node, name)
             if known is None:
                 raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
@@ -185,6 +189,7 @@ def describe_producers(call: Call) -> Any:
         return response.PartitionResponse(partition_index=index)
 
     def describe(topic: str, index: int, row: Any) -> None:
+        call.cluster.topic(topic)
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
         row.active_producers = [
@@ -196,7 +201,7 @@ def describe_producers(call: Call) -> Any:
 
     return response(topics=[
         response.TopicResponse(name=topic.name, partitions=answered(
-            topic.partition_indexes, row_of, partial(describe, topic.name), attrgetter("explanation")))
+            topic.partition_indexes, row_of, partial(describe, topic.name), attrgetter("message")))
         for topic in call.message.topics])
 
 
