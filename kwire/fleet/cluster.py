@@ -155,12 +155,7 @@ class ClusterState:
     ) -> Topic:
         """Create a topic, with leaders spread over the nodes. Raises ApiError."""
         self.controller.check_active()
-        check_topic_name(name)
-        if name in self.topics:
-            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        other = self._collisions.get(name.replace(".", "_"))
-        if other is not None:
-            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+        self.check_new_topic(name)
         partitions = self.default_partitions if partitions == -1 else partitions
         nodes = [node.id for node in self.alive()]
         replicas = min(3, len(nodes)) if replication_factor == -1 and name in INTERNAL_TOPICS else replication_factor
@@ -193,6 +188,15 @@ class ClusterState:
             self.add_topic(topic)
             self._write(topic_records.topic_created(topic))
         return topic
+
+    def check_new_topic(self, name: str) -> None:
+        """May a topic of this name be created? Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS."""
+        check_topic_name(name)
+        if name in self.topics:
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self._collisions.get(name.replace(".", "_"))
+        if other is not None:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
     def add_topic(self, topic: Topic) -> None:
         """Let a topic be there, without a record of it."""

@@ -17,7 +17,8 @@ _PRODUCE_FROM_0 = "4.0"  # KAFKA-18659: Produce is advertised from version 0, fo
 _ANSWERS_ITS_RANGE = "2.4"  # KIP-511: an ApiVersions version that it lacks is answered with its own range
 _KNOWS_API_VERSIONS = "0.10.0"  # KIP-35
 _QUORUM, _ENABLES_QUORUM = range(52, 56), "2.8"  # Vote to DescribeQuorum: 2.7 has them, and does not offer them
-_TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)  # advertised with a telemetry plug-in only (KIP-714)
+# KIP-714: advertised by brokers with a telemetry plug-in only
+_TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)
 
 
 class Offer(NamedTuple):

@@ -60,5 +60,7 @@ def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
             raise ApiError(
                 ErrorCode.INVALID_CONFIG, f"{refused}Not a number of type {config.type.upper()}") from None
         if config.values is not None and value not in config.values:
-            raise ApiError(
-                ErrorCode.INVALID_CONFIG, f"{refused}String must be one of: {', '.join(config.values)}")
+            words = config.values
+            if config.type == "list":
+                words = tuple(sorted({word for one in words for word in one.split(",") if word}))
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{refused}String must be one of: {', '.join(words)}")

@@ -8,6 +8,7 @@ from typing import Any
 from kwire import messages
 from kwire.fleet.apis.fetch import READ_COMMITTED
 from kwire.fleet.apis.registry import Call, answered, handles
+from kwire.fleet.cluster import Partition
 from kwire.fleet.errors import ApiError
 from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP, PartitionLog
 from kwire.schema.error_codes import ErrorCode
@@ -26,7 +27,7 @@ def list_offsets(call: Call) -> Any:
     return response(topics=[
         response.ListOffsetsTopicResponse(
             name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
-        for topic in call.message.topics])
+        for topic in call.message.topics if topic.partitions])
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:
@@ -37,15 +38,16 @@ def _list(call: Call, topic: str, one: Any, row: Any) -> None:
     if call.version == 0:
         row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
         return
-    row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
+    row.offset, row.timestamp, epoch = _find(call, partition, one.timestamp)
     if call.version >= 4 and call.node.offer.at_least("2.2"):
         row.leader_epoch = epoch
 
 
-def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]:
+def _find(call: Call, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+    log = partition.log
     committed = call.version >= 2 and call.message.isolation_level == READ_COMMITTED
-    if timestamp == LATEST and committed:
-        return log.last_stable_offset, -1, log.epoch_of(log.last_stable_offset)
+    if timestamp == LATEST:
+        return log.last_stable_offset if committed else log.end_offset, -1, partition.leader_epoch
     offset, found, epoch = log.find(timestamp)
     if committed and offset >= log.last_stable_offset and timestamp >= 0:
         return -1, -1, -1

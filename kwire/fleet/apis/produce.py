@@ -45,6 +45,8 @@ def produce(call: Call) -> Any:
                     _say_records(call, row, error, f"{name}-{one.index}")
                 if call.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     _say_leader(call, row, call.cluster.partition(name, one.index))
+                if error.code == ErrorCode.INVALID_TXN_STATE:
+                    row.error_message = error.explanation
             results.append(row)
         rows.append(response.TopicProduceResponse(
             name=topic.name, topic_id=topic.topic_id, partition_responses=results))
@@ -69,8 +71,8 @@ def _is_transactional(records: Any) -> bool:
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
     batches = _checked(call, records)
     call.cluster.leads(call.node, partition)
+    _join_transactions(call, partition, topic, batches)
     try:
-        _join_transactions(call, partition, topic, batches)
         row.base_offset, row.log_append_time_ms = partition.log.append(
             batches, partition.leader_epoch, call.cluster.clock.now_ms())
     except ApiError as error:
@@ -103,10 +105,18 @@ def _checked(call: Call, records: Any) -> list[Any]:
 def _join_transactions(call: Call, partition: Partition, topic: str, batches: list[Any]) -> None:
     """Do the batches belong to the transaction of the request (KIP-890)? Raises ApiError."""
     for batch in batches:
-        if batch.is_transactional:
+        if not batch.is_transactional:
+            continue
+        try:
             call.cluster.transactions.check_member(
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
+        except ApiError as error:
+            if error.code == ErrorCode.INVALID_TXN_STATE:
+                raise ApiError(error.code, "Partition was not added to the transaction") from None
+            if error.code == ErrorCode.PRODUCER_FENCED:
+                raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH) from None
+            raise
 
 
 def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:

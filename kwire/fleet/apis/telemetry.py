@@ -71,7 +71,7 @@ class ClientTelemetry:
 
 
 def _telemetry(call: Call, client: uuid.UUID) -> ClientTelemetry:
-    known = call.connection.telemetry
+    known: ClientTelemetry | None = call.connection.telemetry
     if known is None or known.client != client:
         known = call.connection.telemetry = ClientTelemetry(client)
     return known

@@ -91,6 +91,8 @@ def _added(
         wanted = dict.fromkeys(wanted, refused)
     rows = []
     for topic in topics:
+        if not topic.partitions:
+            continue
         parts = [
             response.AddPartitionsToTxnPartitionResult(
                 partition_index=index, partition_error_code=wanted[topic.name, index] or refused)
@@ -189,7 +191,10 @@ def describe_producers(call: Call) -> Any:
         return response.PartitionResponse(partition_index=index)
 
     def describe(topic: str, index: int, row: Any) -> None:
-        call.cluster.topic(topic)
+        try:
+            call.cluster.topic(topic)
+        except ApiError as error:
+            raise ApiError(error.code, error.message) from None
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
         row.active_producers = [
@@ -201,7 +206,7 @@ def describe_producers(call: Call) -> Any:
 
     return response(topics=[
         response.TopicResponse(name=topic.name, partitions=answered(
-            topic.partition_indexes, row_of, partial(describe, topic.name), attrgetter("message")))
+            topic.partition_indexes, row_of, partial(describe, topic.name), attrgetter("explanation")))
         for topic in call.message.topics])
 
 
@@ -214,6 +219,8 @@ def write_txn_markers(call: Call) -> Any:
         return response.WritableTxnMarkerPartitionResult(partition_index=index)
 
     def end(marker: Any, topic: str, index: int, row: Any) -> None:
+        if marker.producer_epoch < 0:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
         partition.log.append_marker(
@@ -224,5 +231,5 @@ def write_txn_markers(call: Call) -> Any:
         response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[
             response.WritableTxnMarkerTopicResult(name=topic.name, partitions=answered(
                 topic.partition_indexes, row_of, partial(end, marker, topic.name)))
-            for topic in marker.topics])
+            for topic in marker.topics if topic.partition_indexes])
         for marker in call.message.markers])
