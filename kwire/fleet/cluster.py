@@ -80,7 +80,7 @@ class ClusterState:
         self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
         self.acls: dict[Any, None] = {}  # Acl, in the order in which they came
-        self.broker_configs: dict[str, dict[str, str]] = {}  # by node id as text, "" for all
+        self.other_configs: dict[tuple[int, str], dict[str, str]] = {}  # by ConfigResource.Type and name
         self.auto_create, self.default_partitions = True, 1
 
     def new_id(self) -> uuid.UUID:
@@ -125,6 +125,21 @@ class ClusterState:
         if topic_id not in self.topics_by_id:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         return self.topics_by_id[topic_id]
+
+    def configs_of(self, kind: int, name: str) -> dict[str, str]:
+        """The configs that were set of what is no topic: of a broker ("" for all), of client metrics, of a group."""
+        return self.other_configs.get((kind, name), {})
+
+    def set_configs_of(self, kind: int, name: str, configs: dict[str, str]) -> None:
+        """Set all of them."""
+        if configs:
+            self.other_configs[kind, name] = configs
+        else:
+            self.other_configs.pop((kind, name), None)
+
+    def names_with_configs(self, kind: int) -> list[str]:
+        """The names of the resources of a kind, no topics, for which configs were set."""
+        return [name for of, name in self.other_configs if of == kind]
 
     def topic_name(self, topic_id: uuid.UUID) -> str | None:
         """The name of a topic id, None if there is none."""

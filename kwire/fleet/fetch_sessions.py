@@ -68,7 +68,7 @@ class FetchSessions:
             self._sessions.pop(session_id, None)
             session = FetchSession(call.version >= 13)
             self._take(session, call)
-            if epoch == 0 and session.partitions and len(self._sessions) < self._slots:
+            if epoch == 0 and len(self._sessions) < self._slots:
                 self._last = self._last % _LARGEST + 1
                 session.id = self._last
                 self._sessions[session.id] = session

@@ -25,10 +25,10 @@ class Offer(NamedTuple):
     """What brokers of a release offer.
 
     release: "3.9"; ranges: (minimum, maximum) by API key, as advertised; usable: as decoded (Produce 0 to 2 of 4.x are
-    advertised, and refused; telemetry is not advertised, and answered); features: supported (minimum, maximum) by name, {} of software that does not know them;
-    levels: the finalized ones that a cluster of this release begins with; is_kraft: whether its nodes are KRaft
-    brokers, else they use ZooKeeper; controller_ranges: as ranges, of a KRaft controller; forwardable: the keys of the
-    APIs that brokers forward to it (KIP-590).
+    advertised, and refused; telemetry is answered, and not advertised); features: supported (minimum, maximum) by name,
+    {} of software that does not know them; levels: the finalized ones that a cluster of this release begins with;
+    is_kraft: whether its nodes are KRaft brokers, else they use ZooKeeper; controller_ranges: as ranges, of a KRaft
+    controller; forwardable: the keys of the APIs that brokers forward to it (KIP-590).
     """
 
     release: str

@@ -47,9 +47,15 @@ def topic_configs(release: str) -> Mapping[str, TopicConfig]:
 def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
     """Are they configs of a topic, with values that they may have? Raises ApiError: INVALID_CONFIG."""
     known = topic_configs(release)
-    for name, value in configs.items():
+    for name in configs:
         if name not in known:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
+    check_configs(configs, known)
+
+
+def check_configs(configs: Mapping[str, str], known: Mapping[str, TopicConfig]) -> None:
+    """Are the values those of their types? Raises ApiError: INVALID_CONFIG."""
+    for name, value in configs.items():
         config, refused = known[name], f"Invalid value {value} for configuration {name}: "
         try:
             if config.type in ("int", "long"):

@@ -65,7 +65,7 @@ class TransactionCoordinator:
         if known is None:
             known = Transaction(transactional_id, self.new_producer_id(), -1, timeout_ms / 1000)
             self.transactions[transactional_id] = known
-        elif producer_id >= 0 and not self._may_go_on(known, producer_id, epoch):
+        if producer_id >= 0 and not self._may_go_on(known, producer_id, epoch):
             raise ApiError(ErrorCode.PRODUCER_FENCED)
         if known.state == ONGOING:
             known.epoch += 1  # fence first, then abort

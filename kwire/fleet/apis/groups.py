@@ -229,7 +229,7 @@ def _taken(
     topics = [
         topic_row(name=topic.name, topic_id=topic.topic_id, partitions=answered(
             topic.partitions, lambda one: partition_row(partition_index=one.partition_index), partial(take, topic)))
-        for topic in call.message.topics if topic.partitions]
+        for topic in call.message.topics if topic.partitions or topic.name not in call.cluster.topics]
     return topics, group() if kept else None, kept
 
 

@@ -98,8 +98,6 @@ def _asked(call: Call, asked: Any) -> Any:
     cluster = call.cluster
     try:
         if asked.name is None or (call.version >= 10 and asked.topic_id != _NO_ID):
-            if call.version < 12 or asked.name is not None:
-                raise ApiError(ErrorCode.INVALID_REQUEST)
             return _topic(call, cluster.topic_of_id(asked.topic_id))
         if asked.name not in cluster.topics:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
@@ -204,7 +202,7 @@ def find_coordinator(call: Call) -> Any:
         row = response.Coordinator(key=key, node_id=-1, host="", port=-1)
         try:
             if kind not in (_GROUP, _TRANSACTION):
-                raise ApiError(ErrorCode.INVALID_REQUEST)
+                raise ApiError(ErrorCode.INVALID_REQUEST, "" if kind == _SHARE else None)
             internal = OFFSETS_TOPIC if kind == _GROUP else TRANSACTIONS_TOPIC
             if internal not in call.cluster.topics:
                 call.cluster.create_topic(internal, INTERNAL_PARTITIONS)

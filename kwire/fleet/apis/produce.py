@@ -16,7 +16,8 @@ _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
-_MAGIC_AT, _ATTRIBUTES_AT, _TRANSACTIONAL = 16, 21, 0x10  # in a batch
+_HEAD_BEFORE_SIZE, _MAGIC_AT, _ATTRIBUTES_AT, _HEAD = 12, 16, 21, 61  # of a batch, in bytes
+_TRANSACTIONAL = 0x10  # a bit of its attributes
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -35,10 +36,7 @@ def produce(call: Call) -> Any:
                 if unnamed:
                     raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
                 name = topic.name if call.version < 13 else call.cluster.topic_of_id(topic.topic_id).name
-                partition = call.cluster.partition(name, one.index)
-                if message.acks not in (-1, 0, 1):
-                    raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-                _append(call, partition, name, one.records, row)
+                _append(call, call.cluster.partition(name, one.index), name, one.records, row)
             except ApiError as error:
                 row.error_code = error.code
                 if isinstance(error, InvalidRecordsError):
@@ -62,14 +60,17 @@ def produce(call: Call) -> Any:
 
 
 def _is_transactional(records: Any) -> bool:
-    """Whether the first batch belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
-    return (
-        records is not None and len(records) > _ATTRIBUTES_AT + 1 and records[_MAGIC_AT] >= 2
-        and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL))
+    """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
+    if records is None or len(records) < _HEAD:
+        return False
+    size = _HEAD_BEFORE_SIZE + int.from_bytes(records[8:_HEAD_BEFORE_SIZE], "big")
+    return len(records) >= size and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
 
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
     batches = _checked(call, records)
+    if call.message.acks not in (-1, 0, 1):
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     call.cluster.leads(call.node, partition)
     _join_transactions(call, partition, topic, batches)
     try:

@@ -1,0 +1,111 @@
+"""What has configs: topics, brokers, client metrics and groups (ConfigResource.Type, Kafka's ConfigAdminManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kwire import schema
+from kwire.fleet.apis.registry import Call
+from kwire.fleet.errors import ApiError
+from kwire.fleet.topic_configs import TopicConfig, check_configs, topic_configs
+from kwire.schema.error_codes import ErrorCode
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+_FIRST = {TOPIC: "0.9.0", BROKER: "0.9.0", BROKER_LOGGER: "2.3", CLIENT_METRICS: "3.7", GROUP: "3.8"}  # release
+_DELETE = 1  # AlterConfigOp.OpType
+_INTERVAL, _MATCH = "interval.ms", "match"
+_LEAST_INTERVAL, _MOST_INTERVAL = 100, 3_600_000
+_CLIENT_METRICS = {
+    _INTERVAL: TopicConfig("300000", "int", None), _MATCH: TopicConfig("", "list", None),
+    "metrics": TopicConfig("", "list", None)}
+_GROUP: dict[str, tuple[TopicConfig, str]] = {  # with the first release of each
+    "consumer.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
+    "consumer.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "3.8"),
+    "consumer.session.timeout.ms": (TopicConfig("45000", "int", None), "3.8"),
+    "share.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
+    "share.auto.offset.reset": (TopicConfig("latest", "string", None), "4.0"),
+    "share.delivery.count.limit": (TopicConfig("5", "int", None), "4.3"),
+    "share.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "4.0"),
+    "share.isolation.level": (TopicConfig("read_uncommitted", "string", None), "4.1"),
+    "share.partition.max.record.locks": (TopicConfig("2000", "int", None), "4.3"),
+    "share.record.lock.duration.ms": (TopicConfig("30000", "int", None), "4.0"),
+    "share.renew.acknowledge.enable": (TopicConfig("true", "boolean", ("true", "false")), "4.3"),
+    "share.session.timeout.ms": (TopicConfig("45000", "int", None), "4.0"),
+    "streams.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
+    "streams.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "4.1"),
+    "streams.initial.rebalance.delay.ms": (TopicConfig("3000", "int", None), "4.2"),
+    "streams.num.standby.replicas": (TopicConfig("0", "int", None), "4.1"),
+    "streams.session.timeout.ms": (TopicConfig("45000", "int", None), "4.1"),
+}
+
+
+def known_configs(kind: int, release: str) -> Mapping[str, TopicConfig]:
+    """The configs that a kind of resource has in a release, by name; {} where any is taken (brokers)."""
+    if kind == TOPIC:
+        return topic_configs(release)
+    if kind == CLIENT_METRICS:
+        return _CLIENT_METRICS
+    if kind == GROUP:
+        return {name: config for name, (config, since) in _GROUP.items() if schema.is_at_least(release, since)}
+    return {}
+
+
+def invalid(text: str) -> ApiError:
+    """INVALID_REQUEST with a text."""
+    return ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
+def is_kind(call: Call, kind: int) -> bool:
+    """Whether the node's release has resources of this kind."""
+    return kind in _FIRST and call.node.offer.at_least(_FIRST[kind])
+
+
+def check_altered(call: Call, asked: Any, legacy: bool) -> None:
+    """May these configs of this resource be altered (ConfigAdminManager.preprocess)? legacy: AlterConfigs.
+
+    Raises ApiError.
+    """
+    names = [one.name for one in asked.configs]
+    if len(set(names)) < len(names):
+        raise invalid("Error due to duplicate config keys")
+    unset = [one.name for one in asked.configs if one.value is None and (legacy or one.config_operation != _DELETE)]
+    if unset:
+        raise invalid(f"Null value not supported for : {', '.join(unset)}")
+    kind, name = asked.resource_type, asked.resource_name
+    if not is_kind(call, kind) or (legacy and kind == BROKER_LOGGER):
+        raise invalid(f"Unknown resource type {kind}")
+    if kind == TOPIC and not name:
+        raise invalid("Default topic resources are not allowed.")
+    if kind == GROUP and not name:
+        raise invalid("Default group resources are not allowed.")
+    if kind == CLIENT_METRICS and not name:
+        raise invalid("Subscription name can't be empty")
+    if kind == BROKER_LOGGER or (kind == BROKER and name):
+        if not name.removeprefix("-").isdecimal():
+            raise invalid(f"Node id must be an integer, but it is: {name}")
+        if int(name) not in {node.id for node in call.cluster.nodes}:
+            raise invalid(
+                f"Unexpected broker id, expected {call.node.id}, but received {name}" if kind == BROKER else
+                f"Unexpected node id. Expected {call.node.id}, but received {name}")
+
+
+def check_values(kind: int, configs: Mapping[str, str], release: str) -> None:
+    """Are they configs of client metrics or of a group, with values that they may have? Raises ApiError."""
+    known = known_configs(kind, release)
+    for name in configs:
+        if name in known:
+            continue
+        if kind == CLIENT_METRICS:
+            raise invalid(f"Unknown client metrics configuration: {name}")
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {name}")
+    check_configs(configs, known)
+    if kind == CLIENT_METRICS:
+        interval = configs.get(_INTERVAL)
+        if interval is not None and not _LEAST_INTERVAL <= int(interval) <= _MOST_INTERVAL:
+            raise invalid(
+                f"Invalid value {interval} for interval.ms, interval must be between {_LEAST_INTERVAL} and "
+                f"{_MOST_INTERVAL} (1 hour)")
+        for pattern in configs.get(_MATCH, "").split(","):
+            if pattern and "=" not in pattern:
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
