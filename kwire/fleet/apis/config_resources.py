@@ -12,7 +12,7 @@ from kwire.fleet.topic_configs import TopicConfig, check_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-_FIRST = {TOPIC: "0.9.0", BROKER: "0.9.0", BROKER_LOGGER: "2.3", CLIENT_METRICS: "3.7", GROUP: "3.8"}  # release
+_FIRST = {TOPIC: "0.9.0", BROKER: "0.9.0", BROKER_LOGGER: "2.3", CLIENT_METRICS: "3.7", GROUP: "4.0"}  # release
 _DELETE = 1  # AlterConfigOp.OpType
 _INTERVAL, _MATCH = "interval.ms", "match"
 _LEAST_INTERVAL, _MOST_INTERVAL = 100, 3_600_000
@@ -21,8 +21,8 @@ _CLIENT_METRICS = {
     "metrics": TopicConfig("", "list", None)}
 _GROUP: dict[str, tuple[TopicConfig, str]] = {  # with the first release of each
     "consumer.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
-    "consumer.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "3.8"),
-    "consumer.session.timeout.ms": (TopicConfig("45000", "int", None), "3.8"),
+    "consumer.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "4.0"),
+    "consumer.session.timeout.ms": (TopicConfig("45000", "int", None), "4.0"),
     "share.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
     "share.auto.offset.reset": (TopicConfig("latest", "string", None), "4.0"),
     "share.delivery.count.limit": (TopicConfig("5", "int", None), "4.3"),

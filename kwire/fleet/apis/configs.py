@@ -81,14 +81,15 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
         if (name or kind == BROKER_LOGGER) and not name.removeprefix("-").isdecimal():
             raise invalid(f"Broker id must be an integer, but it is: {name}")
         if name and name not in {str(node.id) for node in cluster.nodes}:
-            raise invalid(
-                f"Unexpected broker id, expected {call.node.id} or empty string, but received {name}")
+            or_empty = " or empty string" if call.request.name == "DescribeConfigs" else ""
+            raise invalid(f"Unexpected broker id, expected {call.node.id}{or_empty}, but received {name}")
         return cluster.configs_of(kind, name), {}, _BROKER_CONFIG
     if kind in _OWN_SOURCE and is_kind(call, kind):
         if not name:
             raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
         return cluster.configs_of(kind, name), known_configs(kind, call.node.release), _OWN_SOURCE[kind]
-    raise invalid(f"Unsupported resource type: {kind}")
+    raise invalid("Unexpected resource type UNKNOWN") if call.request.name != "DescribeConfigs" else ApiError(
+        ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.message)
 
 
 @handles("ListConfigResources")

@@ -193,6 +193,8 @@ def consumer_group_describe(call: Call) -> Any:
     for group_id in call.message.group_ids:
         row = response.DescribedGroup(group_id=group_id)
         try:
+            if call.cluster.levels.get(GROUP_VERSION, 0) < 1:
+                raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
             check_group_id(group_id)
             call.cluster.check_coordinator(call.node, group_id)
             group = call.cluster.groups.consumer(group_id, make=False)

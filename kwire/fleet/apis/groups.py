@@ -242,9 +242,9 @@ def _in_zookeeper(call: Call) -> Any:
         for one in topic.partitions:
             row = response.OffsetCommitResponsePartition(partition_index=one.partition_index)
             try:
+                name, index = _named(call, topic, one, 10)
                 if call.node.offer.is_kraft:
                     raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-                name, index = _named(call, topic, one, 10)
                 _check_metadata(one)
                 call.cluster.groups.made(call.message.group_id).old_offsets[name, index] = one.committed_offset
             except ApiError as error:
@@ -335,7 +335,7 @@ def txn_offset_commit(call: Call) -> Any:
         call.cluster.check_coordinator(call.node, message.group_id)
         if not message.transactional_id and call.node.offer.at_least("3.6"):
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        call.cluster.transactions.check_member(
+        call.cluster.transactions.verify(
             message.transactional_id, message.producer_id, message.producer_epoch, message.group_id,
             join=call.version >= 5, checked=call.node.offer.at_least("3.6"))
         member_of = call.version >= 3 and (message.generation_id_or_member_epoch >= 0 or message.member_id)

@@ -202,7 +202,7 @@ def find_coordinator(call: Call) -> Any:
         row = response.Coordinator(key=key, node_id=-1, host="", port=-1)
         try:
             if kind not in (_GROUP, _TRANSACTION):
-                raise ApiError(ErrorCode.INVALID_REQUEST, "" if kind == _SHARE else None)
+                raise ApiError(ErrorCode.INVALID_REQUEST, "" if kind == _SHARE and call.version >= 4 else None)
             internal = OFFSETS_TOPIC if kind == _GROUP else TRANSACTIONS_TOPIC
             if internal not in call.cluster.topics:
                 call.cluster.create_topic(internal, INTERNAL_PARTITIONS)

@@ -14,6 +14,7 @@ from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_T
 from kwire.schema.error_codes import ErrorCode
 
 _SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}  # first version
+_LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734
 
 
 @handles("ListOffsets")
@@ -27,14 +28,17 @@ def list_offsets(call: Call) -> Any:
     return response(topics=[
         response.ListOffsetsTopicResponse(
             name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
-        for topic in call.message.topics if topic.partitions])
+        for topic in call.message.topics if topic.partitions or topic.name not in call.cluster.topics or not call.node.offer.is_kraft])
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:
-    if call.version and one.timestamp < 0 and call.version < _SPECIAL.get(one.timestamp, 1 << 15):
+    lacks = one.timestamp < 0 and call.version < _SPECIAL.get(one.timestamp, 1 << 15)
+    if lacks and call.node.offer.at_least(_LOOKS_AT_TIMESTAMPS_FIRST):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     partition = call.cluster.partition(topic, one.partition_index)
     call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
+    if lacks and call.version:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     if call.version == 0:
         row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
         return

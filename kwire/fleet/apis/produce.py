@@ -109,14 +109,12 @@ def _join_transactions(call: Call, partition: Partition, topic: str, batches: li
         if not batch.is_transactional:
             continue
         try:
-            call.cluster.transactions.check_member(
+            call.cluster.transactions.verify(
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
         except ApiError as error:
             if error.code == ErrorCode.INVALID_TXN_STATE:
                 raise ApiError(error.code, "Partition was not added to the transaction") from None
-            if error.code == ErrorCode.PRODUCER_FENCED:
-                raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH) from None
             raise
 
 

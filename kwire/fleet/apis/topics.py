@@ -63,9 +63,12 @@ def _create(call: Call, row: Any) -> Topic:
         call.cluster.check_new_topic(row.name)
         _check_new_configs(call, row)
         _check_assignments(call, row)
+    elif row.name in call.cluster.topics:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{row.name}' already exists.")
     elif assignments and (row.num_partitions != -1 or row.replication_factor != -1):
         raise ApiError(
-            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
+            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
+            "cannot be used at the same time.")
     configs = {one.name: one.value for one in row.configs if one.value is not None}
     try:
         check_topic_configs(configs, call.node.release)

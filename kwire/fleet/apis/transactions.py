@@ -91,8 +91,6 @@ def _added(
         wanted = dict.fromkeys(wanted, refused)
     rows = []
     for topic in topics:
-        if not topic.partitions:
-            continue
         parts = [
             response.AddPartitionsToTxnPartitionResult(
                 partition_index=index, partition_error_code=wanted[topic.name, index] or refused)
@@ -171,7 +169,7 @@ def describe_transactions(call: Call) -> Any:
                 raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
             row.transaction_state, row.transaction_timeout_ms = known.state, int(known.timeout * 1000)
             row.producer_id, row.producer_epoch = known.producer_id, known.epoch
-            row.transaction_start_time_ms = int(known.started * 1000) if known.state == ONGOING else -1
+            row.transaction_start_time_ms = int(known.started * 1000) if known.started else -1
             topics: dict[str, list[int]] = {}
             for topic, index in sorted(map(partition_of, known.participants)):
                 topics.setdefault(topic, []).append(index)
@@ -191,10 +189,11 @@ def describe_producers(call: Call) -> Any:
         return response.PartitionResponse(partition_index=index)
 
     def describe(topic: str, index: int, row: Any) -> None:
-        try:
-            call.cluster.topic(topic)
-        except ApiError as error:
-            raise ApiError(error.code, error.message) from None
+        if call.node.offer.is_kraft:
+            try:
+                call.cluster.topic(topic)
+            except ApiError as error:
+                raise ApiError(error.code, error.message) from None
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
         row.active_producers = [
@@ -232,4 +231,4 @@ def write_txn_markers(call: Call) -> Any:
             response.WritableTxnMarkerTopicResult(name=topic.name, partitions=answered(
                 topic.partition_indexes, row_of, partial(end, marker, topic.name)))
             for topic in marker.topics if topic.partition_indexes])
-        for marker in call.message.markers])
+        for marker in call.message.markers if any(topic.partition_indexes for topic in marker.topics)])
