@@ -65,6 +65,8 @@ def check_configs(configs: Mapping[str, str], known: Mapping[str, TopicConfig]) 
         except ValueError:
             raise ApiError(
                 ErrorCode.INVALID_CONFIG, f"{refused}Not a number of type {config.type.upper()}") from None
+        if config.type == "boolean" and value not in ("true", "false"):
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{refused}Expected value to be either true or false")
         if config.values is not None and value not in config.values:
             words = config.values
             if config.type == "list":

@@ -14,6 +14,7 @@ from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_T
 from kwire.schema.error_codes import ErrorCode
 
 _SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}  # first version
+_DROPS_EMPTY_TOPICS = "4.0"
 _LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734
 
 
@@ -28,7 +29,7 @@ def list_offsets(call: Call) -> Any:
     return response(topics=[
         response.ListOffsetsTopicResponse(
             name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
-        for topic in call.message.topics if topic.partitions or topic.name not in call.cluster.topics or not call.node.offer.is_kraft])
+        for topic in call.message.topics if topic.partitions or not call.node.offer.at_least(_DROPS_EMPTY_TOPICS)])
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:

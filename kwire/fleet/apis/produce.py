@@ -69,10 +69,10 @@ def _is_transactional(records: Any) -> bool:
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
     batches = _checked(call, records)
+    _join_transactions(call, partition, topic, batches)
     if call.message.acks not in (-1, 0, 1):
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     call.cluster.leads(call.node, partition)
-    _join_transactions(call, partition, topic, batches)
     try:
         row.base_offset, row.log_append_time_ms = partition.log.append(
             batches, partition.leader_epoch, call.cluster.clock.now_ms())

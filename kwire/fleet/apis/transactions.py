@@ -218,10 +218,10 @@ def write_txn_markers(call: Call) -> Any:
         return response.WritableTxnMarkerPartitionResult(partition_index=index)
 
     def end(marker: Any, topic: str, index: int, row: Any) -> None:
-        if marker.producer_epoch < 0:
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
+        if marker.producer_epoch < 0:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         partition.log.append_marker(
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
             partition.leader_epoch, call.cluster.clock.now_ms())
