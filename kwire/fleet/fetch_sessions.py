@@ -82,7 +82,10 @@ class FetchSessions:
             raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         known.incremental, known.epoch = True, known.epoch % _LARGEST + 1
         self._take(known, call)
-        return known
+        if known.partitions:
+            return known
+        del self._sessions[session_id]  # nothing is left of it
+        return FetchSession(known.by_id)
 
     def _take(self, session: FetchSession, call: Call) -> None:
         by_id = call.version >= 13

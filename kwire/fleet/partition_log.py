@@ -15,7 +15,8 @@ from kwire.fleet.log_settings import LogSettings
 from kwire.fleet.producer_state import ProducerStates, WrittenBatch, sequence_after
 from kwire.schema.error_codes import ErrorCode
 
-EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5  # ListOffsetsRequest
+EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -2, -1, -3, -4  # ListOffsetsRequest
+LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -5, -6  # of tiered storage, which a fleet has not
 _OFFSET_AND_EPOCH_AT, _EPOCH_AT = Struct(">q"), 12
 _epoch = Struct(">i")
 

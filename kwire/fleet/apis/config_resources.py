@@ -90,6 +90,18 @@ def check_altered(call: Call, asked: Any, legacy: bool) -> None:
                 f"Unexpected node id. Expected {call.node.id}, but received {name}")
 
 
+def check_nulls(asked: Any, legacy: bool) -> None:
+    """Have the configs values, as a broker with ZooKeeper looks at them (ZkAdminManager)? Raises ApiError."""
+    operations = ("SET", "DELETE", "APPEND", "SUBTRACT")
+    for one in asked.configs:
+        if one.value is not None or (not legacy and one.config_operation == _DELETE):
+            continue
+        if legacy:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        operation = operations[one.config_operation] if 0 <= one.config_operation < len(operations) else "UNKNOWN"
+        raise invalid(f"Null value not supported for : {operation}:{one.name}")
+
+
 def check_values(kind: int, configs: Mapping[str, str], release: str) -> None:
     """Are they configs of client metrics or of a group, with values that they may have? Raises ApiError."""
     known = known_configs(kind, release)

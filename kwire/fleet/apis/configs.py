@@ -13,6 +13,7 @@ from kwire.fleet.apis.config_resources import (
     GROUP,
     TOPIC,
     check_altered,
+    check_nulls,
     check_values,
     invalid,
     is_kind,
@@ -26,6 +27,7 @@ from kwire.fleet.refusals import refusal
 from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
+_FIRST_WITH_OWN_DEFAULTS = "4.0"  # which says the defaults of client metrics and groups
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
@@ -87,7 +89,8 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     if kind in _OWN_SOURCE and is_kind(call, kind):
         if not name:
             raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
-        return cluster.configs_of(kind, name), known_configs(kind, call.node.release), _OWN_SOURCE[kind]
+        known = known_configs(kind, call.node.release) if call.node.offer.at_least(_FIRST_WITH_OWN_DEFAULTS) else {}
+        return cluster.configs_of(kind, name), known, _OWN_SOURCE[kind]
     raise invalid("Unexpected resource type UNKNOWN") if call.request.name != "DescribeConfigs" else ApiError(
         ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.message)
 
@@ -170,6 +173,8 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
         if topic:  # the controller looks at the values first
             check_topic_name(asked.resource_name)
             check_topic_configs(change({}, asked), call.node.release)
+    else:
+        check_nulls(asked, call.request.name == "AlterConfigs")
     if topic and asked.resource_name not in call.cluster.topics:
         if not call.node.offer.at_least(_FIRST_GENERATED):
             text = None if call.node.offer.at_least("2.6") else f'Topic "{asked.resource_name}" does not exist.'

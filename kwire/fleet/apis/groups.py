@@ -242,9 +242,10 @@ def _in_zookeeper(call: Call) -> Any:
         for one in topic.partitions:
             row = response.OffsetCommitResponsePartition(partition_index=one.partition_index)
             try:
-                name, index = _named(call, topic, one, 10)
                 if call.node.offer.is_kraft:
-                    raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+                    known = topic.name in call.cluster.topics
+                    raise ApiError(ErrorCode.UNSUPPORTED_VERSION if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                name, index = _named(call, topic, one, 10)
                 _check_metadata(one)
                 call.cluster.groups.made(call.message.group_id).old_offsets[name, index] = one.committed_offset
             except ApiError as error:
@@ -287,7 +288,8 @@ def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOff
     group = call.cluster.groups.groups.get(group_id)
     if group is None:
         if generation >= 0:
-            gone = call.version >= _GROUP_MUST_BE_THERE and call.request.name == "OffsetCommit"
+            gone = call.version >= _GROUP_MUST_BE_THERE and call.request.name == "OffsetCommit" and (
+                call.node.offer.at_least("4.0"))
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if gone else ErrorCode.ILLEGAL_GENERATION)
         return call.cluster.groups.made(group_id)
     if isinstance(group, ConsumerGroup):

@@ -10,10 +10,19 @@ from kwire.fleet.apis.fetch import READ_COMMITTED
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import Partition
 from kwire.fleet.errors import ApiError
-from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP, PartitionLog
+from kwire.fleet.partition_log import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    PartitionLog,
+)
 from kwire.schema.error_codes import ErrorCode
 
-_SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}  # first version
+_SPECIAL = {  # special timestamp -> first version
+    LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 _DROPS_EMPTY_TOPICS = "4.0"
 _LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734
 

@@ -179,10 +179,15 @@ def delete_topics(call: Call) -> Any:
     asked = message.topics if call.version >= 6 else [
         messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
 
+    kraft = call.node.offer.is_kraft
+
     def delete(one: Any, row: Any) -> None:
         if one.name is not None and one.topic_id != _NO_ID:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id." if kraft else None)
         if one.name is None and one.topic_id == _NO_ID:
+            if not kraft:
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             raise ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
         if one.name is not None and one.name not in call.cluster.topics:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
