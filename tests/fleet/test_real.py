@@ -27,7 +27,8 @@ DIFFERENT = {
     "2.1.1": ("end with a new epoch", "end"),
     "1.1.1": ("add partition 9",),
     # a single message is converted without its compression; GSSAPI is offered where there is no SASL; topics take time
-    "0.10.2.2": ("fetch 0 at 0", "fetch 0 at 3", "sasl", "delete t0"),
+    # an empty group id is any group id
+    "0.10.2.2": ("fetch 0 at 0", "fetch 0 at 3", "sasl", "delete t0", "leave no group"),
 }
 WITH_TEXTS = ("2.8.2", "3.9.1", "4.3.0")  # whose errors have the same texts; those of UpdateFeatures may differ
 QUICKEST = "4.3.0"

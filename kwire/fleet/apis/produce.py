@@ -14,6 +14,7 @@ from kwire.schema.error_codes import ErrorCode
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
+_FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
 _HEAD_BEFORE_SIZE, _MAGIC_AT, _ATTRIBUTES_AT, _HEAD = 12, 16, 21, 61  # of a batch, in bytes
@@ -25,8 +26,12 @@ _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its firs
 def produce(call: Call) -> Any:
     """Append one batch a partition (message sets before version 3). No answer with acks 0."""
     message, response = call.message, messages.ProduceResponse
-    unnamed = call.version >= _FIRST_WITH_BATCHES and message.transactional_id is None and any(
-        _is_transactional(one.records) for topic in message.topic_data for one in topic.partition_data)
+    records = [one.records for topic in message.topic_data for one in topic.partition_data]
+    if call.version >= _FIRST_WITH_BATCHES and _closes_connection(call, records):
+        call.connection.close()
+        return None
+    unnamed = call.version >= _FIRST_WITH_BATCHES and message.transactional_id is None and (
+        call.node.offer.at_least(_FIRST_TO_WANT_ID)) and any(map(_is_transactional, records))
     rows = []
     for topic in message.topic_data:
         results = []
@@ -59,12 +64,23 @@ def produce(call: Call) -> Any:
     return answer
 
 
+def _closes_connection(call: Call, records: list[Any]) -> bool:
+    """Whether a broker before KIP-467 cannot take the request apart: a partition has no whole batch."""
+    if call.node.offer.at_least(_FIRST_WITH_PLACES):
+        return False
+    return any(one is None or len(one) < _HEAD or len(one) < _size(one) for one in records)
+
+
+def _size(records: Any) -> int:
+    """The bytes of the first batch, as it says."""
+    return _HEAD_BEFORE_SIZE + int.from_bytes(records[8:_HEAD_BEFORE_SIZE], "big")
+
+
 def _is_transactional(records: Any) -> bool:
     """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
     if records is None or len(records) < _HEAD:
         return False
-    size = _HEAD_BEFORE_SIZE + int.from_bytes(records[8:_HEAD_BEFORE_SIZE], "big")
-    return len(records) >= size and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
+    return len(records) >= _size(records) and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
 
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
@@ -94,8 +110,8 @@ def _checked(call: Call, records: Any) -> list[Any]:
     if not batches:
         raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
     if call.version >= _FIRST_WITH_BATCHES and (len(batches) > 1 or batches[0].magic < 2):
-        raise ApiError(
-            ErrorCode.INVALID_RECORD, "Produce requests with version 3 or later must have one record batch of magic 2")
+        code = ErrorCode.INVALID_RECORD if call.node.offer.at_least(_FIRST_WITH_PLACES) else ErrorCode.CORRUPT_MESSAGE
+        raise ApiError(code, "Produce requests with version 3 or later must have one record batch of magic 2")
     if call.version < _FIRST_WITH_ZSTD and any(batch.codec == "zstd" for batch in batches):
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
