@@ -17,11 +17,15 @@ TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 
 
 class TopicConfig(NamedTuple):
-    """A config: its default, its type ("int", "long", "list", ...), the values that it may have (None: any)."""
+    """A config: its default, its type ("int", "long", "list", ...), the values that it may have (None: any).
+
+    synonym: the broker's config with its default, None if there is none (ServerTopicConfigSynonyms).
+    """
 
     default: str
     type: str
     values: tuple[str, ...] | None
+    synonym: str | None = None
 
 
 @lru_cache(None)
@@ -40,7 +44,7 @@ def topic_configs(release: str) -> Mapping[str, TopicConfig]:
         if name == "message.format.version" and not schema.is_at_least(release, "3.0"):
             default = [row.name for row in schema.metadata_versions(old=True) if row.release == release][-1]
         values = tuple(row["values"]) if "values" in row else None
-        configs[name] = TopicConfig(default, row["type"], values)
+        configs[name] = TopicConfig(default, row["type"], values, row.get("synonym"))
     return configs
 
 

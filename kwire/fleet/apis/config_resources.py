@@ -19,24 +19,28 @@ _LEAST_INTERVAL, _MOST_INTERVAL = 100, 3_600_000
 _CLIENT_METRICS = {
     _INTERVAL: TopicConfig("300000", "int", None), _MATCH: TopicConfig("", "list", None),
     "metrics": TopicConfig("", "list", None)}
-_GROUP: dict[str, tuple[TopicConfig, str]] = {  # with the first release of each
-    "consumer.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
-    "consumer.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "4.0"),
-    "consumer.session.timeout.ms": (TopicConfig("45000", "int", None), "4.0"),
-    "share.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
-    "share.auto.offset.reset": (TopicConfig("latest", "string", None), "4.0"),
-    "share.delivery.count.limit": (TopicConfig("5", "int", None), "4.3"),
-    "share.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "4.0"),
-    "share.isolation.level": (TopicConfig("read_uncommitted", "string", None), "4.1"),
-    "share.partition.max.record.locks": (TopicConfig("2000", "int", None), "4.3"),
-    "share.record.lock.duration.ms": (TopicConfig("30000", "int", None), "4.0"),
-    "share.renew.acknowledge.enable": (TopicConfig("true", "boolean", ("true", "false")), "4.3"),
-    "share.session.timeout.ms": (TopicConfig("45000", "int", None), "4.0"),
-    "streams.assignment.interval.ms": (TopicConfig("1000", "int", None), "4.3"),
-    "streams.heartbeat.interval.ms": (TopicConfig("5000", "int", None), "4.1"),
-    "streams.initial.rebalance.delay.ms": (TopicConfig("3000", "int", None), "4.2"),
-    "streams.num.standby.replicas": (TopicConfig("0", "int", None), "4.1"),
-    "streams.session.timeout.ms": (TopicConfig("45000", "int", None), "4.1"),
+_GROUP: dict[str, tuple[str, str, str, str]] = {  # default, type, first release, the broker's config (GroupConfig)
+    "consumer.assignment.interval.ms": ("1000", "int", "4.3", "group.consumer.assignment.interval.ms"),
+    "consumer.heartbeat.interval.ms": ("5000", "int", "4.0", "group.consumer.heartbeat.interval.ms"),
+    "consumer.session.timeout.ms": ("45000", "int", "4.0", "group.consumer.session.timeout.ms"),
+    "errors.deadletterqueue.copy.record.enable": ("false", "boolean", "4.4", "errors.deadletterqueue.copy.record.enable"),
+    "errors.deadletterqueue.topic.name": ("", "string", "4.4", "errors.deadletterqueue.topic.name"),
+    "share.assignment.interval.ms": ("1000", "int", "4.3", "group.share.assignment.interval.ms"),
+    "share.auto.offset.reset": ("latest", "string", "4.0", "share.auto.offset.reset"),
+    "share.delivery.count.limit": ("5", "int", "4.3", "group.share.delivery.count.limit"),
+    "share.heartbeat.interval.ms": ("5000", "int", "4.0", "group.share.heartbeat.interval.ms"),
+    "share.isolation.level": ("read_uncommitted", "string", "4.1", "share.isolation.level"),
+    "share.partition.max.record.locks": ("2000", "int", "4.3", "group.share.partition.max.record.locks"),
+    "share.record.lock.duration.ms": ("30000", "int", "4.0", "group.share.record.lock.duration.ms"),
+    "share.renew.acknowledge.enable": ("true", "boolean", "4.3", "share.renew.acknowledge.enable"),
+    "share.session.timeout.ms": ("45000", "int", "4.0", "group.share.session.timeout.ms"),
+    "streams.assignment.interval.ms": ("1000", "int", "4.3", "group.streams.assignment.interval.ms"),
+    "streams.assignor.name": ("sticky", "string", "4.4", "group.streams.assignors"),
+    "streams.heartbeat.interval.ms": ("5000", "int", "4.1", "group.streams.heartbeat.interval.ms"),
+    "streams.initial.rebalance.delay.ms": ("3000", "int", "4.2", "group.streams.initial.rebalance.delay.ms"),
+    "streams.num.standby.replicas": ("0", "int", "4.1", "group.streams.num.standby.replicas"),
+    "streams.rack.aware.assignment.tags": ("", "list", "4.4", "group.streams.rack.aware.assignment.tags"),
+    "streams.session.timeout.ms": ("45000", "int", "4.1", "group.streams.session.timeout.ms"),
 }
 
 
@@ -47,7 +51,9 @@ def known_configs(kind: int, release: str) -> Mapping[str, TopicConfig]:
     if kind == CLIENT_METRICS:
         return _CLIENT_METRICS
     if kind == GROUP:
-        return {name: config for name, (config, since) in _GROUP.items() if schema.is_at_least(release, since)}
+        return {
+            name: TopicConfig(default, of, None, synonym) for name, (default, of, since, synonym) in _GROUP.items()
+            if schema.is_at_least(release, since)}
     return {}
 
 

@@ -60,8 +60,11 @@ def describe_configs(call: Call) -> Any:
                     name=name, value=(known.default if known is not None else "") if value is None else value,
                     config_source=of, config_type=TYPES["string" if known is None else known.type], documentation=None)
                 if call.version >= 1 and call.message.include_synonyms:
-                    config.synonyms = [
-                        response.DescribeConfigsSynonym(name=name, value=config.value, source=of)]
+                    synonym = response.DescribeConfigsSynonym
+                    if of != _DEFAULT_CONFIG:
+                        config.synonyms.append(synonym(name=name, value=config.value, source=of))
+                    if known is not None and known.synonym is not None:
+                        config.synonyms.append(synonym(name=known.synonym, value=known.default, source=_DEFAULT_CONFIG))
                 if call.version == 0 and not call.node.offer.at_least(_FIRST_GENERATED):
                     config.is_default = value is None  # later ones leave it false
                 row.configs.append(config)

@@ -80,7 +80,8 @@ def _is_transactional(records: Any) -> bool:
     """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
     if records is None or len(records) < _HEAD:
         return False
-    return len(records) >= _size(records) and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
+    whole = len(records) >= _size(records) and records[_MAGIC_AT] >= 2
+    return whole and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
 
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
