@@ -23,7 +23,8 @@ _GROUP: dict[str, tuple[str, str, str, str]] = {  # default, type, first release
     "consumer.assignment.interval.ms": ("1000", "int", "4.3", "group.consumer.assignment.interval.ms"),
     "consumer.heartbeat.interval.ms": ("5000", "int", "4.0", "group.consumer.heartbeat.interval.ms"),
     "consumer.session.timeout.ms": ("45000", "int", "4.0", "group.consumer.session.timeout.ms"),
-    "errors.deadletterqueue.copy.record.enable": ("false", "boolean", "4.4", "errors.deadletterqueue.copy.record.enable"),
+    "errors.deadletterqueue.copy.record.enable": (
+        "false", "boolean", "4.4", "errors.deadletterqueue.copy.record.enable"),
     "errors.deadletterqueue.topic.name": ("", "string", "4.4", "errors.deadletterqueue.topic.name"),
     "share.assignment.interval.ms": ("1000", "int", "4.3", "group.share.assignment.interval.ms"),
     "share.auto.offset.reset": ("latest", "string", "4.0", "share.auto.offset.reset"),
@@ -96,11 +97,12 @@ def check_altered(call: Call, asked: Any, legacy: bool) -> None:
                 f"Unexpected node id. Expected {call.node.id}, but received {name}")
 
 
-def check_nulls(asked: Any, legacy: bool) -> None:
+def check_nulls(call: Call, asked: Any, legacy: bool) -> None:
     """Have the configs values, as a broker with ZooKeeper looks at them (ZkAdminManager)? Raises ApiError."""
     operations = ("SET", "DELETE", "APPEND", "SUBTRACT")
     for one in asked.configs:
-        if one.value is not None or (not legacy and one.config_operation == _DELETE):
+        if one.value is not None or (not legacy and (
+                one.config_operation == _DELETE or not is_kind(call, asked.resource_type))):
             continue
         if legacy:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -27,6 +27,8 @@ from kwire.fleet.refusals import refusal
 from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 
+_FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
+_OF_TIERS = ("local.retention.bytes", "local.retention.ms", "remote.storage.enable")
 _FIRST_WITH_OWN_DEFAULTS = "4.0"  # which says the defaults of client metrics and groups
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
@@ -81,7 +83,10 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     if kind == TOPIC:
         if name not in cluster.topics and not call.node.offer.at_least("2.0"):
             return {}, topic_configs(call.node.release), _TOPIC_CONFIG
-        return cluster.topic(name).configs, topic_configs(call.node.release), _TOPIC_CONFIG
+        known = topic_configs(call.node.release)
+        if not call.node.offer.at_least(_FIRST_WITH_TIERS):
+            known = {name: config for name, config in known.items() if name not in _OF_TIERS}
+        return cluster.topic(name).configs, known, _TOPIC_CONFIG
     if kind == BROKER or (kind == BROKER_LOGGER and call.node.offer.is_kraft):
         if (name or kind == BROKER_LOGGER) and not name.removeprefix("-").isdecimal():
             raise invalid(f"Broker id must be an integer, but it is: {name}")
@@ -177,7 +182,7 @@ def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[
             check_topic_name(asked.resource_name)
             check_topic_configs(change({}, asked), call.node.release)
     else:
-        check_nulls(asked, call.request.name == "AlterConfigs")
+        check_nulls(call, asked, call.request.name == "AlterConfigs")
     if topic and asked.resource_name not in call.cluster.topics:
         if not call.node.offer.at_least(_FIRST_GENERATED):
             text = None if call.node.offer.at_least("2.6") else f'Topic "{asked.resource_name}" does not exist.'

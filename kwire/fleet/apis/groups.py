@@ -156,7 +156,8 @@ def leave_group(call: Call) -> Any:
         messages.LeaveGroupRequest.MemberIdentity(member_id=message.member_id)]
     rows = []
     try:
-        check_group_id(message.group_id)
+        if call.node.offer.at_least("2.0"):
+            check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
         for one in asked:
             row = response.MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id)

@@ -65,10 +65,16 @@ def produce(call: Call) -> Any:
 
 
 def _closes_connection(call: Call, records: list[Any]) -> bool:
-    """Whether a broker before KIP-467 cannot take the request apart: a partition has no whole batch."""
+    """Whether a broker cannot take the request apart: a partition has no whole batch, or two before 2.1."""
     if call.node.offer.at_least(_FIRST_WITH_PLACES):
         return False
-    return any(one is None or len(one) < _HEAD or len(one) < _size(one) for one in records)
+    two = not call.node.offer.at_least(_FIRST_TO_WANT_ID)
+    return any(not _is_whole(one) or (two and _is_whole(one[_size(one):])) for one in records)
+
+
+def _is_whole(records: Any) -> bool:
+    """Whether there is a whole batch."""
+    return records is not None and len(records) >= _HEAD and len(records) >= _size(records)
 
 
 def _size(records: Any) -> int:
@@ -78,10 +84,7 @@ def _size(records: Any) -> int:
 
 def _is_transactional(records: Any) -> bool:
     """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
-    if records is None or len(records) < _HEAD:
-        return False
-    whole = len(records) >= _size(records) and records[_MAGIC_AT] >= 2
-    return whole and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
+    return _is_whole(records) and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
 
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
