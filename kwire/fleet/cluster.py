@@ -144,7 +144,7 @@ class ClusterState:
         """The partition, if the node leads it and the client's leader epoch is its own. Raises ApiError."""
         if partition.leader != node.id:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if 0 <= epoch < partition.leader_epoch:
+        if epoch != -1 and epoch < partition.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
         if epoch > partition.leader_epoch:
             raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
@@ -157,12 +157,7 @@ class ClusterState:
     ) -> Topic:
         """Create a topic, with leaders spread over the nodes. Raises ApiError."""
         self.controller.check_active()
-        check_topic_name(name)
-        if name in self.topics:
-            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        other = self._collisions.get(name.replace(".", "_"))
-        if other is not None:
-            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+        self.check_new_topic(name)
         partitions = self.default_partitions if partitions == -1 else partitions
         nodes = [node.id for node in self.alive()]
         replicas = min(3, len(nodes)) if replication_factor == -1 and name in INTERNAL_TOPICS else replication_factor
@@ -195,6 +190,15 @@ class ClusterState:
             self._write_partitions(topic, topic.partitions, topic_records.topic_created(topic))
             self.add_topic(topic)
         return topic
+
+    def check_new_topic(self, name: str) -> None:
+        """May a topic of this name be created? Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS."""
+        check_topic_name(name)
+        if name in self.topics:
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self._collisions.get(name.replace(".", "_"))
+        if other is not None:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
     def add_topic(self, topic: Topic) -> None:
         """Let a topic be there, without a record of it."""

@@ -22,6 +22,7 @@ class Connection:
         self.closing = self.answering = False
         self.principal: str | None = None  # who was let in
         self.exchange: Exchange | None = None  # of SASL, under way
+        self.telemetry: Any = None  # apis.telemetry.ClientTelemetry, once it asked for it
         self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers
         self._waiting: asyncio.Task[Any] | None = None  # it makes an answer that comes later
         self._gone = False

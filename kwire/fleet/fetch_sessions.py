@@ -26,10 +26,11 @@ class FetchKey(NamedTuple):
 
 
 class FetchSession:
-    """One session; id 0: none, the request is answered as it is."""
+    """One session; its id is 0 if it is none, and the request is answered as it is."""
 
-    def __init__(self, session_id: int = 0) -> None:
-        self.id, self.epoch, self.incremental = session_id, 1, False
+    def __init__(self, by_id: bool) -> None:
+        self.by_id = by_id  # whether it names topics by their ids
+        self.id, self.epoch, self.incremental = 0, 1, False
         self.partitions: dict[FetchKey, Any] = {}
         self._said: dict[FetchKey, tuple[int, int, int]] = {}
 
@@ -58,15 +59,16 @@ class FetchSessions:
     def of(self, call: Call) -> FetchSession:
         """The session of a request, brought up to date with it.
 
-        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH. Source: FetchManager.newContext.
+        Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
+        FETCH_SESSION_TOPIC_ID_ERROR. Source: FetchManager.newContext.
         """
         message = call.message
         session_id, epoch = (message.session_id, message.session_epoch) if call.version >= 7 else (0, -1)
         if epoch in (0, -1):  # a full fetch; -1 ends the session
             self._sessions.pop(session_id, None)
-            session = FetchSession()
+            session = FetchSession(call.version >= 13)
             self._take(session, call)
-            if epoch == 0 and session.partitions and len(self._sessions) < self._slots:
+            if epoch == 0 and len(self._sessions) < self._slots:
                 self._last = self._last % _LARGEST + 1
                 session.id = self._last
                 self._sessions[session.id] = session
@@ -76,9 +78,14 @@ class FetchSessions:
             raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if known.epoch != epoch:
             raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if known.by_id != (call.version >= 13):
+            raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         known.incremental, known.epoch = True, known.epoch % _LARGEST + 1
         self._take(known, call)
-        return known
+        if known.partitions:
+            return known
+        del self._sessions[session_id]  # nothing is left of it
+        return FetchSession(known.by_id)
 
     def _take(self, session: FetchSession, call: Call) -> None:
         by_id = call.version >= 13

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState
 
 
+def check_group_id(group_id: str) -> None:
+    """Only offsets may be committed, read and deleted with an empty id. Raises ApiError: INVALID_GROUP_ID."""
+    if not group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+
+
 class GroupCoordinator:
     """The groups of a fleet. A group without members changes to the protocol of the member that comes."""
 
@@ -34,9 +40,7 @@ class GroupCoordinator:
         return group if isinstance(group, Group) else None
 
     def made(self, group_id: str) -> Group:
-        """A classic group, made if it is not there. Raises ApiError: INVALID_GROUP_ID, INCONSISTENT_GROUP_PROTOCOL."""
-        if not group_id:
-            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        """A classic group, made if it is not there. Raises ApiError: INCONSISTENT_GROUP_PROTOCOL."""
         known = self.groups.get(group_id)
         if isinstance(known, Group):
             return known

@@ -16,7 +16,8 @@ from kwire.fleet.log_settings import LogSettings
 from kwire.fleet.producer_state import ProducerStates, WrittenBatch, sequence_after
 from kwire.schema.error_codes import ErrorCode
 
-EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -2, -1, -3, -4, -5  # ListOffsetsRequest
+EARLIEST, LATEST, MAX_TIMESTAMP, EARLIEST_LOCAL = -2, -1, -3, -4  # ListOffsetsRequest
+LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -5, -6  # of tiered storage, which a fleet has not
 _OFFSET_AND_EPOCH_AT, _EPOCH_AT = Struct(">q"), 12
 _epoch = Struct(">i")
 _MARKER = attrgetter("last_offset")
@@ -59,22 +60,15 @@ class PartitionLog:
         first = self.producers.first_unstable()
         return self.end_offset if first is None else first
 
-    def append(self, batches: list[Any], leader_epoch: int, now: int, old: bool = False) -> Appended:
-        """Append the RecordBatches that a producer sent, one (of magic 0 and 1: any number), as the leader.
+    def append(self, batches: list[Any], leader_epoch: int, now: int) -> Appended:
+        """Append the RecordBatches that a producer sent, at least one, as the leader.
 
-        old: whether the request may carry magic 0 and 1; now: milliseconds. What the producer sent before is not
+        Those of magic 0 and 1 become one of magic 2. now: milliseconds. What the producer sent before is not
         written again. Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE and those of producers.
         """
-        if not batches:
-            raise ApiError(ErrorCode.INVALID_RECORD, "Record batch has no records")
         if batches[0].magic < 2:
-            if not old:
-                raise ApiError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
             (converted,) = read_batches(self._converted(batches))
             return self._append(converted, leader_epoch, now)
-        if len(batches) > 1 and not old:
-            raise ApiError(
-                ErrorCode.INVALID_RECORD, "Produce requests with version 3 or later must have exactly one record batch")
         for batch in batches[:-1]:
             self._append(batch, leader_epoch, now)
         return self._append(batches[-1], leader_epoch, now)

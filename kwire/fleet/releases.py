@@ -17,17 +17,18 @@ _PRODUCE_FROM_0 = "4.0"  # KAFKA-18659: Produce is advertised from version 0, fo
 _ANSWERS_ITS_RANGE = "2.4"  # KIP-511: an ApiVersions version that it lacks is answered with its own range
 _KNOWS_API_VERSIONS = "0.10.0"  # KIP-35
 _QUORUM, _ENABLES_QUORUM = range(52, 56), "2.8"  # Vote to DescribeQuorum: 2.7 has them, and does not offer them
-_TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)  # only with a telemetry plug-in (KIP-714)
+# KIP-714: advertised by brokers with a telemetry plug-in only
+_TELEMETRY = (api_keys.GET_TELEMETRY_SUBSCRIPTIONS, api_keys.PUSH_TELEMETRY)
 
 
 class Offer(NamedTuple):
     """What brokers of a release offer.
 
     release: "3.9"; ranges: (minimum, maximum) by API key, as advertised; usable: as decoded (Produce 0 to 2 of 4.x are
-    advertised, and refused); features: supported (minimum, maximum) by name, {} of software that does not know them;
-    levels: the finalized ones that a cluster of this release begins with; is_kraft: whether its nodes are KRaft
-    brokers, else they use ZooKeeper; controller_ranges: as ranges, of a KRaft controller; forwardable: the keys of the
-    APIs that brokers forward to it (KIP-590).
+    advertised, and refused; telemetry is answered, and not advertised); features: supported (minimum, maximum) by name,
+    {} of software that does not know them; levels: the finalized ones that a cluster of this release begins with;
+    is_kraft: whether its nodes are KRaft brokers, else they use ZooKeeper; controller_ranges: as ranges, of a KRaft
+    controller; forwardable: the keys of the APIs that brokers forward to it (KIP-590).
     """
 
     release: str
@@ -63,7 +64,7 @@ def offer(release: str, first_kraft: str = FIRST_KRAFT) -> Offer:
     name = schema.release_name(release)
     kraft = schema.is_at_least(name, first_kraft)
     usable = _served(name, "broker" if kraft else "zkBroker")
-    ranges = dict(usable)
+    ranges = {key: span for key, span in usable.items() if key not in _TELEMETRY}
     if schema.is_at_least(name, _PRODUCE_FROM_0):
         ranges[api_keys.PRODUCE] = (0, usable[api_keys.PRODUCE][1])
     if not kraft:
@@ -87,6 +88,5 @@ def _served(release: str, listener: str) -> dict[int, tuple[int, int]]:
     return {
         row.key: (row.min_version, row.max_stable_version) for row in schema.apis(release)
         if (not row.listeners or listener in row.listeners) and row.max_stable_version >= 0
-        and row.key not in _TELEMETRY
         and (row.key not in _QUORUM or schema.is_at_least(release, _ENABLES_QUORUM))
     }

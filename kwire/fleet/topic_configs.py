@@ -19,11 +19,15 @@ _BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r" *[+-]?[0-9]{1,30} *")
 
 
 class TopicConfig(NamedTuple):
-    """A config: its default, its type ("int", "long", "list", ...), the values that it may have (None: any)."""
+    """A config: its default, its type ("int", "long", "list", ...), the values that it may have (None: any).
+
+    synonym: the broker's config with its default, None if there is none (ServerTopicConfigSynonyms).
+    """
 
     default: str
     type: str
     values: tuple[str, ...] | None
+    synonym: str | None = None
 
 
 @lru_cache(None)
@@ -42,16 +46,22 @@ def topic_configs(release: str) -> Mapping[str, TopicConfig]:
         if name == "message.format.version" and not schema.is_at_least(release, "3.0"):
             default = [row.name for row in schema.metadata_versions(old=True) if row.release == release][-1]
         values = tuple(row["values"]) if "values" in row else None
-        configs[name] = TopicConfig(default, row["type"], values)
+        configs[name] = TopicConfig(default, row["type"], values, row.get("synonym"))
     return configs
 
 
 def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
     """Are they configs of a topic, with values that they may have? Raises ApiError: INVALID_CONFIG."""
     known = topic_configs(release)
-    for name, value in configs.items():
+    for name in configs:
         if name not in known:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
+    check_configs(configs, known)
+
+
+def check_configs(configs: Mapping[str, str], known: Mapping[str, TopicConfig]) -> None:
+    """Are the values those of their types? Raises ApiError: INVALID_CONFIG."""
+    for name, value in configs.items():
         config, refused = known[name], f"Invalid value {value} for configuration {name}: "
         try:
             if config.type in _BITS:
@@ -63,6 +73,10 @@ def check_topic_configs(configs: Mapping[str, str], release: str) -> None:
         except ValueError:
             raise ApiError(
                 ErrorCode.INVALID_CONFIG, f"{refused}Not a number of type {config.type.upper()}") from None
+        if config.type == "boolean" and value not in ("true", "false"):
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{refused}Expected value to be either true or false")
         if config.values is not None and value not in config.values:
-            raise ApiError(
-                ErrorCode.INVALID_CONFIG, f"{refused}String must be one of: {', '.join(config.values)}")
+            words = config.values
+            if config.type == "list":
+                words = tuple(sorted({word for one in words for word in one.split(",") if word}))
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{refused}String must be one of: {', '.join(words)}")

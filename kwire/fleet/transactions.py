@@ -90,7 +90,7 @@ class TransactionCoordinator:
         with _or_as_before(known):
             known.timeout = timeout_ms / 1000
             self._bump(known)
-            known.state = EMPTY
+            known.state, known.started = EMPTY, 0.0
             self._cluster.storage.transaction_changed(known)
         self.transactions[transactional_id] = known
         return known.producer_id, known.epoch
@@ -165,6 +165,18 @@ class TransactionCoordinator:
         known = self.of(transactional_id, producer_id, epoch)
         if known.state != ONGOING or participant not in known.participants:
             raise ApiError(ErrorCode.INVALID_TXN_STATE)
+
+    def verify(
+        self, transactional_id: str | None, producer_id: int, epoch: int, participant: Participant, *,
+        join: bool, checked: bool,
+    ) -> None:
+        """As check_member, for who writes (AddPartitionsToTxnManager): INVALID_PRODUCER_EPOCH for PRODUCER_FENCED."""
+        try:
+            self.check_member(transactional_id, producer_id, epoch, participant, join=join, checked=checked)
+        except ApiError as error:
+            if error.code == ErrorCode.PRODUCER_FENCED:
+                raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH) from None
+            raise
 
     def end(self, transactional_id: str, producer_id: int, epoch: int, commit: bool, bump: bool) -> tuple[int, int]:
         """End a transaction; the producer id and epoch of the next one. bump: a new epoch each (EndTxn 5, KIP-890).

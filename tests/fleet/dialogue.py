@@ -144,6 +144,8 @@ def steps(release: str) -> Generator[Step, Any, None]:
     yield from _transactions(has)
     yield from _groups(has)
     yield from _admin(has)
+    yield from _refused(has)
+    yield from _refused_configs(has)
 
 
 NAMES = (
@@ -153,7 +155,7 @@ NAMES = (
     "InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn", "DescribeTopicPartitions",
     "ListTransactions", "DescribeTransactions", "DescribeProducers", "DescribeConfigs", "AlterConfigs",
     "IncrementalAlterConfigs", "SaslHandshake", "UpdateFeatures",
-    "DescribeAcls", "CreateAcls", "DeleteAcls",
+    "DescribeAcls", "CreateAcls", "DeleteAcls", "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupDescribe",
 )
 Has = dict[str, range]
 
@@ -564,3 +566,138 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
         for name, level in (("no.such", 1), ("metadata.version", 999), ("metadata.version", 1)):
             yield f"update {name} to {level}", M.UpdateFeaturesRequest(
                 feature_updates=[row(feature=name, max_version_level=level)]), version
+
+
+def _refused(has: Has) -> Generator[Step, Any, None]:
+    """Requests that are wrong in what they say: half an identity, two names of one thing, nothing at all."""
+    topic_id = yield from _topic_id(has, "kept")
+    good = _batch("a", "b")
+    for version in has["Produce"]:
+        if version < 3:
+            continue
+        cut = kwire.build_batch([(1, b"k", b"v")], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+        yield "produce a part of a batch", _produce(good[:-3], version, "kept", topic_id), version
+        yield "produce no batch", _produce(b"", version, "kept", topic_id), version
+        yield "produce two batches", _produce(good + good, version, "kept", topic_id), version
+        yield "produce in a transaction of nobody", _produce(cut, version, "kept", topic_id), version
+        yield "produce with bad acks", _produce(good, version, "kept", topic_id, acks=5), version
+        yield "produce with bad acks to nobody", _produce(
+            good, version, "nobody-at-all", uuid.UUID(int=9), acks=5), version
+    session = 0
+    for version in has["Fetch"]:
+        if version < 7:
+            continue
+        more = {"replica_id": -1} if version < 15 else {}
+        answer = yield "fetch nothing", M.FetchRequest(**more, max_wait_ms=0, session_epoch=0, topics=[]), version
+        made, session = session, answer.session_id
+        for label, of, epoch in (("again", session, 1), ("late", session, 1), ("of before", made, 1)):
+            yield f"fetch nothing {label}", M.FetchRequest(
+                **more, max_wait_ms=0, min_bytes=0, session_id=of, session_epoch=epoch, topics=[]), version
+    for version in has["ListOffsets"]:
+        row = M.ListOffsetsRequest.ListOffsetsPartition
+        for timestamp in (-2, -6) if has["ConsumerGroupDescribe"] else (-2,):
+            rows = [row(partition_index=index, timestamp=timestamp) for index in (0, 9)]
+            if version >= 4:
+                rows.append(row(partition_index=1, timestamp=timestamp, current_leader_epoch=-2))
+            yield f"offsets at {timestamp} without a topic", M.ListOffsetsRequest(replica_id=-1, topics=[
+                M.ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=rows)
+                for name in ("kept", "nobody-at-all")]), version
+    for version in has["DeleteTopics"]:
+        if version < 6:
+            for name in ("", "no/name"):
+                yield f"delete the topic {name!r}", M.DeleteTopicsRequest(topic_names=[name], timeout_ms=1000), version
+            continue
+        state = M.DeleteTopicsRequest.DeleteTopicState
+        for named in ({"name": ""}, {"name": "no/name"}, {"name": "kept", "topic_id": topic_id}, {"name": None}):
+            yield f"delete {len(named)} {named['name']!r}", M.DeleteTopicsRequest(
+                topics=[state(**named)], timeout_ms=1000), version
+    for version in has["DescribeTopicPartitions"]:
+        row = M.DescribeTopicPartitionsRequest.TopicRequest
+        for name, index, names in (
+            ("kept", 1, ["kept"]), ("kept", -1, ["kept"]), ("kept", 0, []), ("a", 0, ["kept"]), ("z", 0, ["kept"]),
+        ):
+            cursor = M.DescribeTopicPartitionsRequest.Cursor(topic_name=name, partition_index=index)
+            if names:
+                yield f"describe from {name} {index}", M.DescribeTopicPartitionsRequest(
+                    topics=[row(name=one) for one in names], cursor=cursor, response_partition_limit=1), version
+    for version in has["InitProducerId"]:
+        if version < 3:
+            continue
+        for name in (None, "x-of-nobody"):
+            for own in ((7, -1), (-1, 7)):
+                yield f"init {name} {own}", M.InitProducerIdRequest(
+                    transactional_id=name, transaction_timeout_ms=1000, producer_id=own[0], producer_epoch=own[1]
+                ), version
+    for version in has["DescribeTransactions"]:
+        yield "describe no transaction", M.DescribeTransactionsRequest(transactional_ids=[""]), version
+    for version in has["DescribeProducers"]:
+        yield "producers of nobody", M.DescribeProducersRequest(topics=[
+            M.DescribeProducersRequest.TopicRequest(name=name, partition_indexes=[0])
+            for name in ("nobody-at-all", "no/name")]), version
+    for version in has["LeaveGroup"]:
+        yield "leave no group", M.LeaveGroupRequest(members=[M.LeaveGroupRequest.MemberIdentity(
+            member_id="nobody")]) if version >= 3 else M.LeaveGroupRequest(member_id="nobody"), version
+    for version in has["OffsetDelete"]:
+        yield "delete offsets of no group", M.OffsetDeleteRequest(), version
+    for version in has["ConsumerGroupDescribe"]:
+        yield "describe no consumer group", M.ConsumerGroupDescribeRequest(group_ids=["", "nobody"]), version
+    for version in has["OffsetCommit"]:
+        if not version:
+            continue
+        part = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+        for label, group, generation, member, name in (
+            ("as nobody", "alone", -1, "nobody", "kept"), ("of nobody", "never-made", -1, "", "nobody-at-all"),
+            ("late", "never-made", 3, "nobody", "kept"), ("late", "alone", 3, "nobody", "kept"),
+        ):
+            named: dict[str, Any] = {"name": name} if version < 10 else {
+                "topic_id": topic_id if name == "kept" else uuid.UUID(int=9)}
+            yield f"commit {label} to {group}", M.OffsetCommitRequest(
+                group_id=group, generation_id_or_member_epoch=generation, member_id=member, topics=[
+                    M.OffsetCommitRequest.OffsetCommitRequestTopic(**named, partitions=[part])]), version
+    for version in has["DeleteGroups"]:
+        yield "delete a group that was never made", M.DeleteGroupsRequest(groups_names=["never-made"]), version
+    telemetry = has["GetTelemetrySubscriptions"]
+    for version in telemetry:
+        client = uuid.UUID(int=version + 77)
+        for label in ("", " again"):
+            answer = yield f"subscriptions{label}", M.GetTelemetrySubscriptionsRequest(
+                client_instance_id=client), version
+            subscription = answer.subscription_id
+        yield "push without an id", M.PushTelemetryRequest(), version
+        yield "push to another subscription", M.PushTelemetryRequest(
+            client_instance_id=client, subscription_id=subscription + 1), version
+        yield "push at once", M.PushTelemetryRequest(client_instance_id=client, subscription_id=subscription), version
+        yield "push the last", M.PushTelemetryRequest(
+            client_instance_id=client, subscription_id=subscription, terminating=True), version
+        yield "push after the last", M.PushTelemetryRequest(client_instance_id=client), version
+
+
+def _refused_configs(has: Has) -> Generator[Step, Any, None]:
+    for version in has["CreateTopics"]:
+        row, config = M.CreateTopicsRequest.CreatableTopic, M.CreateTopicsRequest.CreatableTopicConfig
+        replicas = M.CreateTopicsRequest.CreatableReplicaAssignment
+        if version < 4:
+            continue
+        for label, topic in (
+            ("also with replicas", row(name="a", num_partitions=1, replication_factor=-1, assignments=[
+                replicas(broker_ids=[1])])),
+            ("that is there, and has a bad config", row(name="kept", num_partitions=1, replication_factor=1, configs=[
+                config(name="retention.ms", value="x")])),
+        ):
+            yield f"create a topic {label}", M.CreateTopicsRequest(topics=[topic], timeout_ms=1000), version
+    resources = ((2, ""), (4, "77"), (4, "x"), (16, "m"), (16, ""), (32, ""), (0, "x"))
+    if not has["DescribeCluster"]:  # what has configs differs from release to release
+        return
+    for version in has["DescribeConfigs"]:
+        row = M.DescribeConfigsRequest.DescribeConfigsResource
+        for kind, name in (*resources[1:], (2, "kept")):
+            yield f"configs of {kind} {name}, all of []", M.DescribeConfigsRequest(resources=[
+                row(resource_type=kind, resource_name=name, configuration_keys=[])]), version
+    for api, request in (("AlterConfigs", M.AlterConfigsRequest), ("IncrementalAlterConfigs",
+                                                                M.IncrementalAlterConfigsRequest)):
+        for version in has[api]:
+            for kind, name in resources:
+                for value in ("1", None):
+                    one = request.AlterableConfig(name="no.such", value=value)
+                    yield f"{api} {value} of {kind} {name}", request(resources=[request.AlterConfigsResource(
+                        resource_type=kind, resource_name=name, configs=[one])], validate_only=True), version

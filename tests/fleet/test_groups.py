@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -150,8 +151,8 @@ def test_a_member_that_never_comes_holds_nobody_up(fleet: Fleet, connection: Syn
     other = threading.Thread(target=lambda: answers.append(join(connection, asked.member_id)))
     other.start()
     group = fleet.cluster.groups.made("g")
-    while not any(member.joined for member in group.members.values()):
-        pass
+    while not any(member.joined for member in list(group.members.values())):
+        time.sleep(0.001)
     assert not answers and len(group.pending) == 1
     fleet.advance(11)  # less than the rebalance timeout
     other.join(20)
@@ -173,7 +174,7 @@ def test_a_protocol_that_is_named_twice(fleet: Fleet, connection: SyncConnection
         first = threading.Thread(target=lambda: join_as(other, ids[0], "b", "a"))
         first.start()
         while not group.members:
-            pass
+            time.sleep(0.001)
         assert join_as(connection, ids[1], "a", "c", "c").protocol_name == "a"
         first.join(20)
     assert not [event for event in fleet.events if event["event"] == "failed"]

@@ -20,9 +20,11 @@ PROPERTIES = {
 }
 # release -> steps whose answers differ, and why
 DIFFERENT = {
-    "4.3.0": (), "4.4.0": (), "3.9.1": (), "3.3.2": (), "2.8.2": (),
+    "4.3.0": (), "4.4.0": (), "3.9.1": (), "3.3.2": (),
+    "2.8.2": ("IncrementalAlterConfigs 1 of 2 ",),  # ZooKeeper's own error: Path must not end with / character
     # a transaction that has just begun is still being written: CONCURRENT_TRANSACTIONS
-    "2.2.2": ("end with a new epoch", "end"), "2.0.1": ("end with a new epoch", "end"),
+    "2.2.2": ("end with a new epoch", "end"),
+    "2.0.1": ("end with a new epoch", "end", "produce in a transaction of nobody"),  # its NullPointerException
     "2.1.1": ("end with a new epoch", "end"),
     "1.1.1": ("add partition 9",),
     # a single message is converted without its compression; GSSAPI is offered where there is no SASL; topics take time

@@ -6,17 +6,34 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kwire import messages
+from kwire.fleet.apis.config_resources import (
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    check_altered,
+    check_nulls,
+    check_values,
+    invalid,
+    is_kind,
+    known_configs,
+)
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.apis.topics import MIN_ISR, cluster_sets_isr
+from kwire.fleet.cluster import check_topic_name
 from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
+from kwire.fleet.refusals import refusal
 from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 from kwire_c.secrets import SECRET_SETTING
 
+_FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
+_OF_TIERS = ("local.retention.bytes", "local.retention.ms", "remote.storage.enable")
+_FIRST_WITH_OWN_DEFAULTS = "4.0"  # which says the defaults of client metrics and groups
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
+_OWN_SOURCE = {CLIENT_METRICS: 7, GROUP: 8}  # DYNAMIC_CLIENT_METRICS_CONFIG, DYNAMIC_GROUP_CONFIG
 _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
 
 
@@ -24,6 +41,8 @@ _SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
 def describe_configs(call: Call) -> Any:
     """The configs of topics, with defaults, and of brokers, as they were set."""
     response = messages.DescribeConfigsResponse
+    if call.node.offer.is_kraft and not all(is_kind(call, one.resource_type) for one in call.message.resources):
+        return refusal(call.request, ErrorCode.INVALID_REQUEST)
     rows = []
     for asked in call.message.resources:
         row = response.DescribeConfigsResult(
@@ -32,7 +51,7 @@ def describe_configs(call: Call) -> Any:
         try:
             configs, defaults, source = _resource(call, asked)
             wanted = asked.configuration_keys
-            names = sorted({*configs, *defaults} if wanted is None else {*configs, *defaults} & set(wanted))
+            names = sorted({*configs, *defaults} if not wanted else {*configs, *defaults} & set(wanted))
             for name in names:
                 value = configs.get(name)
                 of = _DEFAULT_CONFIG if value is None else source
@@ -45,8 +64,11 @@ def describe_configs(call: Call) -> Any:
                 if SECRET_SETTING.search(name):  # as Kafka: what a password is, nobody is told
                     config.is_sensitive, config.value = True, None
                 if call.version >= 1 and call.message.include_synonyms:
-                    config.synonyms = [
-                        response.DescribeConfigsSynonym(name=name, value=config.value, source=of)]
+                    synonym = response.DescribeConfigsSynonym
+                    if of != _DEFAULT_CONFIG:
+                        config.synonyms.append(synonym(name=name, value=config.value, source=of))
+                    if known is not None and known.synonym is not None:
+                        config.synonyms.append(synonym(name=known.synonym, value=known.default, source=_DEFAULT_CONFIG))
                 if call.version == 0 and not call.node.offer.at_least(_FIRST_GENERATED):
                     config.is_default = value is None  # later ones leave it false
                 row.configs.append(config)
@@ -59,15 +81,46 @@ def describe_configs(call: Call) -> Any:
 def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, TopicConfig], int]:
     """(the configs that were set, the known ones, where the set ones come from). Raises ApiError."""
     cluster, name = call.cluster, asked.resource_name
-    if asked.resource_type == TOPIC:
+    kind = asked.resource_type
+    if kind == TOPIC:
         if name not in cluster.topics and not call.node.offer.at_least("2.0"):
             return {}, topic_configs(call.node.release), _TOPIC_CONFIG
-        return cluster.topic(name).configs, topic_configs(call.node.release), _TOPIC_CONFIG
-    if asked.resource_type == BROKER:
+        known = topic_configs(call.node.release)
+        if not call.node.offer.at_least(_FIRST_WITH_TIERS):
+            known = {name: config for name, config in known.items() if name not in _OF_TIERS}
+        return cluster.topic(name).configs, known, _TOPIC_CONFIG
+    if kind == BROKER or (kind == BROKER_LOGGER and call.node.offer.is_kraft):
+        if (name or kind == BROKER_LOGGER) and not name.removeprefix("-").isdecimal():
+            raise invalid(f"Broker id must be an integer, but it is: {name}")
         if name and name not in {str(node.id) for node in cluster.nodes}:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected one of the fleet, got {name}")
-        return cluster.configs_of(BROKER, name), {}, _BROKER_CONFIG
-    raise ApiError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {asked.resource_type}")
+            or_empty = " or empty string" if call.request.name == "DescribeConfigs" else ""
+            raise invalid(f"Unexpected broker id, expected {call.node.id}{or_empty}, but received {name}")
+        return cluster.configs_of(kind, name), {}, _BROKER_CONFIG
+    if kind in _OWN_SOURCE and is_kind(call, kind):
+        if not name:
+            raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
+        known = known_configs(kind, call.node.release) if call.node.offer.at_least(_FIRST_WITH_OWN_DEFAULTS) else {}
+        return cluster.configs_of(kind, name), known, _OWN_SOURCE[kind]
+    raise invalid("Unexpected resource type UNKNOWN") if call.request.name != "DescribeConfigs" else ApiError(
+        ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.message)
+
+
+@handles("ListConfigResources")
+def list_config_resources(call: Call) -> Any:
+    """The resources that have configs; version 0 (ListClientMetricsResources): client metrics alone (KIP-1142)."""
+    response = messages.ListConfigResourcesResponse
+    cluster = call.cluster
+    nodes = [str(node.id) for node in cluster.nodes]
+    there = {
+        TOPIC: list(cluster.topics), BROKER: nodes, BROKER_LOGGER: nodes,
+        CLIENT_METRICS: cluster.names_with_configs(CLIENT_METRICS), GROUP: cluster.names_with_configs(GROUP)}
+    kinds = (set(call.message.resource_types) or set(there)) if call.version >= 1 else {CLIENT_METRICS}
+    if not kinds <= set(there):
+        return response(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    row = response.ConfigResource
+    return response(config_resources=[
+        row(resource_name=name, resource_type=kind) for kind, names in there.items() if kind in kinds
+        for name in names])
 
 
 @handles("AlterConfigs", controller=True)
@@ -125,16 +178,27 @@ def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], 
 
 def _alter(call: Call, asked: Any, change: Callable[[dict[str, str], Any], dict[str, str]]) -> None:
     topic = asked.resource_type == TOPIC
-    if topic and call.node.offer.is_kraft:  # the controller looks at the values first
-        check_topic_configs(change({}, asked), call.node.release)
+    if call.node.offer.is_kraft:
+        check_altered(call, asked, call.request.name == "AlterConfigs")
+        if topic:  # the controller looks at the values first
+            check_topic_name(asked.resource_name)
+            check_topic_configs(change({}, asked), call.node.release)
+    else:
+        check_nulls(call, asked, call.request.name == "AlterConfigs")
     if topic and asked.resource_name not in call.cluster.topics:
         if not call.node.offer.at_least(_FIRST_GENERATED):
             text = None if call.node.offer.at_least("2.6") else f'Topic "{asked.resource_name}" does not exist.'
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
         raise ApiError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.resource_name}' does not exist.")
+    if asked.resource_type == BROKER_LOGGER and call.node.offer.is_kraft:
+        if asked.configs:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Logger {asked.configs[0].name} does not exist!")
+        return
     configs, _, _ = _resource(call, asked)
     new = change(configs, asked)
+    if asked.resource_type in _OWN_SOURCE:
+        check_values(asked.resource_type, new, call.node.release)
     if topic:
         try:
             check_topic_configs(new, call.node.release)

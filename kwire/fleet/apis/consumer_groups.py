@@ -15,6 +15,7 @@ from kwire.fleet.consumer_groups import (
     ConsumerMember,
 )
 from kwire.fleet.errors import ApiError
+from kwire.fleet.group_coordinator import check_group_id
 from kwire.fleet.groups import TopicPartition
 from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
@@ -190,13 +191,16 @@ def consumer_group_describe(call: Call) -> Any:
     for group_id in call.message.group_ids:
         row = response.DescribedGroup(group_id=group_id)
         try:
+            if call.cluster.levels.get(GROUP_VERSION, 0) < 1:
+                raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+            check_group_id(group_id)
             call.cluster.check_coordinator(call.node, group_id)
             group = call.cluster.groups.consumer(group_id, make=False)
             row.group_state, row.group_epoch, row.assignment_epoch = group.state, group.epoch, group.epoch
             row.assignor_name = group.assignor
             row.members = [_described(call, group, member) for member in group.members.values()]
         except ApiError as error:
-            row.error_code, row.error_message = error.code, error.message
+            row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
     return response(groups=rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,9 +14,11 @@ from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
+from kwire.fleet.group_coordinator import check_group_id
 from kwire.fleet.groups import (
     COMPLETING,
     DEAD,
+    EMPTY,
     PREPARING,
     STABLE,
     CommittedOffset,
@@ -29,6 +32,7 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
+_GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
 
 
 def _instance(call: Call, since: int) -> str | None:
@@ -58,9 +62,8 @@ async def join_group(call: Call) -> Any:
 
 async def _join(call: Call) -> tuple[Group, Member]:
     message, coordinator = call.message, call.cluster.groups
+    check_group_id(message.group_id)
     call.cluster.check_coordinator(call.node, message.group_id)
-    if not message.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
     if not MIN_SESSION_MS <= message.session_timeout_ms <= MAX_SESSION_MS:
         raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
     instance = _instance(call, 5)
@@ -105,9 +108,8 @@ async def _join(call: Call) -> tuple[Group, Member]:
 def _current(call: Call, since_instance: int) -> tuple[Group, Member]:
     """The group and the member of a request with a generation. Raises ApiError."""
     message = call.message
+    check_group_id(message.group_id)
     call.cluster.check_coordinator(call.node, message.group_id)
-    if not message.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
     group = call.cluster.groups.classic(message.group_id)
     if group is None or group.state == DEAD:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -154,6 +156,8 @@ def leave_group(call: Call) -> Any:
         messages.LeaveGroupRequest.MemberIdentity(member_id=message.member_id)]
     rows = []
     try:
+        if call.node.offer.at_least("2.0"):
+            check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
         for one in asked:
             row = response.MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id)
@@ -188,38 +192,46 @@ def offset_commit(call: Call) -> Any:
     message, response = call.message, messages.OffsetCommitResponse
     if call.version == 0:
         return _in_zookeeper(call)
-    refused, group = ErrorCode.NONE, None
-    try:
-        group = _committing(call, message.group_id, _instance(call, 7))
-    except ApiError as error:
-        refused = error.code
-    topics, kept = _taken(call, group, refused, response.OffsetCommitResponseTopic,
-                          response.OffsetCommitResponsePartition, by_id_since=10, epoch_since=6)
+    topics, group, kept = _taken(
+        call, lambda: _committing(call, message.group_id, _instance(call, 7)), response.OffsetCommitResponseTopic,
+        response.OffsetCommitResponsePartition, by_id_since=10, epoch_since=6)
     if group is not None:
         group.commit(kept)
     return response(topics=topics)
 
 
 def _taken(
-    call: Call, group: CommittedOffsets | None, refused: ErrorCode, topic_row: Any, partition_row: Any, *,
+    call: Call, group_of: Callable[[], CommittedOffsets], topic_row: Any, partition_row: Any, *,
     by_id_since: int, epoch_since: int,
-) -> tuple[list[Any], dict[TopicPartition, CommittedOffset]]:
-    """(the rows of the answer to a commit, the offsets that count); refused: why none does, as there is no group."""
-    kept: dict[TopicPartition, CommittedOffset] = {}
+) -> tuple[list[Any], CommittedOffsets | None, dict[TopicPartition, CommittedOffset]]:
+    """(the rows of the answer to a commit, the group if it takes any offset, the offsets that it takes).
 
-    def row_of(one: Any) -> Any:
-        return partition_row(partition_index=one.partition_index, error_code=refused)
+    group_of: gives the group, or raises ApiError; asked only if a partition is there (KafkaApis looks at them first).
+    """
+    kept: dict[TopicPartition, CommittedOffset] = {}
+    asked: list[CommittedOffsets | ApiError] = []
+
+    def group() -> CommittedOffsets:
+        if not asked:
+            try:
+                asked.append(group_of())
+            except ApiError as error:
+                asked.append(error)
+        if isinstance(asked[0], ApiError):
+            raise asked[0]
+        return asked[0]
 
     def take(topic: Any, one: Any, row: Any) -> None:
-        named = _checked(call, topic, one, by_id_since)
-        if group is not None:
-            kept[named] = _offset(call, one, epoch_since)
+        named = _named(call, topic, one, by_id_since)
+        group()
+        _check_metadata(one)
+        kept[named] = _offset(call, one, epoch_since)
 
     topics = [
-        topic_row(name=topic.name, topic_id=topic.topic_id,
-                  partitions=answered(topic.partitions, row_of, partial(take, topic)))
-        for topic in call.message.topics]
-    return topics, kept
+        topic_row(name=topic.name, topic_id=topic.topic_id, partitions=answered(
+            topic.partitions, lambda one: partition_row(partition_index=one.partition_index), partial(take, topic)))
+        for topic in call.message.topics if topic.partitions or topic.name not in call.cluster.topics]
+    return topics, group() if kept else None, kept
 
 
 def _in_zookeeper(call: Call) -> Any:
@@ -232,8 +244,10 @@ def _in_zookeeper(call: Call) -> Any:
             row = response.OffsetCommitResponsePartition(partition_index=one.partition_index)
             try:
                 if call.node.offer.is_kraft:
-                    raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-                name, index = _checked(call, topic, one, 10)
+                    known = topic.name in call.cluster.topics
+                    raise ApiError(ErrorCode.UNSUPPORTED_VERSION if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                name, index = _named(call, topic, one, 10)
+                _check_metadata(one)
                 call.cluster.groups.made(call.message.group_id).old_offsets[name, index] = one.committed_offset
             except ApiError as error:
                 row.error_code = error.code
@@ -275,15 +289,17 @@ def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOff
     group = call.cluster.groups.groups.get(group_id)
     if group is None:
         if generation >= 0:
-            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+            gone = call.version >= _GROUP_MUST_BE_THERE and call.request.name == "OffsetCommit" and (
+                call.node.offer.at_least("4.0"))
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if gone else ErrorCode.ILLEGAL_GENERATION)
         return call.cluster.groups.made(group_id)
     if isinstance(group, ConsumerGroup):
         group.check_epoch(member_id, generation)
         return group
-    if generation < 0 and not member_id:
-        if group.members:
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if generation < 0 and group.state == EMPTY:
         return group
+    if generation < 0 and not member_id and instance is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     member = group.member(member_id, instance)
     if generation != group.generation:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION)
@@ -293,15 +309,18 @@ def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOff
     return group
 
 
-def _checked(call: Call, topic: Any, one: Any, by_id_since: int) -> tuple[str, int]:
+def _named(call: Call, topic: Any, one: Any, by_id_since: int) -> tuple[str, int]:
     name = call.cluster.topic_of_id(topic.topic_id).name if call.version >= by_id_since else topic.name
     if call.node.offer.at_least("2.0"):
         call.cluster.partition(name, one.partition_index)
     elif name not in call.cluster.topics:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return name, one.partition_index
+
+
+def _check_metadata(one: Any) -> None:
     if len((one.committed_metadata or "").encode()) > MAX_METADATA_BYTES:
         raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
-    return name, one.partition_index
 
 
 def _offset(call: Call, one: Any, epoch_since: int) -> CommittedOffset:
@@ -313,20 +332,22 @@ def _offset(call: Call, one: Any, epoch_since: int) -> CommittedOffset:
 def txn_offset_commit(call: Call) -> Any:
     """Offsets that count when the transaction commits."""
     message, response = call.message, messages.TxnOffsetCommitResponse
-    refused = ErrorCode.NONE
-    group: CommittedOffsets | None = None
-    try:
+
+    def group_of() -> CommittedOffsets:
+        check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
-        call.cluster.transactions.check_member(
+        if not message.transactional_id and call.node.offer.at_least("3.6"):
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        call.cluster.transactions.verify(
             message.transactional_id, message.producer_id, message.producer_epoch, message.group_id,
             join=call.version >= 5, checked=call.node.offer.at_least("3.6"))
         member_of = call.version >= 3 and (message.generation_id_or_member_epoch >= 0 or message.member_id)
-        group = _committing(call, message.group_id, message.group_instance_id) if member_of else (
+        return _committing(call, message.group_id, message.group_instance_id) if member_of else (
             call.cluster.groups.made(message.group_id))
-    except ApiError as error:
-        refused = error.code
-    topics, kept = _taken(call, group, refused, response.TxnOffsetCommitResponseTopic,
-                          response.TxnOffsetCommitResponsePartition, by_id_since=6, epoch_since=2)
+
+    topics, group, kept = _taken(
+        call, group_of, response.TxnOffsetCommitResponseTopic, response.TxnOffsetCommitResponsePartition,
+        by_id_since=6, epoch_since=2)
     if group is not None:
         group.commit_pending(message.producer_id, message.producer_epoch, kept)
     return response(topics=topics)
@@ -411,6 +432,7 @@ def offset_delete(call: Call) -> Any:
     """Forget committed offsets of topics that the group does not read."""
     message, response = call.message, messages.OffsetDeleteResponse
     try:
+        check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
         group = call.cluster.groups.group(message.group_id)
         if isinstance(group, Group) and group.members and group.protocol_type != _CONSUMER:

@@ -19,6 +19,7 @@ from kwire.fleet.cluster import (
     check_topic_name,
 )
 from kwire.fleet.errors import ApiError
+from kwire.fleet.refusals import refusal
 from kwire.schema.error_codes import ErrorCode
 
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
@@ -76,6 +77,9 @@ def _is_name(text: str) -> bool:
 def metadata(call: Call) -> Any:
     """The nodes, and the topics that were asked for (all: null, or an empty list in version 0)."""
     cluster, message = call.cluster, call.message
+    if 10 <= call.version < 12 and any(
+            one.name is None or one.topic_id != _NO_ID for one in message.topics or ()):
+        return refusal(call.request, ErrorCode.INVALID_REQUEST)
     everything = message.topics is None or (call.version == 0 and not message.topics)
     if everything:
         topics = [_topic(call, topic) for topic in cluster.topics.values()]
@@ -94,8 +98,6 @@ def _asked(call: Call, asked: Any) -> Any:
     cluster = call.cluster
     try:
         if asked.name is None or (call.version >= 10 and asked.topic_id != _NO_ID):
-            if call.version < 12 or asked.name is not None:
-                raise ApiError(ErrorCode.INVALID_REQUEST)
             return _topic(call, cluster.topic_of_id(asked.topic_id))
         if asked.name not in cluster.topics:
             allowed = cluster.auto_create and (call.version < 4 or call.message.allow_auto_topic_creation)
@@ -154,6 +156,8 @@ def describe_topic_partitions(call: Call) -> Any:
     wanted = sorted({row.name for row in message.topics}) or sorted(cluster.topics)
     cursor = message.cursor
     if cursor is not None:
+        if cursor.partition_index < 0 or (message.topics and cursor.topic_name not in wanted):
+            return refusal(call.request, ErrorCode.INVALID_REQUEST)
         wanted = [name for name in wanted if name >= cursor.topic_name]
     left = min(max(message.response_partition_limit, 1), 2000)
     response = messages.DescribeTopicPartitionsResponse
@@ -198,7 +202,7 @@ def find_coordinator(call: Call) -> Any:
         row = response.Coordinator(key=key, node_id=-1, host="", port=-1)
         try:
             if kind not in (_GROUP, _TRANSACTION):
-                raise ApiError(ErrorCode.INVALID_REQUEST)
+                raise ApiError(ErrorCode.INVALID_REQUEST, "" if kind == _SHARE and call.version >= 4 else None)
             internal = OFFSETS_TOPIC if kind == _GROUP else TRANSACTIONS_TOPIC
             if internal not in call.cluster.topics:
                 call.cluster.create_topic(internal, INTERNAL_PARTITIONS)

@@ -8,11 +8,23 @@ from typing import Any
 from kwire import messages
 from kwire.fleet.apis.fetch import READ_COMMITTED
 from kwire.fleet.apis.registry import Call, answered, handles
+from kwire.fleet.cluster import Partition
 from kwire.fleet.errors import ApiError
-from kwire.fleet.partition_log import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP, PartitionLog
+from kwire.fleet.partition_log import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    PartitionLog,
+)
 from kwire.schema.error_codes import ErrorCode
 
-_SPECIAL = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}  # first version
+_SPECIAL = {  # special timestamp -> first version
+    LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+_DROPS_EMPTY_TOPICS = "4.0"
+_LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734
 
 
 @handles("ListOffsets")
@@ -26,26 +38,30 @@ def list_offsets(call: Call) -> Any:
     return response(topics=[
         response.ListOffsetsTopicResponse(
             name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
-        for topic in call.message.topics])
+        for topic in call.message.topics if topic.partitions or not call.node.offer.at_least(_DROPS_EMPTY_TOPICS)])
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:
+    lacks = one.timestamp < 0 and call.version < _SPECIAL.get(one.timestamp, 1 << 15)
+    if lacks and call.node.offer.at_least(_LOOKS_AT_TIMESTAMPS_FIRST):
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     partition = call.cluster.partition(topic, one.partition_index)
     call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
+    if lacks and call.version:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     if call.version == 0:
         row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
         return
-    row.offset, row.timestamp, epoch = _find(call, partition.log, one.timestamp)
+    row.offset, row.timestamp, epoch = _find(call, partition, one.timestamp)
     if call.version >= 4 and call.node.offer.at_least("2.2"):
         row.leader_epoch = epoch
 
 
-def _find(call: Call, log: PartitionLog, timestamp: int) -> tuple[int, int, int]:
-    if timestamp < 0 and call.version < _SPECIAL.get(timestamp, 1 << 15):
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+def _find(call: Call, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+    log = partition.log
     committed = call.version >= 2 and call.message.isolation_level == READ_COMMITTED
-    if timestamp == LATEST and committed:
-        return log.last_stable_offset, -1, log.epoch_of(log.last_stable_offset)
+    if timestamp == LATEST:
+        return log.last_stable_offset if committed else log.end_offset, -1, partition.leader_epoch
     offset, found, epoch = log.find(timestamp)
     if committed and offset >= log.last_stable_offset and timestamp >= 0:
         return -1, -1, -1

@@ -14,8 +14,11 @@ from kwire.schema.error_codes import ErrorCode
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
+_FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
+_HEAD_BEFORE_SIZE, _MAGIC_AT, _ATTRIBUTES_AT, _HEAD = 12, 16, 21, 61  # of a batch, in bytes
+_TRANSACTIONAL = 0x10  # a bit of its attributes
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -23,14 +26,20 @@ _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its firs
 def produce(call: Call) -> Any:
     """Append one batch a partition (message sets before version 3). No answer with acks 0."""
     message, response = call.message, messages.ProduceResponse
+    records = [one.records for topic in message.topic_data for one in topic.partition_data]
+    if call.version >= _FIRST_WITH_BATCHES and _closes_connection(call, records):
+        call.connection.close()
+        return None
+    unnamed = call.version >= _FIRST_WITH_BATCHES and message.transactional_id is None and (
+        call.node.offer.at_least(_FIRST_TO_WANT_ID)) and any(map(_is_transactional, records))
     rows = []
     for topic in message.topic_data:
         results = []
         for one in topic.partition_data:
             row = response.PartitionProduceResponse(index=one.index, base_offset=-1)
             try:
-                if message.acks not in (-1, 0, 1):
-                    raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+                if unnamed:
+                    raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
                 name = topic.name if call.version < 13 else call.cluster.topic_of_id(topic.topic_id).name
                 _append(call, call.cluster.partition(name, one.index), name, one.records, row)
             except ApiError as error:
@@ -39,6 +48,8 @@ def produce(call: Call) -> Any:
                     _say_records(call, row, error, f"{name}-{one.index}")
                 if call.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                     _say_leader(call, row, call.cluster.partition(name, one.index))
+                if error.code == ErrorCode.INVALID_TXN_STATE:
+                    row.error_message = error.explanation
             results.append(row)
         rows.append(response.TopicProduceResponse(
             name=topic.name, topic_id=topic.topic_id, partition_responses=results))
@@ -53,44 +64,78 @@ def produce(call: Call) -> Any:
     return answer
 
 
+def _closes_connection(call: Call, records: list[Any]) -> bool:
+    """Whether a broker cannot take the request apart: a partition has no whole batch, or two before 2.1."""
+    if call.node.offer.at_least(_FIRST_WITH_PLACES):
+        return False
+    two = not call.node.offer.at_least(_FIRST_TO_WANT_ID)
+    return any(not _is_whole(one) or (two and _is_whole(one[_size(one):])) for one in records)
+
+
+def _is_whole(records: Any) -> bool:
+    """Whether there is a whole batch."""
+    return records is not None and len(records) >= _HEAD and len(records) >= _size(records)
+
+
+def _size(records: Any) -> int:
+    """The bytes of the first batch, as it says."""
+    return _HEAD_BEFORE_SIZE + int.from_bytes(records[8:_HEAD_BEFORE_SIZE], "big")
+
+
+def _is_transactional(records: Any) -> bool:
+    """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
+    return _is_whole(records) and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
+
+
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
+    batches = _checked(call, records)
+    _join_transactions(call, partition, topic, batches)
+    if call.message.acks not in (-1, 0, 1):
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     call.cluster.leads(call.node, partition)
     try:
-        _write(call, partition, topic, records, row)
+        row.base_offset, row.log_append_time_ms = partition.log.append(
+            batches, partition.leader_epoch, call.cluster.clock.now_ms())
     except ApiError as error:
         if isinstance(error, InvalidRecordsError) and not call.node.offer.at_least(_FIRST_WITH_PLACES):
             raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
         if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE):
             row.log_start_offset = partition.log.start_offset
         raise
-
-
-def _write(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:
-    if records is None or not len(records):
-        raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
-    written = partition.log.append(
-        _checked(call, partition, topic, records), partition.leader_epoch, call.cluster.clock.now_ms(),
-        old=call.version < _FIRST_WITH_BATCHES)
-    row.base_offset, row.log_append_time_ms = written
     row.log_start_offset = partition.log.start_offset
 
 
-def _checked(call: Call, partition: Partition, topic: str, records: Any) -> list[Any]:
-    """The batches, if the version and the transaction allow them (ProduceRequest.validateRecords, KIP-890)."""
+def _checked(call: Call, records: Any) -> list[Any]:
+    """The batches, if the version allows them (ProduceRequest.validateRecords); bytes of a cut one are ignored."""
     try:
-        batches = list(read_batches(records, strict_tail=True))
+        batches = list(read_batches(records or b""))
     except KwireError as error:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    if not batches:
+        raise ApiError(ErrorCode.INVALID_RECORD, "Produce requests must have at least one record batch")
+    if call.version >= _FIRST_WITH_BATCHES and (len(batches) > 1 or batches[0].magic < 2):
+        code = ErrorCode.INVALID_RECORD if call.node.offer.at_least(_FIRST_WITH_PLACES) else ErrorCode.CORRUPT_MESSAGE
+        raise ApiError(code, "Produce requests with version 3 or later must have one record batch of magic 2")
+    if call.version < _FIRST_WITH_ZSTD and any(batch.codec == "zstd" for batch in batches):
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            "Produce requests with version less than 7 are not allowed to use ZStandard compression")
+    return batches
+
+
+def _join_transactions(call: Call, partition: Partition, topic: str, batches: list[Any]) -> None:
+    """Do the batches belong to the transaction of the request (KIP-890)? Raises ApiError."""
     for batch in batches:
-        if batch.codec == "zstd" and call.version < _FIRST_WITH_ZSTD:
-            raise ApiError(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                "Produce requests with version less than 7 are not allowed to use ZStandard compression")
-        if batch.is_transactional:
-            call.cluster.transactions.check_member(
+        if not batch.is_transactional:
+            continue
+        try:
+            call.cluster.transactions.verify(
                 call.message.transactional_id, batch.producer_id, batch.producer_epoch, (topic, partition.index),
                 join=call.version >= _FIRST_IMPLICIT, checked=call.node.offer.at_least("3.6"))
-    return batches
+        except ApiError as error:
+            if error.code == ErrorCode.INVALID_TXN_STATE:
+                raise ApiError(error.code, "Partition was not added to the transaction") from None
+            raise
 
 
 def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: str) -> None:

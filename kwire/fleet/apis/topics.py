@@ -59,9 +59,16 @@ def _create(call: Call, row: Any) -> Topic:
             raise ApiError(ErrorCode.INVALID_PARTITIONS, _NO_PARTITIONS)
         if row.replication_factor == -1:
             raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, _NO_REPLICAS)
-    if assignments and (row.num_partitions != -1 or row.replication_factor != -1):
+    if call.node.offer.is_kraft:
+        call.cluster.check_new_topic(row.name)
+        _check_new_configs(call, row)
+        _check_assignments(call, row)
+    elif row.name in call.cluster.topics:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{row.name}' already exists.")
+    elif assignments and (row.num_partitions != -1 or row.replication_factor != -1):
         raise ApiError(
-            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set.")
+            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
+            "cannot be used at the same time.")
     configs = {one.name: one.value for one in row.configs if one.value is not None}
     try:
         check_topic_configs(configs, call.node.release)
@@ -75,6 +82,54 @@ def _create(call: Call, row: Any) -> Topic:
             validate_only=call.version >= 1 and call.message.validate_only)
     except ApiError as error:
         raise ApiError(error.code, _words(call, row, error)) from None
+
+
+def _check_new_configs(call: Call, row: Any) -> None:
+    """May a topic be created with these configs (ControllerConfigurationValidator)? Raises ApiError."""
+    unset = [one.name for one in row.configs if one.value is None]
+    if unset:
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(unset)}")
+    check_topic_configs({one.name: one.value for one in row.configs}, call.node.release)
+
+
+def _check_assignments(call: Call, row: Any) -> None:
+    """May the replicas be where the request wants them (ReplicationControlManager.createTopic)? Raises ApiError."""
+    if row.assignments and (row.replication_factor != -1 or row.num_partitions != -1):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "A manual partition assignment was specified, but "
+            f"{'replication factor' if row.replication_factor != -1 else 'numPartitions'} was not set to -1.")
+    seen: set[int] = set()
+    replicas: int | None = None
+    for one in row.assignments:
+        index = one.partition_index
+        if index in seen:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {index}")
+        check_replicas(call, list(one.broker_ids), replicas)
+        seen.add(index)
+        replicas = len(one.broker_ids)
+    if seen != set(range(len(seen))):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
+
+
+def check_replicas(call: Call, ids: list[int], replicas: int | None) -> None:
+    """May a partition be on these brokers? replicas: how many it must have, None: any number. Raises ApiError."""
+    refused = partial(ApiError, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    start = "The manual partition assignment includes"
+    if not ids:
+        raise refused(f"{start} an empty replica list.")
+    known = {node.id for node in call.cluster.nodes if node.is_broker}
+    for at, node in enumerate(sorted(ids)):
+        if node not in known:
+            raise refused(f"{start} broker {node}, but no such broker is registered.")
+        if node in sorted(ids)[:at]:
+            raise refused(f"{start} the broker {node} more than once.")
+    if replicas is not None and len(ids) != replicas:
+        raise refused(
+            f"{start} a partition with {len(ids)} replica(s), but this is not consistent with previous partitions, "
+            f"which have {replicas} replica(s).")
 
 
 def _words(call: Call, row: Any, error: ApiError) -> str:
@@ -124,7 +179,18 @@ def delete_topics(call: Call) -> Any:
     asked = message.topics if call.version >= 6 else [
         messages.DeleteTopicsRequest.DeleteTopicState(name=name) for name in message.topic_names]
 
+    kraft = call.node.offer.is_kraft
+
     def delete(one: Any, row: Any) -> None:
+        if one.name is not None and one.topic_id != _NO_ID:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id." if kraft else None)
+        if one.name is None and one.topic_id == _NO_ID:
+            if not kraft:
+                raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        if one.name is not None and one.name not in call.cluster.topics:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(one.name) if one.name is not None else call.cluster.topic_of_id(one.topic_id)
         row.name = topic.name
         if call.node.offer.is_kraft or one.name is None:
@@ -150,6 +216,8 @@ def create_partitions(call: Call) -> Any:
             raise ApiError(
                 ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partitions." if asked.count == have else
                 f"Topic currently has {have} partitions, which is higher than the requested {asked.count}.")
+        if not have:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(asked.name)
         if asked.count - len(topic.partitions) > MOST_PARTITIONS:
             raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
@@ -175,4 +243,4 @@ def delete_records(call: Call) -> Any:
     return response(topics=[
         response.DeleteRecordsTopicResult(
             name=topic.name, partitions=answered(topic.partitions, row_of, partial(delete, topic.name)))
-        for topic in call.message.topics])
+        for topic in call.message.topics if topic.partitions])

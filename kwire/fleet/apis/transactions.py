@@ -26,6 +26,8 @@ def init_producer_id(call: Call) -> Any:
     transactions = call.cluster.transactions
     try:
         own = (message.producer_id, message.producer_epoch) if call.version >= 3 else (-1, -1)
+        if (own[0] == -1) != (own[1] == -1):
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         if message.transactional_id is None:
             producer_id, epoch = transactions.new_producer_id(), 0
         else:
@@ -164,12 +166,14 @@ def describe_transactions(call: Call) -> Any:
         row = response.TransactionState(transactional_id=name)
         known = call.cluster.transactions.transactions.get(name)
         try:
+            if not name:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
             call.cluster.check_coordinator(call.node, name)
             if known is None:
                 raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
             row.transaction_state, row.transaction_timeout_ms = known.state, int(known.timeout * 1000)
             row.producer_id, row.producer_epoch = known.producer_id, known.epoch
-            row.transaction_start_time_ms = int(known.started * 1000) if known.state == ONGOING else -1
+            row.transaction_start_time_ms = int(known.started * 1000) if known.started else -1
             topics: dict[str, list[int]] = {}
             for topic, index in sorted(map(partition_of, known.participants)):
                 topics.setdefault(topic, []).append(index)
@@ -189,6 +193,11 @@ def describe_producers(call: Call) -> Any:
         return response.PartitionResponse(partition_index=index)
 
     def describe(topic: str, index: int, row: Any) -> None:
+        if call.node.offer.is_kraft:
+            try:
+                call.cluster.topic(topic)
+            except ApiError as error:
+                raise ApiError(error.code, error.message) from None
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
         row.active_producers = [
@@ -215,6 +224,8 @@ def write_txn_markers(call: Call) -> Any:
     def end(marker: Any, topic: str, index: int, row: Any) -> None:
         partition = call.cluster.partition(topic, index)
         call.cluster.leads(call.node, partition)
+        if marker.producer_epoch < 0:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         partition.log.append_marker(
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
             partition.leader_epoch, call.cluster.clock.now_ms())
@@ -223,5 +234,5 @@ def write_txn_markers(call: Call) -> Any:
         response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[
             response.WritableTxnMarkerTopicResult(name=topic.name, partitions=answered(
                 topic.partition_indexes, row_of, partial(end, marker, topic.name)))
-            for topic in marker.topics])
-        for marker in call.message.markers])
+            for topic in marker.topics if topic.partition_indexes])
+        for marker in call.message.markers if any(topic.partition_indexes for topic in marker.topics)])

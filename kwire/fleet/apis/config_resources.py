@@ -1,0 +1,132 @@
+"""What has configs: topics, brokers, client metrics and groups (ConfigResource.Type, Kafka's ConfigAdminManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kwire import schema
+from kwire.fleet.apis.registry import Call
+from kwire.fleet.controller.topic_records import BROKER, TOPIC
+from kwire.fleet.errors import ApiError
+from kwire.fleet.topic_configs import TopicConfig, check_configs, topic_configs
+from kwire.schema.error_codes import ErrorCode
+
+BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32  # ConfigResource.Type
+_FIRST = {TOPIC: "0.9.0", BROKER: "0.9.0", BROKER_LOGGER: "2.3", CLIENT_METRICS: "3.7", GROUP: "4.0"}  # release
+_DELETE = 1  # AlterConfigOp.OpType
+_INTERVAL, _MATCH = "interval.ms", "match"
+_LEAST_INTERVAL, _MOST_INTERVAL = 100, 3_600_000
+_CLIENT_METRICS = {
+    _INTERVAL: TopicConfig("300000", "int", None), _MATCH: TopicConfig("", "list", None),
+    "metrics": TopicConfig("", "list", None)}
+_GROUP: dict[str, tuple[str, str, str, str]] = {  # default, type, first release, the broker's config (GroupConfig)
+    "consumer.assignment.interval.ms": ("1000", "int", "4.3", "group.consumer.assignment.interval.ms"),
+    "consumer.heartbeat.interval.ms": ("5000", "int", "4.0", "group.consumer.heartbeat.interval.ms"),
+    "consumer.session.timeout.ms": ("45000", "int", "4.0", "group.consumer.session.timeout.ms"),
+    "errors.deadletterqueue.copy.record.enable": (
+        "false", "boolean", "4.4", "errors.deadletterqueue.copy.record.enable"),
+    "errors.deadletterqueue.topic.name": ("", "string", "4.4", "errors.deadletterqueue.topic.name"),
+    "share.assignment.interval.ms": ("1000", "int", "4.3", "group.share.assignment.interval.ms"),
+    "share.auto.offset.reset": ("latest", "string", "4.0", "share.auto.offset.reset"),
+    "share.delivery.count.limit": ("5", "int", "4.3", "group.share.delivery.count.limit"),
+    "share.heartbeat.interval.ms": ("5000", "int", "4.0", "group.share.heartbeat.interval.ms"),
+    "share.isolation.level": ("read_uncommitted", "string", "4.1", "share.isolation.level"),
+    "share.partition.max.record.locks": ("2000", "int", "4.3", "group.share.partition.max.record.locks"),
+    "share.record.lock.duration.ms": ("30000", "int", "4.0", "group.share.record.lock.duration.ms"),
+    "share.renew.acknowledge.enable": ("true", "boolean", "4.3", "share.renew.acknowledge.enable"),
+    "share.session.timeout.ms": ("45000", "int", "4.0", "group.share.session.timeout.ms"),
+    "streams.assignment.interval.ms": ("1000", "int", "4.3", "group.streams.assignment.interval.ms"),
+    "streams.assignor.name": ("sticky", "string", "4.4", "group.streams.assignors"),
+    "streams.heartbeat.interval.ms": ("5000", "int", "4.1", "group.streams.heartbeat.interval.ms"),
+    "streams.initial.rebalance.delay.ms": ("3000", "int", "4.2", "group.streams.initial.rebalance.delay.ms"),
+    "streams.num.standby.replicas": ("0", "int", "4.1", "group.streams.num.standby.replicas"),
+    "streams.rack.aware.assignment.tags": ("", "list", "4.4", "group.streams.rack.aware.assignment.tags"),
+    "streams.session.timeout.ms": ("45000", "int", "4.1", "group.streams.session.timeout.ms"),
+}
+
+
+def known_configs(kind: int, release: str) -> Mapping[str, TopicConfig]:
+    """The configs that a kind of resource has in a release, by name; {} where any is taken (brokers)."""
+    if kind == TOPIC:
+        return topic_configs(release)
+    if kind == CLIENT_METRICS:
+        return _CLIENT_METRICS
+    if kind == GROUP:
+        return {
+            name: TopicConfig(default, of, None, synonym) for name, (default, of, since, synonym) in _GROUP.items()
+            if schema.is_at_least(release, since)}
+    return {}
+
+
+def invalid(text: str) -> ApiError:
+    """INVALID_REQUEST with a text."""
+    return ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
+def is_kind(call: Call, kind: int) -> bool:
+    """Whether the node's release has resources of this kind."""
+    return kind in _FIRST and call.node.offer.at_least(_FIRST[kind])
+
+
+def check_altered(call: Call, asked: Any, legacy: bool) -> None:
+    """May these configs of this resource be altered (ConfigAdminManager.preprocess)? legacy: AlterConfigs.
+
+    Raises ApiError.
+    """
+    names = [one.name for one in asked.configs]
+    if len(set(names)) < len(names):
+        raise invalid("Error due to duplicate config keys")
+    unset = [one.name for one in asked.configs if one.value is None and (legacy or one.config_operation != _DELETE)]
+    if unset:
+        raise invalid(f"Null value not supported for : {', '.join(unset)}")
+    kind, name = asked.resource_type, asked.resource_name
+    if not is_kind(call, kind) or (legacy and kind == BROKER_LOGGER):
+        raise invalid(f"Unknown resource type {kind}")
+    if kind == TOPIC and not name:
+        raise invalid("Default topic resources are not allowed.")
+    if kind == GROUP and not name:
+        raise invalid("Default group resources are not allowed.")
+    if kind == CLIENT_METRICS and not name:
+        raise invalid("Subscription name can't be empty")
+    if kind == BROKER_LOGGER or (kind == BROKER and name):
+        if not name.removeprefix("-").isdecimal():
+            raise invalid(f"Node id must be an integer, but it is: {name}")
+        if int(name) not in {node.id for node in call.cluster.nodes}:
+            raise invalid(
+                f"Unexpected broker id, expected {call.node.id}, but received {name}" if kind == BROKER else
+                f"Unexpected node id. Expected {call.node.id}, but received {name}")
+
+
+def check_nulls(call: Call, asked: Any, legacy: bool) -> None:
+    """Have the configs values, as a broker with ZooKeeper looks at them (ZkAdminManager)? Raises ApiError."""
+    operations = ("SET", "DELETE", "APPEND", "SUBTRACT")
+    for one in asked.configs:
+        if one.value is not None or (not legacy and (
+                one.config_operation == _DELETE or not is_kind(call, asked.resource_type))):
+            continue
+        if legacy:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        operation = operations[one.config_operation] if 0 <= one.config_operation < len(operations) else "UNKNOWN"
+        raise invalid(f"Null value not supported for : {operation}:{one.name}")
+
+
+def check_values(kind: int, configs: Mapping[str, str], release: str) -> None:
+    """Are they configs of client metrics or of a group, with values that they may have? Raises ApiError."""
+    known = known_configs(kind, release)
+    for name in configs:
+        if name in known:
+            continue
+        if kind == CLIENT_METRICS:
+            raise invalid(f"Unknown client metrics configuration: {name}")
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {name}")
+    check_configs(configs, known)
+    if kind == CLIENT_METRICS:
+        interval = configs.get(_INTERVAL)
+        if interval is not None and not _LEAST_INTERVAL <= int(interval) <= _MOST_INTERVAL:
+            raise invalid(
+                f"Invalid value {interval} for interval.ms, interval must be between {_LEAST_INTERVAL} and "
+                f"{_MOST_INTERVAL} (1 hour)")
+        for pattern in configs.get(_MATCH, "").split(","):
+            if pattern and "=" not in pattern:
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

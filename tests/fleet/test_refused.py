@@ -1,0 +1,196 @@
+"""Requests that are wrong in what they say, with the answers of real brokers (tests/fleet/dialogue.py has more)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import kwire
+from kwire import messages
+from kwire.fleet import Fleet, ManualClock
+from kwire.net import SyncConnection, connect_sync
+from kwire.schema.error_codes import ErrorCode as E
+from tests.fleet.dialogue import Client
+
+pytestmark = pytest.mark.quick
+M: Any = messages
+CLIENT = uuid.UUID("3f0c8e1a-8a5d-4a7e-9d10-6f7f0b5c2e11")
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    with Fleet("4.4", topics={"t": 2}, clock=ManualClock()) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def client(fleet: Fleet) -> Client:
+    return Client(fleet.bootstrap)
+
+
+@pytest.fixture
+def connection(fleet: Fleet) -> Iterator[SyncConnection]:
+    with connect_sync(fleet.bootstrap) as connection:
+        yield connection
+
+
+def subscriptions(client: Client, of: uuid.UUID = CLIENT) -> Any:
+    return client.ask(M.GetTelemetrySubscriptionsRequest(client_instance_id=of), 0).message
+
+
+def push(client: Client, subscription: int, **more: Any) -> int:
+    request = M.PushTelemetryRequest(client_instance_id=CLIENT, subscription_id=subscription, **more)
+    return int(client.ask(request, 0).message.error_code)
+
+
+def test_telemetry_is_answered_and_not_advertised(client: Client, connection: SyncConnection) -> None:
+    assert "GetTelemetrySubscriptions" not in connection.versions
+    answer = subscriptions(client)
+    assert (answer.error_code, answer.client_instance_id, answer.push_interval_ms) == (0, CLIENT, 300_000)
+    assert (answer.accepted_compression_types, answer.requested_metrics) == ((4, 3, 1, 2), [])
+    assert subscriptions(client, uuid.UUID(int=0)).client_instance_id.version == 4
+
+
+def test_the_subscription_id_is_that_of_a_real_broker(client: Client) -> None:
+    """As 4.3.0 computed them."""
+    for of, expected in (
+        ("00000000-0000-0000-0000-00000000004d", -725132397), ("36bc9133-84c6-4766-86f2-569d325a4f44", -770337710),
+        ("02f8fe11-3368-4fa7-a53f-2d9483514588", -1019641228),
+    ):
+        assert subscriptions(client, uuid.UUID(of)).subscription_id == expected
+
+
+def test_telemetry_waits_for_its_interval(fleet: Fleet, client: Client) -> None:
+    subscription = subscriptions(client).subscription_id
+    assert subscriptions(client).error_code == E.THROTTLING_QUOTA_EXCEEDED
+    assert push(client, subscription) == 0  # the first one after the subscriptions
+    assert push(client, subscription) == E.THROTTLING_QUOTA_EXCEEDED
+    fleet.advance(301)
+    assert push(client, subscription, compression_type=9) == E.UNSUPPORTED_COMPRESSION_TYPE
+    fleet.advance(301)
+    assert push(client, subscription, metrics=b"m" * ((1 << 20) + 1)) == E.TELEMETRY_TOO_LARGE
+    fleet.advance(301)
+    assert push(client, subscription + 1) == E.UNKNOWN_SUBSCRIPTION_ID
+    assert subscriptions(client).error_code == 0  # who does not know its subscription may ask at once
+    assert push(client, subscription, terminating=True) == 0
+    assert push(client, subscription) == E.INVALID_REQUEST
+    assert client.ask(M.PushTelemetryRequest(), 0).message.error_code == E.INVALID_REQUEST
+
+
+def fetch(client: Client, session: int, epoch: int, version: int, topics: Any = ()) -> Any:
+    return client.ask(M.FetchRequest(
+        max_wait_ms=0, min_bytes=0, session_id=session, session_epoch=epoch, topics=list(topics)), version).message
+
+
+def test_a_session_keeps_to_names_or_ids(fleet: Fleet, client: Client) -> None:
+    part = M.FetchRequest.FetchPartition(partition=0, partition_max_bytes=1000)
+    named = [M.FetchRequest.FetchTopic(topic="t", partitions=[part])]
+    made = fetch(client, 0, 0, 12, named)
+    assert made.error_code == 0 and made.session_id
+    assert fetch(client, made.session_id, 1, 13).error_code == E.FETCH_SESSION_TOPIC_ID_ERROR
+    assert fetch(client, made.session_id, 1, 12).error_code == 0
+
+
+def test_a_session_ends_with_its_last_partition(client: Client) -> None:
+    made = fetch(client, 0, 0, 12)
+    assert made.session_id
+    answer = fetch(client, made.session_id, 1, 12)
+    assert (answer.error_code, answer.session_id) == (0, 0)
+    assert fetch(client, made.session_id, 2, 12).error_code == E.FETCH_SESSION_ID_NOT_FOUND
+
+
+def produce(client: Client, records: bytes, version: int = 9, **more: Any) -> Any:
+    row = M.ProduceRequest.PartitionProduceData(index=0, records=records)
+    request = M.ProduceRequest(acks=more.pop("acks", -1), timeout_ms=1000, topic_data=[
+        M.ProduceRequest.TopicProduceData(name=more.pop("topic", "t"), partition_data=[row])], **more)
+    answer = client.ask(request, version)
+    return answer if isinstance(answer, str) else answer.message.responses[0].partition_responses[0].error_code
+
+
+BATCH = kwire.build_batch([(1, b"k", b"v")])
+TRANSACTIONAL = kwire.build_batch(
+    [(1, b"k", b"v")], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+
+
+@pytest.mark.parametrize(("release", "cut", "two", "unnamed"), [
+    ("4.4", E.INVALID_RECORD, E.INVALID_RECORD, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    ("2.2", "closed", E.CORRUPT_MESSAGE, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    ("1.1", "closed", "closed", 0),
+])
+def test_batches_that_are_none(release: str, cut: Any, two: Any, unnamed: Any) -> None:
+    with Fleet(release, topics={"t": 1}) as fleet:
+        client = Client(fleet.bootstrap)
+        assert produce(client, BATCH[:-3], 5) == cut
+        assert produce(client, b"", 5) == cut
+        assert produce(client, BATCH + BATCH, 5) == two
+        assert produce(client, TRANSACTIONAL, 5) == unnamed
+        assert produce(client, BATCH, 5, acks=5) == E.INVALID_REQUIRED_ACKS
+        assert produce(client, BATCH, 5, acks=5, topic="none") == E.UNKNOWN_TOPIC_OR_PARTITION
+        assert produce(client, BATCH + BATCH[:20], 5) == 0  # the part of a batch is ignored
+
+
+def test_a_commit_without_a_partition_makes_no_group(fleet: Fleet, connection: SyncConnection) -> None:
+    row = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+
+    def commit(group: str, topic: str, generation: int = -1, member: str = "", version: int = 9) -> int:
+        answer: Any = connection.send(M.OffsetCommitRequest(
+            group_id=group, generation_id_or_member_epoch=generation, member_id=member, topics=[
+                M.OffsetCommitRequest.OffsetCommitRequestTopic(name=topic, partitions=[row])]), version)
+        return int(answer.topics[0].partitions[0].error_code)
+
+    assert commit("g", "none") == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert "g" not in fleet.cluster.groups.groups
+    assert commit("g", "t", 3) == E.GROUP_ID_NOT_FOUND
+    assert commit("g", "t", 3, version=8) == E.ILLEGAL_GENERATION
+    assert commit("g", "t", -1, "somebody") == 0  # an empty group keeps offsets for anybody
+    assert commit("", "t") == 0
+    leave: Any = connection.send(M.LeaveGroupRequest(members=[M.LeaveGroupRequest.MemberIdentity(member_id="m")]))
+    assert leave.error_code == E.INVALID_GROUP_ID
+
+
+def test_configs_of_client_metrics_and_groups(connection: SyncConnection) -> None:
+    request = M.IncrementalAlterConfigsRequest
+
+    def alter(kind: int, name: str, key: str, value: str | None) -> tuple[int, str | None]:
+        answer: Any = connection.send(request(resources=[request.AlterConfigsResource(
+            resource_type=kind, resource_name=name, configs=[request.AlterableConfig(name=key, value=value)])]))
+        return answer.responses[0].error_code, answer.responses[0].error_message
+
+    assert alter(16, "m", "interval.ms", "1000") == (0, None)
+    assert alter(32, "g", "consumer.session.timeout.ms", "50000") == (0, None)
+    assert alter(16, "", "metrics", "x") == (E.INVALID_REQUEST, "Subscription name can't be empty")
+    assert alter(16, "m", "interval.ms", "5")[0] == E.INVALID_REQUEST
+    assert alter(16, "m", "match", "client_id") == (E.INVALID_CONFIG, "Illegal client matching pattern: client_id")
+    assert alter(32, "g", "retention.ms", "1") == (E.INVALID_CONFIG, "Unknown group config name: retention.ms")
+    assert alter(4, "x", "a", "1") == (E.INVALID_REQUEST, "Node id must be an integer, but it is: x")
+    assert alter(2, "t", "retention.ms", None) == (
+        E.INVALID_REQUEST, "Null value not supported for : retention.ms")
+    listed: Any = connection.send(M.ListConfigResourcesRequest(resource_types=[16, 32]))
+    assert {(row.resource_type, row.resource_name) for row in listed.config_resources} == {(16, "m"), (32, "g")}
+    asked = M.DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=16, resource_name="m", configuration_keys=None)
+    described: Any = connection.send(M.DescribeConfigsRequest(resources=[asked]))
+    assert {row.name: row.value for row in described.results[0].configs} == {
+        "interval.ms": "1000", "match": "", "metrics": ""}
+
+
+def test_assignments_of_a_new_topic(connection: SyncConnection) -> None:
+    row = M.CreateTopicsRequest.CreatableTopic
+
+    def create(*replicas: tuple[int, list[int]], partitions: int = -1) -> str:
+        assignments = [M.CreateTopicsRequest.CreatableReplicaAssignment(partition_index=at, broker_ids=ids)
+                       for at, ids in replicas]
+        answer: Any = connection.send(M.CreateTopicsRequest(timeout_ms=1000, validate_only=True, topics=[
+            row(name="new", num_partitions=partitions, replication_factor=-1, assignments=assignments)]))
+        return str(answer.topics[0].error_message)
+
+    assert create((0, [1])) == "None"
+    assert create((0, [1]), partitions=1).endswith("but numPartitions was not set to -1.")
+    assert create((0, [1]), (0, [1])) == "Found multiple manual partition assignments for partition 0"
+    assert create((0, [])) == "The manual partition assignment includes an empty replica list."
+    assert create((0, [1, 1])) == "The manual partition assignment includes the broker 1 more than once."
+    assert create((0, [6])) == "The manual partition assignment includes broker 6, but no such broker is registered."
+    assert create((1, [1])) == "partitions should be a consecutive 0-based integer sequence"
