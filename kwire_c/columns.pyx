@@ -473,7 +473,7 @@ cdef class RecordColumns:
     def __getitem__(self, name):
         if name not in self.names:
             raise KeyError(f"no column {brief(name)}: expected one of {', '.join(self.names)}")
-        return record_column(name, self.chunks)
+        return record_column(str(name), self.chunks)
 
     def __contains__(self, name):
         return name in self.names
@@ -789,7 +789,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     """
     cdef RecordGatherer gatherer = RecordGatherer.__new__(RecordGatherer)
     cdef Py_ssize_t source
-    if errors not in ("raise", "keep"):
+    if not isinstance(errors, str) or errors not in ("raise", "keep"):
         raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
     gatherer.chunks = []
     gatherer.bad = []

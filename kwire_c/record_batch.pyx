@@ -812,7 +812,7 @@ cdef class BatchIterator:
     __class_getitem__ = classmethod(GenericAlias)  # of what it gives
 
     def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
-        if errors not in ("raise", "keep"):
+        if not isinstance(errors, str) or errors not in ("raise", "keep"):
             raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
         self.block = pin(data)
         self.verify_crc = verify_crc

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Unpack
 
 from kwire import messages, schema
+from kwire.codec.arguments import check_int
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
@@ -72,10 +73,9 @@ class Cluster:
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
-        self.timeout: float = keywords.get("timeout", 30.0)
         self._turn = 0
         self._stale = False
-        self._connection_to(self.bootstrap[0])  # invalid keywords fail now
+        self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
 
     def __repr__(self) -> str:
         return f"<kwire.net.Cluster {','.join(map(str, self.bootstrap))}, {len(self.brokers)} brokers>"
@@ -113,7 +113,7 @@ class Cluster:
 
     def connection(self, node: int) -> Connection:
         """The connection to a broker. Raises BrokerConnectionError for a node id that the cluster does not have."""
-        if node not in self._connections:
+        if check_int(node, "node") not in self._connections:
             known = ", ".join(str(broker.id) for broker in self.brokers) or "none"
             raise BrokerConnectionError(f"no broker {node} in the cluster, which has: {known}")
         return self._connections[node]
