@@ -25,6 +25,8 @@ def byte_view(data: Buffer, name: str) -> memoryview:
         raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}") from None
     if not view.c_contiguous:
         raise BufferError(f"{name} must be a contiguous buffer")
+    if "O" in view.format:  # addresses, as in numpy's arrays of dtype object
+        raise TypeError(f"{name} must be bytes or another buffer, not an array of objects")
     return view.cast("B")
 
 

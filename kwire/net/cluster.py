@@ -13,7 +13,7 @@ from kwire.codec.arguments import check_int
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
-from kwire.net.connection import Connection, Options
+from kwire.net.connection import Connection, Options, close_all
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, RequestRefusedError
 from kwire.net.feature_updates import (
     FeatureMetadata,
@@ -109,7 +109,7 @@ class Cluster:
     async def close(self) -> None:
         """Close every connection."""
         connections, self._connections = list(self._connections.values()), {}
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await close_all(connections)
 
     def connection(self, node: int) -> Connection:
         """The connection to a broker. Raises BrokerConnectionError for a node id that the cluster does not have."""
@@ -327,7 +327,7 @@ class Cluster:
             if node not in kept:
                 kept[node] = connection if where == connection.address else self._connection_to(where)
         self._connections = kept
-        await asyncio.gather(*(old.close() for old in removed if old is not connection))
+        await close_all([old for old in removed if old is not connection])
 
     async def _reach(self) -> None:
         if self._lazy:

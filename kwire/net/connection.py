@@ -327,10 +327,33 @@ class Connection:
         renewal, self._renewal = self._renewal, None
         if renewal is not None and renewal is not asyncio.current_task():
             renewal.cancel()
-            await asyncio.wait([renewal])
+            try:
+                await asyncio.wait([renewal])
+            except asyncio.CancelledError:
+                self.abort()
+                raise
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
+
+    def abort(self) -> None:
+        """Close what is open at once, without waiting: for where close() is cancelled."""
+        renewal, self._renewal = self._renewal, None
+        if renewal is not None:
+            renewal.cancel()
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.abort()
+
+
+async def close_all(connections: Collection[Connection]) -> None:
+    """Close connections; where that is cancelled, none stays open."""
+    try:
+        await asyncio.gather(*(connection.close() for connection in connections))
+    except asyncio.CancelledError:
+        for connection in connections:
+            connection.abort()
+        raise
 
 
 def connect(where: str | Address, **keywords: Unpack[Options]) -> Connection:
