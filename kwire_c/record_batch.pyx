@@ -785,10 +785,10 @@ cdef class BadBatch:
     cdef readonly int source
 
     def __cinit__(self, position, bytes raw not None, error, source=0):
-        self.position = position
+        self.position = bounded(position, "position", 0, INT64_MAX)
         self.raw = raw
         self.error = error
-        self.source = source
+        self.source = <int> bounded(source, "source", 0, INT32_MAX)
 
     def __repr__(self):
         return f"<BadBatch position={self.position} size={len(self.raw)}: {str(self.error)[:500]}>"

@@ -9,6 +9,7 @@ import gc
 import math
 import pickle
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ import kwire
 from kwire import capture, compression, messages, net, schema
 from kwire.errors import EncodeError, WrongFileError
 from kwire.net.features import feature
-from tests.net.fake import Broker, cluster, of_release, run
+from tests.net.fake import Broker, cluster, of_release, run, serving, sockets
 
 pytestmark = pytest.mark.quick
 
@@ -114,11 +115,14 @@ def test_seconds_of_any_size(name: str) -> None:
 
 def test_a_request_waits_for_ever_so_long() -> None:
     async def work() -> None:
-        async with Broker(of_release("4.4"), lambda _: messages.MetadataResponse(cluster_id="c")) as broker:
-            async with net.connect(broker.address, timeout=10**400) as connection:
-                assert (await connection.send(messages.MetadataRequest(), timeout=10**400)).cluster_id == "c"
-                with pytest.raises(ValueError, match="timeout must be"):
-                    await connection.send(messages.MetadataRequest(), timeout=math.nan)
+        request = messages.MetadataRequest()
+        async with (
+            Broker(of_release("4.4"), lambda _: messages.MetadataResponse(cluster_id="c")) as broker,
+            net.connect(broker.address, timeout=10**400) as connection,
+        ):
+            assert (await connection.send(request, timeout=10**400)).cluster_id == "c"
+            with pytest.raises(ValueError, match="timeout must be"):
+                await connection.send(request, timeout=math.nan)
 
     run(work())
 
@@ -134,6 +138,8 @@ def test_a_request_waits_for_ever_so_long() -> None:
     (lambda: asyncio.run(net.Cluster("h:1").update_features({5: net.FeatureUpdate(1)})), "updates must be a mapping"),
     (lambda: asyncio.run(net.Cluster("h:1").update_features({"x": 1})), r"updates\['x'\] must be a FeatureUpdate"),
     (lambda: capture.Audit("4.4").add(5), "event must be"),
+    (lambda: kwire.BadBatch(2**63, b"", None), "position"),
+    (lambda: kwire.BadBatch(0, b"", None, 2**31), "source"),
     (lambda: list(schema.field_changes("Fetch", "FetchRequest", None, 3)), "version must be an int"),
     (lambda: kwire.decode_coordinator_record([], b"", None), "kind"),
 ])  # fmt: skip
@@ -187,6 +193,21 @@ def test_no_reference_is_left(call: Callable[[], Any]) -> None:
     for _ in range(1000):
         call()
     assert sys.getrefcount(None) - before < 500  # other threads may refer to None too
+
+
+def test_a_connection_that_nobody_refers_to_is_closed() -> None:
+    broker = Broker(of_release("4.4"), lambda _: messages.MetadataResponse())
+    with serving(broker):
+        before = sockets()
+        connection = net.connect_sync(broker.address, timeout=10)
+        connection.open()
+        assert len(sockets()) > len(before)
+        del connection
+        deadline = time.monotonic() + 20
+        while len(sockets()) > len(before) and time.monotonic() < deadline:
+            gc.collect()
+            time.sleep(0.01)
+        assert len(sockets()) <= len(before)
 
 
 def test_a_cancelled_close_leaves_nothing_open() -> None:
