@@ -464,6 +464,8 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
         try:
             entries[i] = tag, bytes(data)
         except ValueError:
+            if type(data) is not memoryview:
+                raise  # of a subclass of bytes
             return refuse(o, f"unknown tag {tag}: the buffer of this view was released")
     for i in range(plan.n_tags):
         same = is_default(o, plan.tags[i].field, self)

@@ -28,6 +28,9 @@ ROWS = [(number, b"key", b"value", [("header", b"x")]) for number in range(3)]
 BATCH = kwire.build_batch(ROWS)
 OBJECTS = np.array([BATCH], dtype=object)  # as bytes: the addresses of the objects in it
 TWO = np.array([1, 2])
+NESTED: list[Any] = []
+for _ in range(100_000):
+    NESTED = [NESTED]
 
 
 @pytest.mark.parametrize("data", [OBJECTS, memoryview(OBJECTS), (ctypes.py_object * 1)(BATCH)], ids=["np", "view", "c"])
@@ -164,6 +167,12 @@ def test_a_recording_refuses_what_is_no_frame(tmp_path: Any) -> None:
 def test_versions_that_no_release_has_are_refused_not_counted() -> None:
     with pytest.raises(kwire.UnsupportedVersionError):
         list(schema.field_changes("Fetch", "FetchRequest", 4, 2**31))
+
+
+@pytest.mark.parametrize("value", [10**5000, "35", [[]], 2**15, NESTED], ids=["long", "text", "list", "large", "deep"])
+def test_no_error_code(value: Any) -> None:
+    with pytest.raises(kwire.KwireError, match="invalid error code"):
+        schema.ErrorCode(value)
 
 
 def test_a_long_name_of_a_codec_is_cut_in_the_error() -> None:
