@@ -1,10 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of record batches since magic 2."""
 
-from operator import index
-
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.number cimport PyIndex_Check
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.stdint cimport uint32_t, uint8_t
 
 from kwire_c.buffers cimport take_buffer
@@ -27,7 +25,7 @@ cdef uint32_t checksum(object value) except? 0xffffffff:
     if not PyIndex_Check(value):
         raise TypeError(f"value must be an int, not {type(value).__name__}")
     try:
-        return index(value)
+        return PyNumber_Index(value)
     except TypeError as error:  # of an array
         raise TypeError(f"value must be an int, not {type(value).__name__}") from error
     except OverflowError:
