@@ -1,6 +1,7 @@
 # Checks of the buffers that callers pass.
-from cpython.buffer cimport PyBUF_SIMPLE, PyObject_CheckBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 
 from kwire_c.core cimport raise_set, raw_get_buffer
 
@@ -9,7 +10,29 @@ cdef inline int take_buffer(object data, Py_buffer *view, str name) except -1:
     """The contiguous buffer of an argument. Raises TypeError if it has none, BufferError if it is not contiguous."""
     if raw_get_buffer(<PyObject *>data, view, PyBUF_SIMPLE) < 0:
         return refuse_buffer(data, name)
+    if view.itemsize != 1:
+        refuse_objects(data, view, name)
     return 0
+
+
+cdef inline int refuse_objects(object data, Py_buffer *view, str name) except -1:
+    """Release the buffer and raise TypeError if it holds addresses of Python objects, as numpy's of dtype object."""
+    try:
+        if not holds_objects(data):
+            return 0
+    except BaseException:
+        PyBuffer_Release(view)
+        raise
+    PyBuffer_Release(view)
+    raise TypeError(f"{name} must be bytes or another buffer, not an array of objects")
+
+
+cdef inline bint holds_objects(object data) except -1:
+    """Whether the items of a buffer are Python objects."""
+    try:
+        return "O" in memoryview(data).format
+    except (BufferError, TypeError, ValueError):  # a format that Python cannot say, as numpy's of dates
+        return False
 
 
 cdef inline int refuse_buffer(object data, str name) except -1:
@@ -29,3 +52,11 @@ cdef inline object take_view(object data, str name):
     if not PyObject_CheckBuffer(data):
         raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}")
     return memoryview(data)
+
+
+cdef inline int fill_buffer(Py_buffer *view, object owner, void *data, Py_ssize_t size, bint readonly,
+                            int flags) except -1:
+    """PyBuffer_FillInfo in a __getbuffer__. Raises BufferError for flags that the bytes do not have."""
+    PyBuffer_FillInfo(view, owner, data, size, readonly, flags)
+    Py_DECREF(None)  # to which Cython has put a reference into the view, which was just overwritten
+    return 0

@@ -11,7 +11,7 @@ from kwire_c.errors import KwireError, LimitError, MissingCodecError
 from kwire_c.record_batch import BadBatch
 from kwire_c.tables import html_table, text_table, to_pandas, to_polars, to_pylist
 
-from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release
+from cpython.buffer cimport PyBuffer_Release
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from libc.stdint cimport (
@@ -21,7 +21,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from kwire_c.arrow cimport Node, make_node
-from kwire_c.buffers cimport take_buffer, take_view
+from kwire_c.buffers cimport fill_buffer, take_buffer, take_view
 from kwire_c.core cimport (
     KW_APPEND_BAD, KW_APPEND_FULL, KW_APPEND_OK, KW_ARRAY, KW_ARRAY_STRUCT, KW_ARRAY_UUID, KW_ATTR_CONTROL,
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CRC, KW_BATCH_OK, KW_BATCH_TAIL, KW_BOOL, KW_BYTES, KW_BY_OBJECT,
@@ -80,7 +80,7 @@ cdef class PooledBytes:
     """Bytes in memory from the pool, to which it returns when freed: for readers of files in chunks."""
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        PyBuffer_FillInfo(view, self, self.buffer.data, self.buffer.size, 1, flags)
+        fill_buffer(view, self, self.buffer.data, self.buffer.size, 1, flags)
 
     def __dealloc__(self):
         kw_buffer_free(&self.buffer)
@@ -301,7 +301,7 @@ cdef class Column:
             self.shape[0] = chunk.c.rows
             data = chunk.c.fixed[<int> FIELDS[self.name][0]].data if chunk.c.rows else <uint8_t *> _EMPTY
         self.shape[1] = self.width
-        PyBuffer_FillInfo(buffer, self, <void *> data, self.shape[0] * self.width, 1, flags)
+        fill_buffer(buffer, self, <void *> data, self.shape[0] * self.width, 1, flags)
         buffer.itemsize = self.width
         if buffer.format != NULL:
             buffer.format = PyBytes_AS_STRING(self.struct_format)
@@ -473,7 +473,7 @@ cdef class RecordColumns:
     def __getitem__(self, name):
         if name not in self.names:
             raise KeyError(f"no column {brief(name)}: expected one of {', '.join(self.names)}")
-        return record_column(name, self.chunks)
+        return record_column(str(name), self.chunks)
 
     def __contains__(self, name):
         return name in self.names
@@ -789,7 +789,7 @@ def gather(inputs, tuple fields, *, committed=False, control=False, views=False,
     """
     cdef RecordGatherer gatherer = RecordGatherer.__new__(RecordGatherer)
     cdef Py_ssize_t source
-    if errors not in ("raise", "keep"):
+    if not isinstance(errors, str) or errors not in ("raise", "keep"):
         raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
     gatherer.chunks = []
     gatherer.bad = []

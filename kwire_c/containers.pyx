@@ -2,13 +2,13 @@
 
 from kwire_c.errors import CorruptBatchError, LimitError
 
-from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, _PyBytes_Resize
 from cpython.ref cimport PyObject, Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uint8_t
 
 cimport cython
 
+from kwire_c.buffers cimport fill_buffer
 from kwire_c.core cimport (
     KW_CONTAINER_DECLARED, KW_CONTAINER_END, KW_CONTAINER_OK, KW_CONTAINER_SHORT, kw_container_reason,
     kw_container_status, kw_cursor, kw_cursor_set, kw_lz4_block, kw_lz4_frame, kw_lz4_next, kw_lz4_open,
@@ -192,7 +192,7 @@ cdef class Room:
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         if self.content is None:
             raise BufferError("the bytes were already taken")
-        PyBuffer_FillInfo(buffer, self, PyBytes_AS_STRING(self.content), self.size, 0, flags)
+        fill_buffer(buffer, self, PyBytes_AS_STRING(self.content), self.size, 0, flags)
         self.views += 1
 
     def __releasebuffer__(self, Py_buffer *buffer):

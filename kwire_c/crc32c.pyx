@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.number cimport PyIndex_Check
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.stdint cimport uint32_t, uint8_t
 
 from kwire_c.buffers cimport take_buffer
@@ -25,7 +25,9 @@ cdef uint32_t checksum(object value) except? 0xffffffff:
     if not PyIndex_Check(value):
         raise TypeError(f"value must be an int, not {type(value).__name__}")
     try:
-        return value
+        return PyNumber_Index(value)
+    except TypeError as error:  # of an array
+        raise TypeError(f"value must be an int, not {type(value).__name__}") from error
     except OverflowError:
         raise OverflowError("value must be a checksum, 0 to 2**32 - 1") from None
 

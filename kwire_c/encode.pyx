@@ -12,6 +12,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memmove
 
+from kwire_c.buffers cimport holds_objects
 from kwire_c.core cimport (
     KW_ARRAY_INT, KW_ARRAY_STRING, KW_ARRAY_STRUCT, KW_BYTES, KW_COMPACT, KW_INT16, KW_INT32, KW_INT64, KW_INT8,
     KW_MAX_STRING, KW_MAX_TAG, KW_NULLABLE, KW_PLACE, KW_RECORDS, KW_RUN, KW_SLOT, KW_STRING, KW_STRUCT, KW_UINT16,
@@ -458,9 +459,14 @@ cdef int put_all_tags(Out *o, const kw_plan *plan, char *self) except? -1:
         tag, data = entries[i]
         if not isinstance(tag, int) or not 0 <= (tag := int.__index__(tag)) <= KW_MAX_TAG:
             return refuse(o, f"invalid tag number {brief(tag)}")
-        if not isinstance(data, (bytes, bytearray, memoryview)):
+        if not isinstance(data, (bytes, bytearray, memoryview)) or holds_objects(data):
             return refuse(o, f"unknown tag {tag}: expected bytes, got {type(data).__name__}")
-        entries[i] = tag, bytes(data)
+        try:
+            entries[i] = tag, bytes(data)
+        except ValueError:
+            if type(data) is not memoryview:
+                raise  # of a subclass of bytes
+            return refuse(o, f"unknown tag {tag}: the buffer of this view was released")
     for i in range(plan.n_tags):
         same = is_default(o, plan.tags[i].field, self)
         if same < 0:

@@ -107,13 +107,14 @@ class MissingCodecError(KwireError, ImportError):
     """A compression codec whose library is not installed; the text names the package or extra to install."""
 
 
-# Users and pickles see these classes as kwire.KwireError and so on, not as kwire_c.errors.
-def _name_as_kwire(*kinds: type[KwireError]) -> None:
+# Users and pickles see these classes where they import them from, not in kwire_c.errors.
+def _name_as_in(module: str, *kinds: type[KwireError]) -> None:
     for kind in kinds:
-        kind.__module__ = "kwire"
+        kind.__module__ = module
 
 
-_name_as_kwire(
+_name_as_in(
+    "kwire",
     KwireError, DecodeError, EncodeError, CorruptBatchError, LimitError, UnsupportedVersionError, MissingCodecError,
-    WrongFileError,
 )
+_name_as_in("kwire.errors", WrongFileError)

@@ -10,7 +10,10 @@ cdef inline int64_t clipped(object number, str name="number") except? -1:
     cdef int64_t value
     if not PyIndex_Check(number):
         raise TypeError(f"{name} must be an int, not {type(number).__name__}")
-    value = PyLong_AsLongLongAndOverflow(number, &overflow)
+    try:
+        value = PyLong_AsLongLongAndOverflow(number, &overflow)
+    except TypeError as error:  # of an array
+        raise TypeError(f"{name} must be an int, not {type(number).__name__}") from error
     return value if overflow == 0 else INT64_MAX if overflow > 0 else INT64_MIN
 
 
@@ -20,7 +23,10 @@ cdef inline int64_t bounded(object value, str name, int64_t low, int64_t high) e
     cdef int64_t number
     if not PyIndex_Check(value):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    try:
+        number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    except TypeError as error:  # of an array
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from error
     if not overflow and low <= number <= high:
         return number
     from kwire_c.errors import EncodeError

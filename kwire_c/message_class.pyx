@@ -8,6 +8,7 @@ from types import GenericAlias
 from kwire_c.errors import EncodeError
 from kwire_c.secrets import SECRET_FIELDS, SECRET_SETTING
 
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.mem cimport PyMem_Calloc
 from cpython.number cimport PyNumber_Index
@@ -16,6 +17,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport INT64_MIN, int16_t, int32_t, int64_t, int8_t, uint16_t, uint32_t, uint8_t
 from libc.string cimport memcmp, memcpy
 
+from kwire_c.buffers cimport holds_objects
 from kwire_c.core cimport (
     KW_ARRAY, KW_BOOL, KW_BYTES, KW_FLOAT64, KW_INT16, KW_INT32, KW_INT64, KW_INT8, KW_PLACE, KW_RECORDS, KW_SLOT,
     KW_STRING, KW_STRUCT, KW_UINT16, KW_UINT32, KW_UNKNOWN_AT, KW_UUID, PyGetSetDef, PyObject_GC_IsTracked,
@@ -96,12 +98,9 @@ cdef object take_bytes(const kw_field *field, object value):
         return value
     if isinstance(value, memoryview) and value.contiguous and value.itemsize == 1 and value.ndim == 1:
         return value
-    if isinstance(value, (str, int, list, tuple)):
+    if isinstance(value, (str, int, list, tuple)) or not PyObject_CheckBuffer(value) or holds_objects(value):
         wrong(field, "bytes", value)
-    try:
-        return memoryview(value).tobytes()
-    except TypeError:
-        wrong(field, "bytes", value)
+    return memoryview(value).tobytes()
 
 
 cdef object take_ints(const kw_field *field, object value):

@@ -9,7 +9,7 @@ from kwire_c.errors import CorruptBatchError, DecodeError, EncodeError, KwireErr
 from kwire_c.hooks import handed
 from kwire_c.varint import write_varint
 
-from cpython.buffer cimport PyBUF_READ, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer
+from cpython.buffer cimport PyBUF_READ, PyBuffer_Release, PyObject_CheckBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.object cimport PyObject_GenericGetAttr
@@ -20,7 +20,7 @@ from libc.string cimport memset
 
 cimport cython
 
-from kwire_c.buffers cimport take_buffer
+from kwire_c.buffers cimport fill_buffer, holds_objects, take_buffer
 from kwire_c.core cimport (
     KWIRE_COMPILER, KW_ATTRIBUTES_OFFSET, KW_ATTR_CODEC, KW_ATTR_CONTROL, KW_ATTR_DELETE_HORIZON, KW_ATTR_LOG_APPEND,
     KW_ATTR_TRANSACTIONAL, KW_BATCH_CODEC, KW_BATCH_CRC, KW_BATCH_FORMAT, KW_BATCH_LEGACY_CODEC, KW_BATCH_OK,
@@ -62,7 +62,7 @@ cdef class Block:
         PyBuffer_Release(&self.view)
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, <void *> self.data, self.size, 1, flags)
+        fill_buffer(buffer, self, <void *> self.data, self.size, 1, flags)
 
 
 cdef Block pin(object data, str name="data"):
@@ -442,7 +442,7 @@ cdef bytes _bytes_of(object data, str what, Py_ssize_t header=-1):
     cdef bytes content
     if type(data) is bytes:
         content = data
-    elif PyObject_CheckBuffer(data):
+    elif PyObject_CheckBuffer(data) and not holds_objects(data):
         content = memoryview(data).tobytes()
     else:
         raise TypeError(f"{_which(what, header)} must be bytes, not {type(data).__name__}")
@@ -785,10 +785,10 @@ cdef class BadBatch:
     cdef readonly int source
 
     def __cinit__(self, position, bytes raw not None, error, source=0):
-        self.position = position
+        self.position = bounded(position, "position", 0, INT64_MAX)
         self.raw = raw
         self.error = error
-        self.source = source
+        self.source = <int> bounded(source, "source", 0, INT32_MAX)
 
     def __repr__(self):
         return f"<BadBatch position={self.position} size={len(self.raw)}: {str(self.error)[:500]}>"
@@ -812,7 +812,7 @@ cdef class BatchIterator:
     __class_getitem__ = classmethod(GenericAlias)  # of what it gives
 
     def __cinit__(self, data, verify_crc, errors, limit, strict_tail, position=0):
-        if errors not in ("raise", "keep"):
+        if not isinstance(errors, str) or errors not in ("raise", "keep"):
             raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
         self.block = pin(data)
         self.verify_crc = verify_crc

@@ -11,11 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import RLock
 from time import time_ns
+from types import NoneType
 from typing import Any
 
 from kwire.capture.exchange import Connection, Direction, Exchange, Frame, Lost
 from kwire.capture.framing import MOST_HELD, MOST_WAITING
 from kwire.capture.pairing import Pairing
+from kwire.codec.arguments import check_type
 from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
@@ -268,6 +270,9 @@ class FrameWriter:
 
     def write(self, connection: Connection, frame: Frame, exchange: Exchange | None) -> None:
         """Add a frame; exchange: the one it belongs to, None where unknown."""
+        check_type(connection, Connection, "connection", "a Connection")
+        check_type(frame, Frame, "frame", "a Frame")
+        check_type(exchange, (Exchange, NoneType), "exchange", "an Exchange or None")
         with self._alone():
             row = self._row(connection, frame.direction, frame.time)
             if len(frame.data) >= 4:
@@ -289,6 +294,7 @@ class FrameWriter:
 
     def note(self, lost: Lost) -> None:
         """Add a line for what is not recorded: its len is 0, lost is the reason, lost_bytes how many bytes it had."""
+        check_type(lost, Lost, "lost", "a Lost")
         if lost.connection is not None:
             with self._alone():
                 row = self._row(lost.connection, lost.direction, lost.time)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from kwire import schema
 from kwire.capture.exchange import Exchange, Lost, api_name
 from kwire.capture.files import captures, read_capture
+from kwire.codec.arguments import check_type
 
 _MOST_LOST = 10_000  # different losses that are listed one by one
 _MOST_USES = 20_000  # different uses, likewise
@@ -90,6 +91,7 @@ class Audit:
 
     def add(self, event: Exchange | Lost) -> None:
         """Count one exchange or loss."""
+        check_type(event, (Exchange, Lost), "event", "an Exchange or a Lost")
         if isinstance(event, Lost):
             self._add_lost(event)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral
 from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
@@ -24,6 +25,8 @@ def byte_view(data: Buffer, name: str) -> memoryview:
         raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}") from None
     if not view.c_contiguous:
         raise BufferError(f"{name} must be a contiguous buffer")
+    if "O" in view.format:  # addresses, as in numpy's arrays of dtype object
+        raise TypeError(f"{name} must be bytes or another buffer, not an array of objects")
     return view.cast("B")
 
 
@@ -40,7 +43,16 @@ def check_int(value: SupportsIndex, name: str) -> int:
     """The integer in an argument, also of a library (numpy.int64). Raises TypeError for anything else."""
     if not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    return index(value)
+    try:
+        return index(value)
+    except TypeError as error:  # of an array
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from error
+
+
+def check_choice(value: object, choices: tuple[str, ...], name: str) -> None:
+    """Raise ValueError for an argument that is none of these names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {brief(value)}")
 
 
 def check_ints(**arguments: object) -> None:
@@ -48,6 +60,21 @@ def check_ints(**arguments: object) -> None:
     for name, value in arguments.items():
         if value is not None and not isinstance(value, Integral):  # numpy.int64 is one, an array is not
             raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+
+
+def check_seconds(value: object, name: str) -> float:
+    """The seconds in an argument; more than a float can hold are math.inf, which is no limit.
+
+    Raises TypeError for what is no number, ValueError for NaN.
+    """
+    check_type(value, (int, float), name, "a number of seconds")
+    try:
+        seconds = float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        seconds = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    if math.isnan(seconds):
+        raise ValueError(f"{name} must be a number of seconds, not nan")
+    return seconds
 
 
 def check_each(values: object, kinds: type, name: str, expected: str) -> None:

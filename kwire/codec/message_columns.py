@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kwire.codec.arguments import check_choice
 from kwire.codec.record_columns import names_in
 from kwire.errors import KwireError, LimitError
 from kwire_c.arrow import export_schema, export_stream
@@ -102,8 +103,7 @@ def columns_of(
     Raises DecodeError, UnsupportedVersionError, LimitError (one message fills more than 2 GiB of a column), ValueError
     for a path that does not exist in that version.
     """
-    if errors not in ("raise", "keep"):
-        raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+    check_choice(errors, ("raise", "keep"), "errors")
     flat = None if paths is None else names_in(paths, "paths")
     wanted = None if flat is None else _tree(flat)
     gatherers = [MessageGatherer(message, version, wanted)]

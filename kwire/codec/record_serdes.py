@@ -108,7 +108,7 @@ def _uvarint(data: memoryview, at: int, lenient: bool) -> tuple[int, int]:
 
 
 def _kind(kind: str) -> str:
-    if kind not in _COORDINATORS:
+    if not isinstance(kind, str) or kind not in _COORDINATORS:
         known = ", ".join(_COORDINATORS)
         raise UnsupportedVersionError(f"kind: unknown coordinator {brief(kind)}: expected one of {known}", api=kind)
     return kind
@@ -173,5 +173,6 @@ def encode_coordinator_record(
         raise TypeError(f"value must be a {known_type.value}, not {type(value).__name__}")
     if value_version is None:
         raise EncodeError("value_version is required", what=known_type.value)
-    body = encode(value, check_int(value_version, "value_version"))
-    return front, value_version.to_bytes(2, "big") + body
+    version = check_int(value_version, "value_version")
+    body = encode(value, version)
+    return front, version.to_bytes(2, "big") + body

@@ -32,7 +32,7 @@ def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> An
     try:
         return _decompress[codec](data, min(max(limit, 0), _MAX_LIMIT), magic)
     except KeyError:
-        raise CorruptBatchError(f"unknown compression codec {codec!r}") from None
+        raise CorruptBatchError(f"unknown compression codec {brief(codec)}") from None
 
 
 def compress(codec: str | int, data: Any, *, level: int | None = None, magic: int = 2) -> bytes:
@@ -46,7 +46,7 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
         write = _compress[codec]
     except KeyError:
         raise EncodeError(
-            f"unknown compression codec {codec!r}{did_you_mean(codec, CODECS)}", path="codec") from None
+            f"unknown compression codec {brief(codec)}{did_you_mean(codec, CODECS)}", path="codec") from None
     return write(data, level, magic)
 
 

@@ -155,13 +155,19 @@ class Channel:
 
     async def close(self) -> None:
         """Close the connection: what was written is still sent, requests in flight fail."""
-        if self.lost is None:
-            self._writer.close()
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(_CLOSING):
-                    await self._writer.wait_closed()
-        self.fail(self._error("the connection was closed"))
+        try:
+            if self.lost is None:
+                self._writer.close()
+                with contextlib.suppress(OSError, TimeoutError):
+                    async with asyncio.timeout(_CLOSING):
+                        await self._writer.wait_closed()
+        finally:
+            self.abort()  # also where this is cancelled
         await asyncio.wait([self._task])
+
+    def abort(self) -> None:
+        """Close the connection at once, without waiting: requests in flight fail."""
+        self.fail(self._error("the connection was closed"))
 
     def disown(self, null: int) -> None:
         """Replace the socket's descriptor by null, a descriptor of /dev/null, in this process only."""

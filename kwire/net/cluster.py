@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Unpack
 
 from kwire import messages, schema
+from kwire.codec.arguments import check_int
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
-from kwire.net.connection import Connection, Options
+from kwire.net.connection import Connection, Options, close_all
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, RequestRefusedError
 from kwire.net.feature_updates import (
     FeatureMetadata,
@@ -72,10 +73,9 @@ class Cluster:
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
-        self.timeout: float = keywords.get("timeout", 30.0)
         self._turn = 0
         self._stale = False
-        self._connection_to(self.bootstrap[0])  # invalid keywords fail now
+        self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
 
     def __repr__(self) -> str:
         return f"<kwire.net.Cluster {','.join(map(str, self.bootstrap))}, {len(self.brokers)} brokers>"
@@ -109,11 +109,11 @@ class Cluster:
     async def close(self) -> None:
         """Close every connection."""
         connections, self._connections = list(self._connections.values()), {}
-        await asyncio.gather(*(connection.close() for connection in connections))
+        await close_all(connections)
 
     def connection(self, node: int) -> Connection:
         """The connection to a broker. Raises BrokerConnectionError for a node id that the cluster does not have."""
-        if node not in self._connections:
+        if check_int(node, "node") not in self._connections:
             known = ", ".join(str(broker.id) for broker in self.brokers) or "none"
             raise BrokerConnectionError(f"no broker {node} in the cluster, which has: {known}")
         return self._connections[node]
@@ -327,7 +327,7 @@ class Cluster:
             if node not in kept:
                 kept[node] = connection if where == connection.address else self._connection_to(where)
         self._connections = kept
-        await asyncio.gather(*(old.close() for old in removed if old is not connection))
+        await close_all([old for old in removed if old is not connection])
 
     async def _reach(self) -> None:
         if self._lazy:

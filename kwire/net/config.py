@@ -17,7 +17,9 @@ from kwire.net.errors import AuthenticationError, BrokerConnectionError
 from kwire.net.sasl import MECHANISMS, Credentials, TokenCallback, credentials
 from kwire.net.tls import context_of
 from kwire.properties import configuration_bytes, parse_properties
+from kwire_c.printable import brief
 
+_READ = ("security.protocol", "ssl.", "sasl.", "client.id", "request.timeout.ms")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _OPTION = re.compile(r"""(?<![\w.])([\w.]++)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;"]++)""")  # possessive: linear time
 _ENTRY = re.compile(r"[\w.$]++\s++(?:required|requisite|sufficient|optional)\b", re.I)
@@ -54,6 +56,9 @@ def keywords_of(properties: Mapping[str, str]) -> Options:
     are ignored. Raises AuthenticationError and BrokerConnectionError for invalid values.
     """
     check_type(properties, Mapping, "properties", "a mapping of str to str")
+    for name in properties:
+        if isinstance(name, str) and name.startswith(_READ):
+            check_type(properties[name], str, f"properties[{brief(name)}]", "a str")
     keywords: Options = {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
-from kwire.codec.arguments import check_int, check_type
+from kwire.codec.arguments import check_int, check_seconds, check_type
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.net import negotiation
 from kwire.net.address import Address, address
@@ -45,11 +45,9 @@ class Options(TypedDict, total=False):
     strict: bool
 
 
-def _check(client_id: object, timeout: object, probe_timeout: object, deny: object, max_frame: int) -> None:
+def _check(client_id: object, deny: object, max_frame: int) -> None:
     """Raise TypeError for a keyword of the wrong type, which names it."""
     check_type(client_id, (str, NoneType), "client_id", "a str or None")
-    check_type(timeout, (int, float), "timeout", "a number of seconds")
-    check_type(probe_timeout, (int, float), "probe_timeout", "a number of seconds")
     check_type(deny, (Mapping, NoneType), "deny", "a mapping of APIs to versions")
     check_int(max_frame, "max_frame")
 
@@ -70,9 +68,11 @@ class Connection:
         max_frame: int = MAX_FRAME_BYTES, strict: bool = False,
         cluster_levels: Callable[[], FinalizedLevels] | None = None,
     ) -> None:  # fmt: skip
-        _check(client_id, timeout, probe_timeout, deny, max_frame)
+        _check(client_id, deny, max_frame)
         self.address = where if isinstance(where, Address) else address(where)
-        self.client_id, self.timeout, self.probe_timeout = client_id, timeout, probe_timeout
+        self.client_id = client_id
+        self.timeout = check_seconds(timeout, "timeout")
+        self.probe_timeout = check_seconds(probe_timeout, "probe_timeout")
         self._tls = tls_context(tls)
         self._sasl: Credentials | None = credentials(sasl)
         self._assumed = None if assume_release is None else assumed_versions(assume_release)
@@ -180,7 +180,7 @@ class Connection:
         same request is not sent again: a broker that answers EndTxn so may have begun to end the transaction.
         """
         negotiation.check_request(message)
-        seconds = self.timeout if timeout is None else timeout
+        seconds = self.timeout if timeout is None else check_seconds(timeout, "timeout")
         limit = asyncio.timeout(seconds)
         channel: Channel | None = None
         try:
@@ -327,10 +327,33 @@ class Connection:
         renewal, self._renewal = self._renewal, None
         if renewal is not None and renewal is not asyncio.current_task():
             renewal.cancel()
-            await asyncio.wait([renewal])
+            try:
+                await asyncio.wait([renewal])
+            except asyncio.CancelledError:
+                self.abort()
+                raise
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
+
+    def abort(self) -> None:
+        """Close what is open at once, without waiting: for where close() is cancelled."""
+        renewal, self._renewal = self._renewal, None
+        if renewal is not None:
+            renewal.cancel()
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.abort()
+
+
+async def close_all(connections: Collection[Connection]) -> None:
+    """Close connections; where that is cancelled, none stays open."""
+    try:
+        await asyncio.gather(*(connection.close() for connection in connections))
+    except asyncio.CancelledError:
+        for connection in connections:
+            connection.abort()
+        raise
 
 
 def connect(where: str | Address, **keywords: Unpack[Options]) -> Connection:

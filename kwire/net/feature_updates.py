@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire import messages, schema
+from kwire.codec.arguments import check_type
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import api_versions_request
@@ -128,6 +129,11 @@ async def update_features(
     cluster: Cluster, updates: Mapping[str, FeatureUpdate], dry_run: bool
 ) -> dict[str, FeatureUpdateError | None]:
     """What Cluster.update_features does. Follows the controller while it moves, within the cluster's timeout."""
+    check_type(updates, Mapping, "updates", "a mapping of features to FeatureUpdates")
+    check_type(dry_run, bool, "dry_run", "a bool")
+    for feature, update in updates.items():
+        check_type(feature, str, "updates", "a mapping of features (str) to FeatureUpdates")
+        check_type(update, FeatureUpdate, f"updates[{brief(feature)}]", "a FeatureUpdate")
     levels = {feature: update.level_of(feature) for feature, update in updates.items()}
     if not updates:
         raise ValueError("no feature to update")

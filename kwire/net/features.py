@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import cast
 
 from kwire import schema
+from kwire.codec.arguments import check_type
 from kwire.net.api_versions import api_key
 from kwire.schema import NO_VERSIONS, Versions
 from kwire.schema.definitions import LAST_VERSION
@@ -54,10 +56,7 @@ class Feature:
         for name in ("needs", "levels", "kraft_levels"):
             if not isinstance(getattr(self, name), Mapping):
                 raise TypeError(f"{name} must be a mapping, not {brief(getattr(self, name))}")
-        for api, versions in self.needs.items():
-            pair = versions if isinstance(versions, Sequence) else ()
-            if not isinstance(api, str | int) or len(pair) != 2 or not all(isinstance(one, int) for one in pair):
-                raise TypeError(f"needs must be API -> (min, max) version, not {brief(api)} -> {brief(versions)}")
+        _check_ranges(self.needs, "needs")
         for feature, level in {**self.levels, **self.kraft_levels}.items():
             if not isinstance(feature, str) or not isinstance(level, int) or isinstance(level, bool):
                 raise TypeError(f"levels must be feature -> level (int), not {brief(feature)} -> {brief(level)}")
@@ -72,14 +71,25 @@ class Feature:
 
     def lacking(self, versions: Ranges) -> list[str | int]:
         """The needed APIs that versions lack, or have no needed version of."""
+        _check_ranges(versions, "versions")
         offered = {_key(api): Versions(*span) for api, span in versions.items()}
         needed = {api: Versions(*span) for api, span in self.needs.items()}
         return [api for api, span in needed.items() if not span.overlap(offered.get(api_key(api), NO_VERSIONS))]
 
     def lacking_levels(self, levels: Mapping[str, int]) -> dict[str, int]:
         """Feature -> the level needed, for those whose finalized level is lower."""
+        check_type(levels, Mapping, "levels", "a mapping of features to levels")
         needed = {**(self.kraft_levels if METADATA_VERSION in levels else {}), **self.levels}
         return {name: level for name, level in needed.items() if levels.get(name, 0) < level}
+
+
+def _check_ranges(ranges: object, name: str) -> None:
+    """Raise TypeError for what is no mapping of APIs to (min, max)."""
+    check_type(ranges, Mapping, name, "a mapping of APIs to (min, max) versions")
+    for api, versions in cast(Ranges, ranges).items():
+        pair = versions if isinstance(versions, Sequence) else ()
+        if not isinstance(api, str | int) or len(pair) != 2 or not all(isinstance(one, int) for one in pair):
+            raise TypeError(f"{name} must be API -> (min, max) version, not {brief(api)} -> {brief(versions)}")
 
 
 def _key(api: str | int) -> int:

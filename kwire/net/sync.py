@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Callable, Coroutine
@@ -57,6 +58,16 @@ class SyncConnection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        """End the thread of a connection that was not closed, as of one that an interrupt took from its `with`."""
+        loop = getattr(self, "_loop", None)
+        if loop is not None and not sys.is_finalizing():
+            work = self._connection.close()
+            try:
+                loop.post(partial(loop.begin, work, lambda ended: None, loop.end))
+            except RuntimeError:  # the loop is closed
+                work.close()
 
     @property
     def address(self) -> Address:

@@ -77,8 +77,12 @@ def difference(old: str, new: str) -> Difference:
 
 
 def field_changes(api: str, name: str, start: int, end: int) -> Iterator[FieldChange]:
-    """The changes of each version of a message after `start`, up to `end`; downwards if end is below start."""
+    """The changes of each version of a message after `start`, up to `end`; downwards if end is below start.
+
+    Raises UnsupportedVersionError for a message, or a version of it, that no release has.
+    """
     definition = message(name)
+    start, end = definition.check(start), definition.check(end)
     step = 1 if end > start else -1
     for version in range(start + step, end + step, step):
         was = {path: field for path, field in definition.walk() if version - step in field.versions}

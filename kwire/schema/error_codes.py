@@ -20,6 +20,13 @@ class _Codes(EnumMeta):
 
         def __getattr__(cls, name: str) -> ErrorCode: ...
 
+    else:
+
+        def __call__(cls, value, *more, **names):
+            if not isinstance(value, int) or not -32768 <= value <= 32767:
+                raise KwireError(f"invalid error code {brief(value)}: expected an int16")
+            return super().__call__(value, *more, **names)
+
 
 class ErrorCode(IntEnum, metaclass=_Codes):
     """A Kafka error code (int16): ErrorCode(35).name, .message, .retriable; ErrorCode.NONE; ErrorCode["NONE"].
@@ -60,8 +67,7 @@ class ErrorCode(IntEnum, metaclass=_Codes):
 
     @classmethod
     def _missing_(cls, value: object) -> Any:
-        if not isinstance(value, int) or not -32768 <= value <= 32767:
-            raise KwireError(f"invalid error code {brief(value)}: expected an int16")
+        assert isinstance(value, int)  # __call__ refused others
         code = int.__new__(cls, value)
         code._name_, code._value_ = f"UNKNOWN_CODE_{value}".replace("-", "MINUS_"), value
         return cls._value2member_map_.setdefault(value, code)

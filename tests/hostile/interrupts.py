@@ -710,7 +710,8 @@ class Alarm:
 
     def _ringing(self, call: Callable[[], Any], delay: float, times: int) -> tuple[str, Any]:
         self.left = times
-        signal.setitimer(signal.ITIMER_REAL, delay, delay / 3 + 5e-6 if times > 1 else 0)
+        # not so often that a busy machine does nothing but enter the handler
+        signal.setitimer(signal.ITIMER_REAL, delay, delay / 3 + 5e-5 if times > 1 else 0)
         return "value", call()
 
     def close(self) -> None:

@@ -93,7 +93,7 @@ def test_long_bytes_are_replaced(meddling: type[Meddling]) -> None:
 
 
 def test_an_exception_of_theirs_comes_out(meddling: type[Meddling]) -> None:
-    for kind in (KeyboardInterrupt, MemoryError, RuntimeError, SystemExit):
+    for kind in (KeyboardInterrupt, MemoryError, RuntimeError, SystemExit, ValueError):
         def meddle(kind: type[BaseException] = kind) -> None:
             raise kind("theirs")
 
@@ -111,7 +111,7 @@ def test_a_view_that_was_released() -> None:
     value = messages.MetadataRequest(topics=[topic("a", unknown_tags={9: view})])
     record = messages.SaslAuthenticateRequest(auth_bytes=view)
     view.release()
-    with pytest.raises(ValueError, match="released memoryview"):
+    with pytest.raises(kwire.EncodeError, match="was released"):
         kwire.encode(value, 12)
     with pytest.raises(kwire.EncodeError, match="was released"):
         kwire.encode(record, 2)
