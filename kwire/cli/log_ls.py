@@ -83,11 +83,12 @@ def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     """The segments of each partition, in order."""
     from kwire.storage.discovery import by_partition, discover
     from kwire.storage.filesystem import is_url
+    from kwire.storage.path_patterns import PatternError
     from kwire.storage.selection import Selection
 
     try:
         files = discover(without_side_files(paths), selection=Selection(topics, partitions))
-    except (FileNotFoundError, LookupError):
+    except (FileNotFoundError, LookupError, PatternError):
         files = []
     for file in files:
         if file.stored < 0 and file.size < 0 and not is_url(file.path):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kwire.storage.file_kinds import check_name
 from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
-from kwire.storage.path_patterns import alternatives
+from kwire.storage.path_patterns import PatternError, alternatives
 from kwire.storage.selection import ExactSelection, Selection, choice_of
 from kwire_c.printable import printable
 
@@ -164,7 +164,7 @@ class Listing:
         base = pattern[: pattern.rfind("/", 0, first.start()) + 1]
         *parts, last = pattern[len(base) :].rstrip("/").split("/")
         if max(map(len, (*parts, last))) > _MOST_SIGNS:
-            raise ValueError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} characters")
+            raise PatternError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} characters")
         folders = [base.rstrip("/") or base]
         for part in parts:
             if part == "**":
