@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ZerosTo = Callable[["File", int, int], int]  # (file, position, its size): as end_of_zeros
 
 _ZEROS = bytes(1 << 16)
+_DELETE_HORIZON = 0x40  # attribute: the base timestamp is not a record's
 
 _start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
 _v2 = Struct(BATCH_FORMAT).unpack_from
@@ -71,6 +72,11 @@ class BatchHeader(NamedTuple):
     def is_control(self) -> bool:
         """Does the batch hold control records (markers) instead of data?"""
         return self.magic == 2 and self.attributes & CONTROL_FLAG != 0
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """The time in milliseconds from which compaction may remove tombstones and markers (KIP-534), or None."""
+        return self.base_timestamp if self.magic == 2 and self.attributes & _DELETE_HORIZON else None
 
     @property
     def codec(self) -> str:

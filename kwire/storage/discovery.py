@@ -164,7 +164,8 @@ class Listing:
         base = pattern[: pattern.rfind("/", 0, first.start()) + 1]
         *parts, last = pattern[len(base) :].rstrip("/").split("/")
         if max(map(len, (*parts, last))) > _MOST_SIGNS:
-            raise PatternError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} characters")
+            reason = f"a name in it has more than {_MOST_SIGNS} characters"
+            raise PatternError(f"{printable(shown(pattern)[:200])}: {reason}")
         folders = [base.rstrip("/") or base]
         for part in parts:
             if part == "**":

@@ -9,16 +9,16 @@ from kwire.errors import KwireError
 from kwire.storage.filesystem import is_url, shown
 from kwire_c.printable import printable
 
-class PatternError(KwireError):
-    """A glob, or a path with {a,b}, that is too long or stands for too many paths."""
-
-
 MOST_CHARACTERS = 1 << 20  # of all the paths that one text stands for: each {a,b} doubles them
 _SPECIAL = re.compile(r"[,{\\]|\[\^")
 # [abc] with the signs of its class, an escaped sign, a sign with a meaning, or a run of others
 _TOKEN = re.compile(r"\[([!^]?)(\]?[^\]/]*)\]|\\(.)|([,{}])|[^\[\\,{}]+|.", re.DOTALL)
 # what has no signs in a URL: user and password, and a query up to the end or to the next URL
 _PLAIN = re.compile(r"(?<=://)[^/?#]*@|\?[^/]*=.*?(?=,[A-Za-z][A-Za-z0-9+.-]*://|\Z)", re.DOTALL)
+
+
+class PatternError(KwireError):
+    """A glob, or a path with {a,b}, that is too long or stands for too many paths."""
 
 
 def alternatives(text: str) -> list[str]:

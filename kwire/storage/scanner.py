@@ -95,13 +95,13 @@ def is_valid(file: File, position: int, size: int) -> bool:
     """Is there a batch at position with a valid header and checksum, followed by the end, zeros, or another header?"""
     file = file.held()
     place = examine(file, position, size)
-    if place.kind != "batch" or not _holds_at(file, position, place.size):
+    if place.kind != "batch" or not holds_at(file, position, place.size):
         return False
     following = position + place.size
     return following == size or examine(file, following, size).kind != "bad"
 
 
-def _holds_at(file: File, position: int, size: int, view: memoryview = _NOTHING, at: int = 0) -> bool:
+def holds_at(file: File, position: int, size: int, view: memoryview = _NOTHING, at: int = 0) -> bool:
     """checksum_holds for a batch in the file, in pieces: a batch may be larger than memory.
 
     view: bytes of the file that are in memory; position is its byte `at`.
@@ -161,7 +161,7 @@ class _Buffer:
 
     def judged(self, at: int, place: Place) -> Place:
         """What is at a position by its header, bad if it is a batch that is too large to load unchecked."""
-        if place.kind == "batch" and place.size > KEPT_BYTES and self._checked and not _holds_at(
+        if place.kind == "batch" and place.size > KEPT_BYTES and self._checked and not holds_at(
             self.file, at, place.size
         ):
             return place._replace(kind="bad", reason=_WRONG_CHECKSUM)
@@ -337,7 +337,7 @@ class Scanner:
             if self._heads and place.size > KEPT_BYTES:
                 after = at + place.size
                 follows = after >= self._size or (buffer.examine(after).kind == "batch" and after <= end)
-                if follows or _holds_at(self._file, at, place.size):
+                if follows or holds_at(self._file, at, place.size):
                     self._at, self._previous, self.last = after, UNKNOWN_OFFSET, -1
                     yield Window(at, after, memoryview(self._file.read(at, at + RECORD_BATCH_OVERHEAD)))
                 else:
@@ -408,7 +408,7 @@ class Scanner:
             place_after = examine(self._file, own, self._size, zeros_to=self._resync.zeros_to)
             if place_after.kind == "batch":
                 self._resync.spend(place_after.size)
-                follower = self._header(own) if _holds_at(self._file, own, place_after.size) else follower
+                follower = self._header(own) if holds_at(self._file, own, place_after.size) else follower
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
@@ -649,7 +649,7 @@ class _Resync:
                 cost = _TRIAL + (place.size if wanted else 0)
                 if cost > self._budgets[followed]:
                     return None
-                if wanted and _holds_at(file, here, place.size, view, at):
+                if wanted and holds_at(file, here, place.size, view, at):
                     self._spent = 0
                     return here
                 self._budgets[followed] -= cost
