@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kwire.storage.file_kinds import check_name
-from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
+from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown, without_slash
 from kwire.storage.path_patterns import PatternError, alternatives
 from kwire.storage.selection import ExactSelection, Selection, choice_of
 from kwire_c.printable import printable
@@ -294,7 +294,7 @@ def _segments(listing: Listing, paths: list[str], choice: ExactSelection | Selec
 
 def _found(listing: Listing, paths: list[str]) -> Iterator[Entry]:
     """The files and folders that paths, comma lists and globs name. Raises FileNotFoundError."""
-    paths = [path.rstrip("/") or path for path in paths]
+    paths = [without_slash(path) for path in paths]
     looked = dict(zip(paths, listing.look(paths), strict=True))
     for path in paths:
         parts = [path] if looked[path] is not None else [plain(part) for part in alternatives(path)]

@@ -68,6 +68,7 @@ _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _FAR_OFFSETS = 1 << 40  # no batch is so far above the one before it, whatever the cleaner removed
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
+_SHARES = 48, 16  # bytes that searches may cost for each one of the file: for pieces, for whole chains
 _PIECE_COST = 4 << 20  # bytes of checksum that the search for a piece between two damages may cost, and 8 times its way
 
 
@@ -280,6 +281,7 @@ class Scanner:
         back = _BACK_BYTES
         while back < goal:
             start = goal - back
+            self._resync.reach(start)
             self._buffer.load(start, HEADER_UP_TO_MAGIC)
             first = self._resync.first(start, goal, self._buffer.at(start), back)
             if first is not None:
@@ -289,6 +291,7 @@ class Scanner:
                     return
             back *= 4
             self.looked_far = True
+        self._resync.reach(0)
         self._go_to(0)
         self._walk(goal, 0)
 
@@ -497,12 +500,18 @@ class _Resync:
         self._file, self._size = file, size
         # bytes that may be searched without success for pieces, and for whole chains, so that crafted input cannot make
         # the search slow
-        self._budgets = [share * (size - start) + (4 * share << 20) for share in (48, 16)]
+        self._start, self._budgets = start, [share * (size - start) + (4 * share << 20) for share in _SHARES]
         self._zeros = (0, 0)  # the range of zeros that was looked at last
         self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
         # the next whole chain from that byte on; if there is none, the longest ones, each longer than those after it
         self._from = size + 1
         self._chains: list[_Chain] = []
+
+    def reach(self, start: int) -> None:
+        """Go back: a search that began there could cost more."""
+        for chains, share in enumerate(_SHARES):
+            self._budgets[chains] += share * max(0, self._start - start)
+        self._start = min(start, self._start)
 
     def zeros_to(self, file: File, position: int, size: int) -> int:
         """end_of_zeros, which is remembered: many damaged batches may end at the same zeros."""
@@ -537,6 +546,8 @@ class _Resync:
         self._damage, self._spent = position, 0
         while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
             piece = self._follow(at)
+            if not piece.batches:  # it has changed meanwhile
+                continue
             if piece.batches[0][1] == due:
                 return at
             begin, base = piece.begin(low, -1, 0, -1)
@@ -579,6 +590,9 @@ class _Resync:
         at: int | None = position
         while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
             chain = self._follow(at, chains=True)
+            if not chain.batches:  # it has changed meanwhile
+                at += 1
+                continue
             if chain.whole:
                 self._chains = [chain]
                 return
