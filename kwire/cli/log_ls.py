@@ -72,7 +72,8 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
         for row in rows:
             print_json(row._asdict())
         return
-    _print_rows(rows)
+    if rows:  # else segments came between two listings
+        _print_rows(rows)
     files = [file for group in groups for file in group]
     counts = ((len({group[0].topic for group in groups}), "topic"), (len(groups), "partition"), (len(files), "segment"))
     total = amount(sum(max(file.stored, 0) for file in files))

@@ -166,7 +166,7 @@ class Listing:
         if max(map(len, (*parts, last))) > _MOST_SIGNS:
             reason = f"a name in it has more than {_MOST_SIGNS} characters"
             raise PatternError(f"{printable(shown(pattern)[:200])}: {reason}")
-        folders = [base.rstrip("/") or base]
+        folders = [without_slash(base)]
         for part in parts:
             if part == "**":
                 folders = self._below(folders)

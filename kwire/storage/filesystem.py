@@ -29,6 +29,7 @@ _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 # of a URL: user and password, also a password with / ? # in it (what follows the colon is no port); a signature
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
+_ROOTS = ("://", ":///")  # what URLs of a whole store end in
 _WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 
@@ -340,7 +341,7 @@ def is_url(path: str) -> bool:
 
 def without_slash(path: str) -> str:
     """A path without slashes at its end, but for those of a root: /, memory:///."""
-    return path if path.endswith(":///") else path.rstrip("/") or path
+    return path if path.endswith(_ROOTS) else path.rstrip("/") or path
 
 
 def plain(path: str | os.PathLike[str]) -> str:
@@ -514,7 +515,7 @@ class RemoteFolder:
             self._store.invalidate_cache(inner)
             listed = self._store.ls(inner, detail=True)
             self._store.invalidate_cache(inner)
-            base = path if path.endswith("://") else without_slash(path) + "/" * (not path.endswith(":///"))
+            base = path if path.endswith(_ROOTS) else without_slash(path) + "/"
             return sorted(
                 Entry(base + item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory", _size_in(item))
                 for item in listed

@@ -342,7 +342,7 @@ class Scanner:
                 follows = after >= self._size or (buffer.examine(after).kind == "batch" and after <= end)
                 if follows or holds_at(self._file, at, place.size):
                     self._at, self._previous, self.last = after, UNKNOWN_OFFSET, -1
-                    yield Window(at, after, memoryview(self._file.read(at, at + RECORD_BATCH_OVERHEAD)))
+                    yield Window(at, after, self._file.view(at, at + RECORD_BATCH_OVERHEAD))
                 else:
                     yield from self._not_a_batch(at, place._replace(kind="bad", reason=_NOTHING_FOLLOWS))
                 place = None
