@@ -454,3 +454,15 @@ def test_a_url_is_refused_without_its_secrets(
     more = ("--to", "csv") if command[0] == "export" else ()
     code, out, err = run(capsys, "log", *(names.get(one, one) for one in command), *more)
     assert (code, out) == (2, "") and "is a URL" in err and "hunter2" not in err and "SECRET" not in err
+
+
+@pytest.mark.parametrize("command", [
+    ("decode", "ApiVersionsRequest", "3", "URL"), ("frame", "URL"), ("storage", "info", "-c", "URL"),
+    ("storage", "format", "-t", "x", "-c", "URL"),
+    ("features", "--bootstrap-server", "127.0.0.1:1", "--command-config", "URL", "describe"),
+], ids=" ".join)  # fmt: skip
+def test_a_url_that_is_read_as_a_file_is_shown_without_its_secrets(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *(one.replace("URL", "https://u:hunter2@h/x?sig=SECRET") for one in command))
+    assert code in (1, 2) and "//h/x" in out + err and "hunter2" not in out + err and "SECRET" not in out + err
