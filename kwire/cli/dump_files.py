@@ -23,6 +23,7 @@ from kwire_c.printable import brief, printable
 from kwire_c.record_batch import RecordBatch
 
 if TYPE_CHECKING:
+    from kwire.storage.batch_header import BatchHeader
     from kwire.storage.filesystem import File
     from kwire.storage.index_checks import TimeEntry
 
@@ -230,8 +231,11 @@ class Dump:
                 self._out.value("finding", file, {"finding": "invalid_bytes", "position": batches.position,
                                                   "size": left})
 
-    def _records(self, file: str, batch: RecordBatch, last: int) -> int:
+    def _records(self, file: str, batch: RecordBatch | BatchHeader, last: int) -> int:
         """Print the records of a batch. last: the offset before it; returns the last one."""
+        from kwire.storage.file_batches import loaded
+
+        batch = loaded(batch, file)
         out = self._out
         if last == -1 and not self._dialect.in_java:
             last = -2

@@ -14,7 +14,7 @@ from kwire.codec.control import control_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, DecodeError
-from kwire.storage.batch_header import parse_header
+from kwire.storage.batch_header import BatchHeader, parse_header
 from kwire.storage.checkpoints import ProducerState
 from kwire_c.codecs import CODECS
 from kwire_c.record_batch import (
@@ -41,16 +41,22 @@ def truth(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _base_and_count(batch: RecordBatch) -> tuple[int, int]:
+def _base_and_count(batch: RecordBatch | BatchHeader) -> tuple[int, int]:
     """(base offset, number of records) of a batch of magic 2 as its header has them, even if the number is negative."""
     try:
         return batch.base_offset, batch.count
     except CorruptBatchError:
+        assert isinstance(batch, RecordBatch)
         header = parse_header(memoryview(batch.raw), 0, 0)
         return header.base_offset, header.count
 
 
-def last_sequence(batch: RecordBatch) -> int:
+def _is_valid(batch: RecordBatch | BatchHeader) -> bool:
+    """Whether the checksum matches: FileBatches gives the header alone where it does not."""
+    return isinstance(batch, RecordBatch) and batch.is_valid()
+
+
+def last_sequence(batch: RecordBatch | BatchHeader) -> int:
     """The sequence of the last record, which wraps after 2^31 - 1; -1 if there is none."""
     if batch.base_sequence == -1:
         return -1
@@ -70,7 +76,7 @@ def optional_long(value: int | None) -> str:
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
-def batch_line(batch: RecordBatch) -> str:
+def batch_line(batch: RecordBatch | BatchHeader) -> str:
     """The line of a batch. Raises CorruptBatchError for an unknown codec, as the tool does."""
     codec = batch.codec
     if codec not in CODECS:
@@ -90,19 +96,19 @@ def batch_line(batch: RecordBatch) -> str:
     return (
         f"{start} position: {batch.position} {TIMESTAMP_TYPES[batch.timestamp_type]}: {batch.max_timestamp} "
         f"size: {batch.size} magic: {batch.magic} compresscodec: {codec} crc: {batch.crc} "
-        f"isvalid: {truth(batch.is_valid())}"
+        f"isvalid: {truth(_is_valid(batch))}"
     )
 
 
-def batch_values(batch: RecordBatch) -> dict[str, Any]:
+def batch_values(batch: RecordBatch | BatchHeader) -> dict[str, Any]:
     """A batch as a JSON object; what its format lacks is left out."""
     if batch.magic < 2:
         names = ("position", "size", "magic", "codec", "last_offset", "crc", "timestamp_type", "max_timestamp")
-        return {name: getattr(batch, name) for name in names} | {"is_valid": batch.is_valid()}
+        return {name: getattr(batch, name) for name in names} | {"is_valid": _is_valid(batch)}
     values: dict[str, Any] = dict.fromkeys(BATCH_FIELDS)
     values["base_offset"], values["count"] = _base_and_count(batch)
     values |= {name: getattr(batch, name) for name in BATCH_FIELDS if values[name] is None}
-    return values | {"last_sequence": last_sequence(batch), "is_valid": batch.is_valid()}
+    return values | {"last_sequence": last_sequence(batch), "is_valid": _is_valid(batch)}
 
 
 def record_lines(

@@ -17,6 +17,7 @@ from kwire.net import Cluster, RequestRefusedError
 from kwire.net.address import addresses
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION
+from kwire.storage.filesystem import shown
 from kwire_c.printable import printable
 
 _OWN_OPTIONS = """
@@ -88,10 +89,10 @@ def _config(tool: Tool, path: str | None) -> str | None:
             open(path, "rb").close()
     except FileNotFoundError:
         if tool.since("3.6"):  # whose text is the path alone
-            raise Failure(f"{path}: No such file or directory") from None
-        raise Failure(f"Properties file {path} does not exists!") from None
+            raise Failure(f"{shown(path)}: No such file or directory") from None
+        raise Failure(f"Properties file {shown(path)} does not exists!") from None
     except OSError as error:
-        raise Failure(f"kwire: {path}: {error.strerror}") from None
+        raise Failure(f"kwire: {shown(path)}: {error.strerror}") from None
     return path
 
 

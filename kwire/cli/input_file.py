@@ -43,7 +43,9 @@ class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             file = open(path, "rb")  # noqa: SIM115 - until the command ends
         except OSError as error:
             hint = " (the bytes themselves? they go to standard input)" if _PAYLOAD.match(path) else ""
-            self.fail(f"{path!r}: {error.strerror}{hint}", param, ctx)
+            from kwire.storage.filesystem import shown
+
+            self.fail(f"{shown(path)!r}: {error.strerror}{hint}", param, ctx)
         if ctx is not None:
             ctx.call_on_close(file.close)
         return unpacked(file, path)

@@ -72,7 +72,8 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
         for row in rows:
             print_json(row._asdict())
         return
-    _print_rows(rows)
+    if rows:  # else segments came between two listings
+        _print_rows(rows)
     files = [file for group in groups for file in group]
     topic_names = {group[0].topic for group in groups}
     print(f"{counted(len(topic_names), 'topic')}, {counted(len(groups), 'partition')}, "
@@ -83,11 +84,12 @@ def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     """The segments of each partition, in order."""
     from kwire.storage.discovery import by_partition, discover
     from kwire.storage.filesystem import is_url
+    from kwire.storage.path_patterns import PatternError
     from kwire.storage.selection import Selection
 
     try:
         files = discover(without_side_files(paths), selection=Selection(topics, partitions))
-    except (FileNotFoundError, LookupError):
+    except (FileNotFoundError, LookupError, PatternError):
         files = []
     for file in files:
         if file.stored < 0 and file.size < 0 and not is_url(file.path):

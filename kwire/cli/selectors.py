@@ -157,6 +157,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     """
     from kwire.storage import LogDirectory
     from kwire.storage.filesystem import shown
+    from kwire.storage.path_patterns import PatternError
     from kwire.storage.selection import Selection, nearby
 
     chosen = Selection(topics, partitions)
@@ -168,6 +169,8 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
         raise FileNotFoundError(f"{error}{nearby(_missing(paths))}") from None
     except LookupError as error:
         raise FileNotFoundError(f"{at}: {error.args[0]}") from None
+    except PatternError as error:
+        raise click.UsageError(str(error)) from None
     if not directory.segments:
         which = " of the selected topics and partitions" if chosen else ""
         raise FileNotFoundError(f"{at}: no log segments found{which}{nearby(paths[0])}")

@@ -251,11 +251,13 @@ class Output:
 
     def _last(self, segments: Sequence[LogSegment], count: int) -> list[tuple[LogSegment, int, int, int]]:
         """(segment, first byte, byte after, records to skip) of ranges that hold the last records, in order."""
+        from kwire.storage.batch_header import end_of_data
+
         ranges: list[tuple[LogSegment, int, int, int]] = []
         if not count:
             return ranges
         for segment in reversed(segments):
-            end, span = segment.size, _TAIL_BYTES[0]
+            end, span = end_of_data(segment.file), _TAIL_BYTES[0]
             while end:
                 start = max(0, end - span)
                 found = self._count(segment, start, end)
@@ -264,7 +266,8 @@ class Output:
                     ranges.append((segment, start, end, max(0, -count)))
                 if count <= 0:
                     return ranges[::-1]
-                end, span = start, min(2 * span, _TAIL_BYTES[1])
+                # where no record is, damage may go far back
+                end, span = start, min(2 * span, _TAIL_BYTES[1]) if found else 16 * span
         return ranges[::-1]
 
     def _count(self, segment: LogSegment, start: int, end: int) -> int:

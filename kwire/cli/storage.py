@@ -17,6 +17,7 @@ from kwire.cli.tool_command import ToolCommand
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.feature_levels import METADATA_VERSION
+from kwire.storage.filesystem import shown
 from kwire.storage.formatting import Formatter, FormatterError, ServerConfig, random_uuid, storage_info, uuid_text
 from kwire.storage.formatting.levels import parse_features
 from kwire.storage.formatting.mappings import (
@@ -107,7 +108,7 @@ def _read(path: str, rules: Rules) -> ServerConfig:
     try:
         return ServerConfig.read(path, release=rules.asked)
     except OSError as error:
-        raise FormatterError(f"{path}: {error.strerror}") from None
+        raise FormatterError(f"{shown(path)}: {error.strerror}") from None
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 ZerosTo = Callable[["File", int, int], int]  # (file, position, its size): as end_of_zeros
 
-_ZEROS = bytes(1 << 16)
+_ZEROS_READ = 64 << 10, 8 << 20  # bytes of zeros that are read at a time: at first, at most
+_DELETE_HORIZON = 0x40  # attribute: the base timestamp is not a record's
 
 _start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
 _v2 = Struct(BATCH_FORMAT).unpack_from
@@ -73,6 +74,11 @@ class BatchHeader(NamedTuple):
         return self.magic == 2 and self.attributes & CONTROL_FLAG != 0
 
     @property
+    def delete_horizon(self) -> int | None:
+        """The time in milliseconds from which compaction may remove tombstones and markers (KIP-534), or None."""
+        return self.base_timestamp if self.magic == 2 and self.attributes & _DELETE_HORIZON else None
+
+    @property
     def codec(self) -> str:
         """"none", "gzip", "snappy", "lz4", "zstd", or the number of an unknown codec as text."""
         return codec_name(self.attributes & CODEC_MASK)
@@ -110,15 +116,29 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
 
 
 def end_of_zeros(file: File, position: int, size: int) -> int:
-    """The byte where the zeros from position on end, or up to 64 KiB before it; size if they go to the end."""
+    """The byte where the zeros from position on end; size if they go to the end."""
+    room = _ZEROS_READ[0]
     while position < size:
-        piece = file.read(position, min(size, position + len(_ZEROS)))
-        if piece != _ZEROS[: len(piece)]:
-            return position
+        piece = file.read(position, min(size, position + room))
+        if piece != bytes(len(piece)):
+            return position + len(piece) - len(piece.lstrip(b"\0"))
         if not piece:  # truncated meanwhile, as a broker does when it closes a preallocated file
             return size
         position += len(piece)
+        room = min(2 * room, _ZEROS_READ[1])
     return size
+
+
+def end_of_data(file: File) -> int:
+    """The byte after the last one that is not zero, 0 if there is none: a preallocated segment ends in zeros."""
+    end, room = file.size(), _ZEROS_READ[0]
+    while end:
+        start = max(0, end - room)
+        piece = file.read(start, end)
+        if piece != bytes(len(piece)):
+            return start + len(piece.rstrip(b"\0"))
+        end, room = start, min(2 * room, _ZEROS_READ[1])
+    return 0
 
 
 def examine(
@@ -137,7 +157,7 @@ def examine(
     head: memoryview | bytes = b"" if view is None else view[at : at + HEADER_UP_TO_MAGIC]
     if len(head) < min(HEADER_UP_TO_MAGIC, left):
         head = file.read(position, min(size, position + HEADER_UP_TO_MAGIC))
-    if head and bytes(head) == _ZEROS[: len(head)] and zeros_to(file, position, size) == size:
+    if head and bytes(head) == bytes(len(head)) and zeros_to(file, position, size) == size:
         return Place("zeros", left, "zeros to the end of the file", -1)
     if len(head) < HEADER_UP_TO_MAGIC:
         return Place("torn", left, f"{left} bytes left, at least {HEADER_UP_TO_MAGIC} needed", -1)

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kwire.storage.file_kinds import check_name
-from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown
-from kwire.storage.path_patterns import alternatives
+from kwire.storage.filesystem import Entry, is_url, open_folder, plain, shown, without_slash
+from kwire.storage.path_patterns import PatternError, alternatives
 from kwire.storage.selection import ExactSelection, Selection, choice_of
 from kwire_c.printable import printable
 
@@ -164,8 +164,9 @@ class Listing:
         base = pattern[: pattern.rfind("/", 0, first.start()) + 1]
         *parts, last = pattern[len(base) :].rstrip("/").split("/")
         if max(map(len, (*parts, last))) > _MOST_SIGNS:
-            raise ValueError(f"{printable(shown(pattern)[:200])}: a name in it has more than {_MOST_SIGNS} characters")
-        folders = [base.rstrip("/") or base]
+            reason = f"a name in it has more than {_MOST_SIGNS} characters"
+            raise PatternError(f"{printable(shown(pattern)[:200])}: {reason}")
+        folders = [without_slash(base)]
         for part in parts:
             if part == "**":
                 folders = self._below(folders)
@@ -293,7 +294,7 @@ def _segments(listing: Listing, paths: list[str], choice: ExactSelection | Selec
 
 def _found(listing: Listing, paths: list[str]) -> Iterator[Entry]:
     """The files and folders that paths, comma lists and globs name. Raises FileNotFoundError."""
-    paths = [path.rstrip("/") or path for path in paths]
+    paths = [without_slash(path) for path in paths]
     looked = dict(zip(paths, listing.look(paths), strict=True))
     for path in paths:
         parts = [path] if looked[path] is not None else [plain(part) for part in alternatives(path)]

@@ -9,6 +9,7 @@ from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError
 from kwire.storage.batch_header import BatchHeader, parse_header
 from kwire.storage.filesystem import File, located
+from kwire.storage.scanner import KEPT_BYTES, holds_at
 from kwire_c.record_batch import (
     HEADER_UP_TO_MAGIC,
     LOG_OVERHEAD,
@@ -24,12 +25,21 @@ _WINDOW_BYTES = 5 << 18  # read at a time, but at least one batch
 _start = Struct(">qi").unpack_from  # base offset, length
 
 
+def loaded(batch: RecordBatch | BatchHeader, path: str) -> RecordBatch:
+    """The batch. Raises CorruptBatchError (.file) for one of which FileBatches gave only the header."""
+    if isinstance(batch, RecordBatch):
+        return batch
+    reason = f"checksum does not match, and {batch.size} bytes are too many to read records of a damaged batch"
+    raise located(CorruptBatchError(reason, position=batch.position, offset=batch.base_offset), path)
+
+
 class FileBatches:
     """The batches in bytes [start, end) of a file, as RecordBatch, whatever their checksums.
 
-    Iteration ends before a batch that goes past `end`; position is then the byte after the last batch. It may be called
-    again to go on. Raises CorruptBatchError (.file) for a length below 14 bytes, zeros included, and for a header that
-    is not a batch's. Source: Kafka's FileLogInputStream.
+    Of a batch of more than KEPT_BYTES whose checksum does not match there is only the header, as BatchHeader: a damaged
+    length would cost up to 2 GiB of memory. Iteration ends before a batch that goes past `end`; position is then the
+    byte after the last batch. It may be called again to go on. Raises CorruptBatchError (.file) for a length below 14
+    bytes, zeros included, and for a header that is not a batch's. Source: Kafka's FileLogInputStream.
     """
 
     def __init__(self, file: File, end: int | None = None, start: int = 0) -> None:
@@ -38,8 +48,11 @@ class FileBatches:
         self.end = size if end is None else min(end, size)
         self.position = start
 
-    def __iter__(self) -> Iterator[RecordBatch]:
+    def __iter__(self) -> Iterator[RecordBatch | BatchHeader]:
         while needed := self._needed():
+            if needed > KEPT_BYTES and not holds_at(self._file, self.position, needed):
+                yield self._header(needed)
+                continue
             window_end = min(self.end, self.position + max(_WINDOW_BYTES, needed))
             data = self._file.view(self.position, window_end)
             before = self.position
@@ -58,15 +71,19 @@ class FileBatches:
     def headers(self) -> Iterator[BatchHeader]:
         """The headers alone, of which a few bytes each are read."""
         while needed := self._needed():
-            head = self._file.view(self.position, min(self.end, self.position + max(SMALLEST_BATCHES)))
-            magic = head[MAGIC_OFFSET]
-            if magic > 2 or needed < SMALLEST_BATCHES[magic]:
-                reason = f"unknown magic {magic}" if magic > 2 else f"a batch of {needed} bytes is too small"
-                error = CorruptBatchError(reason, position=self.position, offset=_start(head)[0])
-                raise located(error, self._file.path)
-            header = parse_header(head, 0, self.position)
-            self.position += needed
-            yield header
+            yield self._header(needed)
+
+    def _header(self, size: int) -> BatchHeader:
+        """The header of the batch of that size at the position, which goes on after the batch."""
+        head = self._file.view(self.position, min(self.end, self.position + max(SMALLEST_BATCHES)))
+        magic = head[MAGIC_OFFSET]
+        if magic > 2 or size < SMALLEST_BATCHES[magic]:
+            reason = f"unknown magic {magic}" if magic > 2 else f"a batch of {size} bytes is too small"
+            error = CorruptBatchError(reason, position=self.position, offset=_start(head)[0])
+            raise located(error, self._file.path)
+        header = parse_header(head, 0, self.position)
+        self.position += size
+        return header
 
     def _needed(self) -> int:
         """Bytes of the batch at the position, 0 if it is not all there."""

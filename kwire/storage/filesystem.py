@@ -29,6 +29,7 @@ _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 # of a URL: user and password, also a password with / ? # in it (what follows the colon is no port); a signature
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
+_ROOTS = ("://", ":///")  # what URLs of a whole store end in
 _WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 
@@ -257,7 +258,7 @@ class RemoteFile:
             return b""
         with _without_secrets(self.path):
             store, path = self._store()
-            return bytes(store.cat_file(path, start=start, end=end))
+            return bytes(memoryview(store.cat_file(path, start=start, end=end))[: end - start])
 
     def held(self) -> File:
         """The file itself: an object of a store is replaced, never changed."""
@@ -297,14 +298,15 @@ def _without_secrets(path: str) -> Iterator[None]:
             if not unnamed or shown(path) in str(error):
                 raise
             kind = PermissionError if isinstance(error, PermissionError) else OSError
-            raise kind(f"{shown(path)}: {' '.join(str(error).split()) or type(error).__name__}") from error
+            text = printable(" ".join(str(error).split()))
+            raise kind(f"{shown(path)}: {text or type(error).__name__}") from error
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(2, "no such file or folder", shown(path)) from None
         if str(error).startswith("Protocol not known"):
             raise _unknown_scheme(path) from None
         text = type(error).__name__
         if not is_secret:  # a store's own exceptions: no credentials, no such host, a protocol that fsspec lacks
-            text += f": {' '.join(str(error).split())}"
+            text += f": {printable(' '.join(str(error).split()))}"
         raise OSError(f"{shown(path)}: the object store failed to read it: {text}") from None
 
 
@@ -335,6 +337,11 @@ def _missing_package(path: str, error: ImportError) -> ImportError:
 def is_url(path: str) -> bool:
     """Is path a URL for fsspec (not a local path, nor file://)?"""
     return "://" in path and not path.startswith("file://")
+
+
+def without_slash(path: str) -> str:
+    """A path without slashes at its end, but for those of a root: /, memory:///."""
+    return path if path.endswith(_ROOTS) else path.rstrip("/") or path
 
 
 def plain(path: str | os.PathLike[str]) -> str:
@@ -508,12 +515,12 @@ class RemoteFolder:
             self._store.invalidate_cache(inner)
             listed = self._store.ls(inner, detail=True)
             self._store.invalidate_cache(inner)
-        return sorted(
-            Entry(f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
-                  _size_in(item))
-            for item in listed
-            if item["name"].rstrip("/") != inner.rstrip("/")
-        )
+            base = path if path.endswith(_ROOTS) else without_slash(path) + "/"
+            return sorted(
+                Entry(base + item["name"].rstrip("/").rpartition("/")[2], item["type"] == "directory", _size_in(item))
+                for item in listed
+                if item["name"].rstrip("/") != inner.rstrip("/")
+            )
 
     def entry(self, path: str) -> Entry | None:
         """What is at a path, None if nothing is: one question to the store, two for a folder of S3."""
@@ -524,11 +531,12 @@ class RemoteFolder:
                 info = self._store.info(inner)
                 is_folder = info["type"] == "directory" or (  # a web server calls a page of links a file, too
                     "http" in self._store.protocol and not path.endswith((".log", ".gz")) and self._store.isdir(inner))
+                size = _size_in(info)
             except FileNotFoundError as error:
                 if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
                     raise OSError(f"{shown(path)}: {error.__cause__}") from None  # fsspec: no such host is no such file
                 return None
-        return Entry(path, is_folder, _size_in(info))
+        return Entry(path, is_folder, size)
 
 
 def _size_in(info: dict[str, Any]) -> int:

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from kwire.errors import CorruptBatchError, LimitError, UnsupportedVersionError
 from kwire.storage.batch_header import BatchHeader
-from kwire.storage.file_batches import FileBatches
+from kwire.storage.file_batches import FileBatches, loaded
 from kwire.storage.filesystem import File, located
 from kwire.storage.indexes import MOST_BYTES, AbortedTransaction
 from kwire_c.record_batch import SMALLEST_BATCHES
 
 _MOST_KEPT = 1 << 20  # headers that are remembered
+_SPARE_BYTES = 16 << 20  # of a small log, which may be read that often
 _OFFSET_ENTRY, _TIME_ENTRY = Struct(">ii"), Struct(">qi")  # Kafka reads positions as signed numbers
 
 
@@ -110,9 +111,7 @@ def time_entries(data: bytes, offset_index: bytes, base_offset: int, log: File) 
         if found != offset:
             yield TimeEntry(timestamp, offset, found, None, previous)
         else:
-            batch = next(iter(FileBatches(walks.log, end, position)), ())
-            stamps = (record.timestamp for record in batch)
-            yield TimeEntry(timestamp, offset, offset, max(-1, max(stamps, default=-1)), previous)
+            yield TimeEntry(timestamp, offset, offset, walks.largest_timestamp(position, end), previous)
         previous = timestamp
 
 
@@ -136,8 +135,10 @@ class _Walks:
 
     def __init__(self, log: File) -> None:
         self.log = log
-        self._most = 4 * (log.size() // min(SMALLEST_BATCHES) + 1024)  # headers; undamaged indexes need each one once
-        self._read = 0
+        # undamaged indexes need each header once, and the records of a batch at most once
+        self._most = 4 * (log.size() // min(SMALLEST_BATCHES) + 1024)
+        self._most_bytes = 4 * log.size() + _SPARE_BYTES
+        self._read = self._read_bytes = 0
         self._walks: dict[int, tuple[array[int], array[int], FileBatches]] = {}  # by where they begin
         self._kept = 0
 
@@ -158,13 +159,29 @@ class _Walks:
                 return -1, -1, -1
             self._read += 1
             if self._read > self._most:
-                reason = "damaged indexes lead over the same batches again and again"
-                raise located(LimitError(reason, limit=self._most), self.log.path)
+                raise self._too_much(self._most)
             largest.append(max(header.last_offset, largest[-1]) if largest else header.last_offset)
             ends.append(header.position + header.size)
             self._kept += 1
             at += largest[at] < offset
         return largest[at], ends[at - 1] if at else start, ends[at]
+
+    def largest_timestamp(self, start: int, end: int) -> int:
+        """The largest timestamp of the records of the batch in bytes [start, end), -1 if none is above it.
+
+        Raises CorruptBatchError, LimitError.
+        """
+        self._read_bytes += end - start
+        if self._read_bytes > self._most_bytes:
+            raise self._too_much(self._most_bytes)
+        largest = -1
+        for batch in FileBatches(self.log, end, start):
+            largest = max(largest, max((record.timestamp for record in loaded(batch, self.log.path)), default=-1))
+        return largest
+
+    def _too_much(self, limit: int) -> LimitError:
+        return located(LimitError("damaged indexes lead over the same batches again and again", limit=limit),
+                       self.log.path)
 
 
 class _Positions:

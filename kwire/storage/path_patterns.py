@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kwire.errors import KwireError
 from kwire.storage.filesystem import is_url, shown
 from kwire_c.printable import printable
 
@@ -16,12 +17,16 @@ _TOKEN = re.compile(r"\[([!^]?)(\]?[^\]/]*)\]|\\(.)|([,{}])|[^\[\\,{}]+|.", re.D
 _PLAIN = re.compile(r"(?<=://)[^/?#]*@|\?[^/]*=.*?(?=,[A-Za-z][A-Za-z0-9+.-]*://|\Z)", re.DOTALL)
 
 
+class PatternError(KwireError):
+    """A glob, or a path with {a,b}, that is too long or stands for too many paths."""
+
+
 def alternatives(text: str) -> list[str]:
     """The paths and patterns that a text stands for; a text without comma, brace and backslash stands for itself.
 
     Commas separate, except in {} and []. {a,b} stands for each of its parts, and may be nested. A backslash takes the
     meaning from the sign after it. In the result an escaped sign is [*], and [^a] is [!a]: as Python and fsspec have
-    it. Raises ValueError for a text that stands for too many paths.
+    it. Raises PatternError for a text that stands for too many paths.
     """
     if not _SPECIAL.search(text):
         return [text]
@@ -82,6 +87,6 @@ def _matched(signs: list[str]) -> set[int]:
 def _product(beginnings: list[str], ends: list[str], text: str) -> list[str]:
     size = len(beginnings) * sum(map(len, ends)) + len(ends) * sum(map(len, beginnings))
     if size > MOST_CHARACTERS:
-        raise ValueError(f"{printable(shown(text)[:200])}: its braces stand for too many paths: "
-                         f"{len(beginnings) * len(ends)} so far, of {size} characters, at most {MOST_CHARACTERS}")
+        raise PatternError(f"{printable(shown(text)[:200])}: its braces stand for too many paths: "
+                           f"{len(beginnings) * len(ends)} so far, of {size} characters, at most {MOST_CHARACTERS}")
     return [beginning + end for beginning in beginnings for end in ends]

@@ -68,6 +68,7 @@ _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _FAR_OFFSETS = 1 << 40  # no batch is so far above the one before it, whatever the cleaner removed
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
+_SHARES = 48, 16  # bytes that searches may cost for each one of the file: for pieces, for whole chains
 _PIECE_COST = 4 << 20  # bytes of checksum that the search for a piece between two damages may cost, and 8 times its way
 
 
@@ -95,13 +96,13 @@ def is_valid(file: File, position: int, size: int) -> bool:
     """Is there a batch at position with a valid header and checksum, followed by the end, zeros, or another header?"""
     file = file.held()
     place = examine(file, position, size)
-    if place.kind != "batch" or not _holds_at(file, position, place.size):
+    if place.kind != "batch" or not holds_at(file, position, place.size):
         return False
     following = position + place.size
     return following == size or examine(file, following, size).kind != "bad"
 
 
-def _holds_at(file: File, position: int, size: int, view: memoryview = _NOTHING, at: int = 0) -> bool:
+def holds_at(file: File, position: int, size: int, view: memoryview = _NOTHING, at: int = 0) -> bool:
     """checksum_holds for a batch in the file, in pieces: a batch may be larger than memory.
 
     view: bytes of the file that are in memory; position is its byte `at`.
@@ -161,7 +162,7 @@ class _Buffer:
 
     def judged(self, at: int, place: Place) -> Place:
         """What is at a position by its header, bad if it is a batch that is too large to load unchecked."""
-        if place.kind == "batch" and place.size > KEPT_BYTES and self._checked and not _holds_at(
+        if place.kind == "batch" and place.size > KEPT_BYTES and self._checked and not holds_at(
             self.file, at, place.size
         ):
             return place._replace(kind="bad", reason=_WRONG_CHECKSUM)
@@ -280,6 +281,7 @@ class Scanner:
         back = _BACK_BYTES
         while back < goal:
             start = goal - back
+            self._resync.reach(start)
             self._buffer.load(start, HEADER_UP_TO_MAGIC)
             first = self._resync.first(start, goal, self._buffer.at(start), back)
             if first is not None:
@@ -289,6 +291,7 @@ class Scanner:
                     return
             back *= 4
             self.looked_far = True
+        self._resync.reach(0)
         self._go_to(0)
         self._walk(goal, 0)
 
@@ -337,9 +340,9 @@ class Scanner:
             if self._heads and place.size > KEPT_BYTES:
                 after = at + place.size
                 follows = after >= self._size or (buffer.examine(after).kind == "batch" and after <= end)
-                if follows or _holds_at(self._file, at, place.size):
+                if follows or holds_at(self._file, at, place.size):
                     self._at, self._previous, self.last = after, UNKNOWN_OFFSET, -1
-                    yield Window(at, after, memoryview(self._file.read(at, at + RECORD_BATCH_OVERHEAD)))
+                    yield Window(at, after, self._file.view(at, at + RECORD_BATCH_OVERHEAD))
                 else:
                     yield from self._not_a_batch(at, place._replace(kind="bad", reason=_NOTHING_FOLLOWS))
                 place = None
@@ -408,7 +411,7 @@ class Scanner:
             place_after = examine(self._file, own, self._size, zeros_to=self._resync.zeros_to)
             if place_after.kind == "batch":
                 self._resync.spend(place_after.size)
-                follower = self._header(own) if _holds_at(self._file, own, place_after.size) else follower
+                follower = self._header(own) if holds_at(self._file, own, place_after.size) else follower
         self._at, self._previous = end, UNKNOWN_OFFSET
         data = self._file.view(at, min(end, at + _REGION_BYTES))
         yield Window(at, end, data, reason, place.offset, self.last, follower)
@@ -497,12 +500,18 @@ class _Resync:
         self._file, self._size = file, size
         # bytes that may be searched without success for pieces, and for whole chains, so that crafted input cannot make
         # the search slow
-        self._budgets = [share * (size - start) + (4 * share << 20) for share in (48, 16)]
+        self._start, self._budgets = start, [share * (size - start) + (4 * share << 20) for share in _SHARES]
         self._zeros = (0, 0)  # the range of zeros that was looked at last
         self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
         # the next whole chain from that byte on; if there is none, the longest ones, each longer than those after it
         self._from = size + 1
         self._chains: list[_Chain] = []
+
+    def reach(self, start: int) -> None:
+        """Go back: a search that began there could cost more."""
+        for chains, share in enumerate(_SHARES):
+            self._budgets[chains] += share * max(0, self._start - start)
+        self._start = min(start, self._start)
 
     def zeros_to(self, file: File, position: int, size: int) -> int:
         """end_of_zeros, which is remembered: many damaged batches may end at the same zeros."""
@@ -537,6 +546,8 @@ class _Resync:
         self._damage, self._spent = position, 0
         while at is not None and (at := self._candidate(at + 1, stop, low=low + 1, high=high - 1)) is not None:
             piece = self._follow(at)
+            if not piece.batches:  # it has changed meanwhile
+                continue
             if piece.batches[0][1] == due:
                 return at
             begin, base = piece.begin(low, -1, 0, -1)
@@ -579,6 +590,9 @@ class _Resync:
         at: int | None = position
         while at is not None and (at := self._candidate(at, self._size, followed=True)) is not None:
             chain = self._follow(at, chains=True)
+            if not chain.batches:  # it has changed meanwhile
+                at += 1
+                continue
             if chain.whole:
                 self._chains = [chain]
                 return
@@ -645,7 +659,7 @@ class _Resync:
                 cost = _TRIAL + (place.size if wanted else 0)
                 if cost > self._budgets[followed]:
                     return None
-                if wanted and _holds_at(file, here, place.size, view, at):
+                if wanted and holds_at(file, here, place.size, view, at):
                     self._spent = 0
                     return here
                 self._budgets[followed] -= cost

@@ -223,6 +223,9 @@ class LogSegment:
 
         guessed: start and end are any bytes (see Scanner), and an entry of the .index before start is used.
         """
+        check_type(bounds, Bounds, "bounds", "Bounds")
+        start = check_int(start, "start")
+        check_ints(end=end)
         anchor: tuple[int, int, int] | None = None
         if bounds.start_offset is not None and bounds.start_offset > self.base_offset:
             anchor = _entry(self._batch_below(bounds.start_offset, start, end), bounds.start_offset)
@@ -371,6 +374,7 @@ class LogSegment:
 
     def start_of(self, bounds: Bounds) -> int:
         """The position at which reading a range begins: its first batch, or damage that may have held records of it."""
+        check_type(bounds, Bounds, "bounds", "Bounds")
         offset = bounds.start_offset
         if bounds.start_timestamp is None and (offset is None or offset <= self.base_offset):
             return 0

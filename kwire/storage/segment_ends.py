@@ -26,6 +26,8 @@ def first_header(segment: LogSegment) -> BatchHeader | None:
     """
     size = segment.size
     head = memoryview(segment.file.read(0, min(size, RECORD_BATCH_OVERHEAD)))
+    if len(head) < min(size, RECORD_BATCH_OVERHEAD):  # truncated meanwhile
+        return None
     place = examine(segment.file, 0, size, head, zeros_to=lambda file, position, size: size)
     return parse_header(head, 0, 0) if place.kind == "batch" else None
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kwire.storage.batch_header import BatchHeader
     from kwire.storage.discovery import SegmentFile
 
-_DELETE_HORIZON = 0x40  # attribute: the base timestamp is not a record's
 _MOST_OFFSET = (1 << 63) - 1
 
 
@@ -123,7 +122,7 @@ def _partition(files: Sequence[SegmentFile], options: dict[str, Any] | None) -> 
 
 def _first_time(header: BatchHeader) -> int | None:
     """The first record's timestamp, None where the header does not have it."""
-    if header.count < 0 or (header.magic == 2 and header.attributes & _DELETE_HORIZON):
+    if header.count < 0 or header.delete_horizon is not None:
         return None
     return _time(header.max_timestamp if header.timestamp_type == "log_append" else header.base_timestamp)
 

@@ -46,3 +46,16 @@ def test_a_long_line_of_hex_takes_a_few_times_its_bytes(tmp_path: Path, capsys: 
     finally:
         tracemalloc.stop()
     assert peak < 8 * path.stat().st_size
+
+
+@pytest.mark.parametrize("command", [
+    ("show",), ("ls",), ("verify",), ("stats",), ("export", "-o", "OUT"), ("to-parquet",), ("whatif",),
+], ids=lambda command: command[0])  # fmt: skip
+@pytest.mark.parametrize(("pattern", "reason"), [("*" * 5000, "has more than 4096 characters"),
+                                                 ("{a,b}" * 30, "stand for too many paths")], ids=["glob", "braces"])
+def test_a_pattern_that_is_too_long_is_a_usage_error(
+    command: tuple[str, ...], pattern: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"OUT": str(tmp_path / "out.csv")}
+    code, out, err = run(capsys, "log", *(names.get(one, one) for one in command), pattern)
+    assert (code, out) == (2, "") and reason in err and "unexpected" not in err and err.count("\n") == 1

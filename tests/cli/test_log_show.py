@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.cli import main
+from kwire.cli import main, show_records
 from kwire.codec.json import json_text
 from tests.storage import internal
 from tests.storage.making import START, batch, in_transaction, marker, producer_snapshot, write_segment
@@ -386,3 +387,16 @@ def test_a_pipe_is_not_followed(tmp_path: Path) -> None:
         [sys.executable, "-m", "kwire", "log", "show", "-", "--follow"], input=batch(0), capture_output=True, cwd=ROOT,
         timeout=60, check=False)
     assert (done.returncode, done.stdout.count(b"\n")) == (2, 0) and b"is a pipe" in done.stderr
+
+
+def test_the_last_records_of_a_preallocated_segment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is zeros is not looked at piece by piece, each time back to the records."""
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)], indexes=False)
+    os.truncate(path, 200 << 20)
+    looked: list[int] = []
+    real = show_records.Output._count
+    monkeypatch.setattr(show_records.Output, "_count", lambda *args: looked.append(args[2]) or real(*args))
+    assert shown_offsets(capsys, path, "--tail", 2) == [1, 2]
+    assert looked == [0]

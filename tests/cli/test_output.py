@@ -439,3 +439,30 @@ def test_the_site_goes_only_where_nothing_else_is(
     assert run(capsys, "protocol", "site", mine, "--force")[0] == 0
     assert (mine / "notes.txt").read_text() == "mine" and (mine / pages[0][0]).is_file()
     assert not partials(tmp_path)
+
+
+@pytest.mark.parametrize("command", [
+    ("salvage", "IN", "URL"), ("export", "IN", "-o", "URL"), ("export", "IN", "-o", "URL", "--partition-by", "topic"),
+    ("to-parquet", "IN", "-o", "URL"),
+], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize("ending", ["csv", "log"])
+def test_a_url_is_refused_without_its_secrets(
+    command: tuple[str, ...], ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    names = {"IN": str(path), "URL": f"https://u:hunter2@h/x.{ending}?sig=SECRET"}
+    more = ("--to", "csv") if command[0] == "export" else ()
+    code, out, err = run(capsys, "log", *(names.get(one, one) for one in command), *more)
+    assert (code, out) == (2, "") and "is a URL" in err and "hunter2" not in err and "SECRET" not in err
+
+
+@pytest.mark.parametrize("command", [
+    ("decode", "ApiVersionsRequest", "3", "URL"), ("frame", "URL"), ("storage", "info", "-c", "URL"),
+    ("storage", "format", "-t", "x", "-c", "URL"),
+    ("features", "--bootstrap-server", "127.0.0.1:1", "--command-config", "URL", "describe"),
+], ids=" ".join)  # fmt: skip
+def test_a_url_that_is_read_as_a_file_is_shown_without_its_secrets(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *(one.replace("URL", "https://u:hunter2@h/x?sig=SECRET") for one in command))
+    assert code in (1, 2) and "//h/x" in out + err and "hunter2" not in out + err and "SECRET" not in out + err

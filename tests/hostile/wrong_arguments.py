@@ -26,6 +26,7 @@ from kwire import spark, storage
 from kwire.errors import KwireError
 from kwire.spark import options
 from kwire.storage import LogDirectory, LogSegment, Partition, discover
+from kwire.storage.bounds import NO_BOUNDS
 from kwire.storage.record_tables import write_dataset, write_table
 from tests.storage.making import aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
 from tests.storage.metadata.records import Cluster, write_log
@@ -121,6 +122,7 @@ def calls(folder: Path) -> dict[str, Call]:
     methods: dict[str, dict[str, Any]] = {
         "seek": {"offset": 5}, "seek_time": {"timestamp": 5}, "ends_before": {"timestamp": 5}, "boundary": {"guess": 5},
         "split": {"partition_bytes": 100}, "headers": {"start": 0, "end": 9}, "transactions": {"start": 0, "end": None},
+        "scan": {"bounds": NO_BOUNDS, "start": 0, "end": None, "guessed": False}, "start_of": {"bounds": NO_BOUNDS},
     }  # fmt: skip
     for method, valid in methods.items():
         add(f"LogSegment.{method}", lambda method=method, **given: getattr(LogSegment(path), method)(**given), **valid)
@@ -143,6 +145,8 @@ def calls(folder: Path) -> dict[str, Call]:
     add("committed_offset", storage.committed_offset, record=internal)
     add("transaction_row", storage.transaction_row, record=internal)
     add("ClusterImage.read", storage.ClusterImage.read, **defaults(storage.ClusterImage.read, path=cluster))
+    add("ClusterImage", lambda **given: repr(storage.ClusterImage(**given)),
+        **defaults(storage.ClusterImage, quorum=image.quorum, tables=image.tables))
     add("ClusterImage.diff", image.diff, other=image)
     add("ClusterImage.downgrade", image.downgrade, metadata_version="4.0-IV3", unsafe=True)
     add("ClusterImage.write_snapshot", image.write_snapshot, path=folder / "out" / "a.checkpoint", force=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from struct import pack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from kwire.storage import (
     scanner,
     transactions,
 )
+from kwire.storage.filesystem import File, LocalFile, _OpenFile
 from kwire.storage.parquet import write_parquet
 from kwire.storage.transactions import LaterMarkers
 from tests.cli.test_log import run
@@ -32,6 +34,9 @@ from tests.reads import Reads
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
 from tests.storage.pipes import pipe
 from tests.storage.test_limits import Asked
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 pytestmark = pytest.mark.quick
 
@@ -368,3 +373,47 @@ def test_a_path_of_bytes_is_a_path(tmp_path: Path) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0)])
     assert offsets(LogSegment(os.fsencode(path)).read()) == [0, 1, 2]  # type: ignore[arg-type]
     assert [one.path for one in discover(os.fsencode(path))] == [str(path)]  # type: ignore[arg-type]
+
+
+def test_a_range_after_a_claim_of_the_whole_file_is_searched_as_from_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader of the end looks back to byte 0: the damage there costs what it costs a reader of all."""
+    monkeypatch.setattr(scanner, "_SHARES", (1, 16))
+    path = tmp_path / "0.log"
+    path.write_bytes(bad(0, (6 << 20) - 12) + bytes((6 << 20) - 61) + batch(7, 1))
+    size = path.stat().st_size
+    pieces = LogSegment(path).column_batches(("offset",), start=size - 1000, guessed=True, errors="keep")
+    assert [offset for piece in pieces for offset in piece["offset"].to_numpy()] == [7]
+
+
+class Fickle(LocalFile):
+    """A file of which reads give other content now and then."""
+
+    def __init__(self, path: str, other: bytes, seed: int) -> None:
+        super().__init__(path)
+        self.other, self.dice = other, random.Random(seed)
+
+    def held(self) -> File:
+        return self
+
+    def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
+        if self.dice.random() < 0.5:
+            return memoryview(bytes(before) + self.other[start:end])
+        return _OpenFile(self.path, open(self.path, "rb", buffering=0)).view(start, end, before)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.view(start, min(end, self.size())).tobytes()
+
+
+def test_content_that_changes_between_two_reads(tmp_path: Path) -> None:
+    """A batch that was found is none when it is read again: an error of kwire's, or what is there."""
+    path = tmp_path / "0.log"
+    data = b"".join(b"\xff" * 100 + batch(10 * at, 1) + batch(10 * at + 1, 1) for at in range(10))
+    path.write_bytes(data)
+    for seed in range(60):
+        segment = LogSegment(path)
+        segment.file = Fickle(str(path), b"\xff" * len(data), seed)
+        with suppress(kwire.CorruptBatchError):
+            list(segment.batches(errors="keep"))
+            segment.split(100)

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import kwire
+from kwire import RecordBatch
 from kwire.errors import CorruptBatchError
-from kwire.storage.file_batches import FileBatches
-from kwire.storage.filesystem import open_file
+from kwire.storage import BatchHeader
+from kwire.storage.file_batches import FileBatches, loaded
+from kwire.storage.filesystem import File, open_file
+from tests.cli.test_log import run
 from tests.storage.making import batch
 
 pytestmark = pytest.mark.quick
@@ -22,12 +26,16 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+def read(file: File) -> list[RecordBatch]:
+    return [loaded(one, file.path) for one in FileBatches(file)]
+
+
 def test_all_batches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the bytes read at a time."""
     for window in (1, 100, 1 << 20):
         monkeypatch.setattr("kwire.storage.file_batches._WINDOW_BYTES", window)
         batches = FileBatches(open_file(path))
-        assert [one.raw for one in batches] == BATCHES
+        assert [loaded(one, "").raw for one in batches] == BATCHES
         assert batches.position == batches.end == path.stat().st_size
         headers = list(FileBatches(open_file(path)).headers())
         assert [(one.base_offset, one.last_offset, one.size) for one in headers] == [
@@ -47,7 +55,7 @@ def test_a_wrong_checksum_is_no_error(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[len(BATCHES[0]) - 1] ^= 1
     path.write_bytes(data)
-    assert [one.is_valid() for one in FileBatches(open_file(path))] == [False, True, True]
+    assert [one.is_valid() for one in read(open_file(path))] == [False, True, True]
 
 
 @pytest.mark.parametrize(("at", "data", "error"), [
@@ -71,9 +79,28 @@ def test_what_is_no_batch_is_an_error(path: Path, at: int, data: bytes, error: s
         next(headers)
 
 
+@pytest.mark.parametrize("valid", [True, False])
+def test_a_large_batch_is_loaded_only_if_its_checksum_matches(
+    valid: bool, path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its length may be damaged; what is printed of the batch is the same."""
+    large = bytearray(kwire.build_batch([(7, None, bytes(100_000))], base_offset=9))
+    large[-5] ^= not valid
+    path.write_bytes(b"".join(BATCHES) + large + batch(10))
+    printed = [run(capsys, "log", "dump", path, *extra) for extra in ((), ("--json",))]
+    monkeypatch.setattr("kwire.storage.file_batches._WINDOW_BYTES", 1000)
+    monkeypatch.setattr("kwire.storage.file_batches.KEPT_BYTES", 50_000)
+    kinds = [type(one) for one in FileBatches(open_file(path))]
+    assert kinds == [RecordBatch] * 3 + [RecordBatch if valid else BatchHeader] + [RecordBatch]
+    assert printed == [run(capsys, "log", "dump", path, *extra) for extra in ((), ("--json",))]
+    code, out, err = run(capsys, "log", "dump", path, "--print-data-log")
+    assert (code, "are too many to read records of a damaged batch" in err) == ((0, False) if valid else (1, True))
+    assert ("payload: \0" in out) == valid
+
+
 def test_a_file_that_is_truncated_meanwhile(path: Path) -> None:
-    for read in (list, lambda batches: list(batches.headers())):
+    for way in (list, lambda batches: list(batches.headers())):
         batches = FileBatches(open_file(path))
         batches.end += 100
         with pytest.raises(CorruptBatchError, match="truncated"):
-            read(batches)
+            way(batches)

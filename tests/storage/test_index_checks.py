@@ -97,3 +97,14 @@ def test_time_entries_that_lead_back_again_and_again(tmp_path: Path) -> None:
     index = b"".join(pack(">ii", 2900 + at, places[at]) for at in range(100))
     with pytest.raises(LimitError, match="again and again"):
         list(time_entries(data, index, 0, open_file(path)))
+
+
+def test_time_entries_of_one_batch_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records are decoded for each."""
+    monkeypatch.setattr(index_checks, "_SPARE_BYTES", 0)
+    path = write_segment(tmp_path / "t-0", 0, [batch(0, 3)])
+    entries = time_entries(b"".join(pack(">qi", at, 2) for at in range(1000)), b"", 0, open_file(path))
+    largest = max(one.timestamp for one in LogSegment(path).read())
+    assert [next(entries).log_timestamp for _ in range(4)] == [largest] * 4
+    with pytest.raises(LimitError, match="again and again"):
+        next(entries)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kwire import messages
-from kwire.codec.arguments import check_ints, check_type
+from kwire.codec.arguments import check_each, check_int, check_ints, check_type
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.downgrade import Downgrade, downgraded
 from kwire.storage.metadata.errors import MetadataLogError
@@ -41,6 +41,13 @@ class ClusterImage:
     quorum: Quorum = field(default_factory=Quorum)
     tables: Tables = field(default_factory=Tables, repr=False)
     files: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("offset", "epoch", "timestamp"):
+            check_int(getattr(self, name), name)
+        check_type(self.quorum, Quorum, "quorum", "a Quorum")
+        check_type(self.tables, Tables, "tables", "Tables")
+        check_each(self.files, str, "files", "paths")
 
     @classmethod
     def read(
