@@ -238,7 +238,7 @@ class Scanner:
             self._go_to(anchor[0])
             # where reading goes on after damage, a piece between two damages must be judged as from byte 0
             sure = anchor[0] + 2 * CHAIN_BYTES if guessed or wanted[0] else 0
-            found = self._walk(start, sure) and self._is_chain(sure)
+            found = self._walk(start, sure) and self._is_chain(sure, tail=True)
         if guessed and not found:
             self._look_back(start)
         elif not found:
@@ -305,8 +305,11 @@ class Scanner:
         tail, self.tail = self.tail, None  # it begins before goal, so that it is not of this range
         return tail is None or tail[0] >= sure
 
-    def _is_chain(self, sure: int) -> bool:
-        """Do valid batches in order follow from here to byte sure, or to the end of the file?"""
+    def _is_chain(self, sure: int, tail: bool = False) -> bool:
+        """Do valid batches in order follow from here to byte sure, or to the end of the file?
+
+        tail: a torn batch or zeros may be at the end of the file.
+        """
         at, done, room, previous = self._at, 0, sure - self._at, self.last
         while at + done < min(sure, self._size):
             self._buffer.load(at, room + HEADER_UP_TO_MAGIC)
@@ -318,9 +321,12 @@ class Scanner:
             previous = found
             done += hopped
             if at + done < min(sure, self._size):
-                place = self._buffer.judged(at + done, examine(self._file, at + done, self._size, data, done))
+                place = self._buffer.judged(
+                    at + done, examine(self._file, at + done, self._size, data, done, self._resync.zeros_to))
+                if tail and place.kind == "torn":
+                    return self._resync.next(at + done, previous) is None
                 if place.kind != "batch" or done + place.size <= room:
-                    return False
+                    return tail and place.kind == "zeros"
                 room = done + place.size
         return True
 
