@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 ZerosTo = Callable[["File", int, int], int]  # (file, position, its size): as end_of_zeros
 
-_ZEROS = bytes(1 << 16)
+_ZEROS = bytes(HEADER_UP_TO_MAGIC)
+_ZEROS_BYTES = 64 << 10, 8 << 20  # that a look for the end of zeros reads at a time: at first, at most
 
 _start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
 _v2 = Struct(BATCH_FORMAT).unpack_from
@@ -110,14 +111,16 @@ def parse_header(data: memoryview, at: int, position: int) -> BatchHeader:
 
 
 def end_of_zeros(file: File, position: int, size: int) -> int:
-    """The byte where the zeros from position on end, or up to 64 KiB before it; size if they go to the end."""
+    """The byte where the zeros from position on end; size if they go to the end."""
+    span, largest = _ZEROS_BYTES
     while position < size:
-        piece = file.read(position, min(size, position + len(_ZEROS)))
-        if piece != _ZEROS[: len(piece)]:
-            return position
+        piece = file.read(position, min(size, position + span))
+        if piece.count(0) < len(piece):
+            return position + len(piece) - len(piece.lstrip(b"\0"))
         if not piece:  # truncated meanwhile, as a broker does when it closes a preallocated file
             return size
         position += len(piece)
+        span = min(2 * span, largest)
     return size
 
 

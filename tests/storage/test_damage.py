@@ -147,6 +147,7 @@ def test_rows_and_bad_rows_do_not_depend_on_cuts(tmp_path: Path, first: int) -> 
 def test_they_do_not_where_a_reader_looks_back_only_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)  # more than any value here
     monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
+    monkeypatch.setattr(scanner, "_NEAR_BYTES", 200)  # less than most
     for seed in range(200, 230):
         check(tmp_path, seed)
 
