@@ -15,7 +15,9 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
-byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0.
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. A little
+further back is enough where such a chain lacks no offset: one that begins in a value has other offsets than those after
+it (but for a record of more than _NEAR_BYTES whose writer knew its offset).
 """
 
 from __future__ import annotations
