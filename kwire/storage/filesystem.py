@@ -257,7 +257,12 @@ class RemoteFile:
             return b""
         with _without_secrets(self.path):
             store, path = self._store()
-            return bytes(store.cat_file(path, start=start, end=end))
+            data = bytes(store.cat_file(path, start=start, end=end))
+        if len(data) <= end - start:
+            return data
+        if len(data) == self.size():  # of a web server that does not read ranges
+            return data[start:end]
+        raise OSError(f"{shown(self.path)}: the object store gave {len(data)} bytes for a range of {end - start}")
 
     def held(self) -> File:
         """The file itself: an object of a store is replaced, never changed."""
@@ -508,12 +513,12 @@ class RemoteFolder:
             self._store.invalidate_cache(inner)
             listed = self._store.ls(inner, detail=True)
             self._store.invalidate_cache(inner)
-        return sorted(
-            Entry(f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
-                  _size_in(item))
-            for item in listed
-            if item["name"].rstrip("/") != inner.rstrip("/")
-        )
+            return sorted(
+                Entry(f"{path.rstrip('/')}/{item['name'].rstrip('/').rpartition('/')[2]}", item["type"] == "directory",
+                      _size_in(item))
+                for item in listed
+                if item["name"].rstrip("/") != inner.rstrip("/")
+            )
 
     def entry(self, path: str) -> Entry | None:
         """What is at a path, None if nothing is: one question to the store, two for a folder of S3."""
@@ -528,13 +533,17 @@ class RemoteFolder:
                 if isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError):
                     raise OSError(f"{shown(path)}: {error.__cause__}") from None  # fsspec: no such host is no such file
                 return None
-        return Entry(path, is_folder, _size_in(info))
+            return Entry(path, is_folder, _size_in(info))
 
 
 def _size_in(info: dict[str, Any]) -> int:
     """Bytes by fsspec's info; -1 where it does not say, as listings of web servers do not."""
     size = info.get("size")
-    return -1 if size is None else int(size)
+    if size is None:
+        return -1
+    if int(size) != size:
+        raise ValueError(f"a file of {size!r} bytes")
+    return int(size)
 
 
 def open_folder(path: str, options: dict[str, Any] | None = None) -> Folder:
