@@ -15,9 +15,9 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
-byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. A little
-further back is enough where such a chain lacks no offset: one that begins in a value has other offsets than those after
-it (but for a record of more than _NEAR_BYTES whose writer knew its offset).
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of 1
+to 12 MiB a little further back is enough where such a chain lacks no offset: one that begins in a value has other
+offsets than those after it. (A piece of the log of more than _NEAR_BYTES that is there twice could be read twice then.)
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
-_NEAR_BYTES = 1 << 16  # where it begins first: enough if all offsets from there on follow each other
+_NEAR_BYTES = 1 << 16  # where it begins first in a range of which _BACK_BYTES would be more than 5 %
 _WRONG_CHECKSUM = "checksum does not match"
 _NOTHING_FOLLOWS = "checksum does not match, and no batch follows at the end that its length gives"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
@@ -292,7 +292,7 @@ class Scanner:
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
-        if self._looked_near(goal):
+        if 2 * CHAIN_BYTES <= self._end - goal < 20 * _BACK_BYTES and self._looked_near(goal):
             return
         back = _BACK_BYTES
         while back < goal:
@@ -311,10 +311,7 @@ class Scanner:
         self._walk(goal, 0)
 
     def _looked_near(self, goal: int) -> bool:
-        """Go to the first batch at or after goal, if valid batches from a little before it on have all offsets.
-
-        Where those in the value of a record end, offsets are missing or out of order.
-        """
+        """Go to the first batch at or after goal, if valid batches from a little before it on have all offsets."""
         start = goal - _NEAR_BYTES
         if start <= 0:
             return False
