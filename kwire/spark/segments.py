@@ -11,7 +11,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kwire.spark.options import Options
 from kwire.spark.schema import arrow_schema
-from kwire.spark.selection import segments
+from kwire.spark.selection import check_chosen, segments
+from kwire.spark.worker import in_one_line
 from kwire.storage import SegmentFile
 from kwire.storage.discovery import by_partition, in_threads
 from kwire.storage.segment_summaries import following, summarize
@@ -58,13 +59,20 @@ class DescribeReader(DataSourceReader):
     def __init__(self, options: Options, schema: spark.StructType) -> None:
         self.options, self.schema = options, schema
 
+    @in_one_line
     def partitions(self) -> list[InputPartition]:
-        """Return the tasks. Runs in the driver: it lists folders. Raises FileNotFoundError."""
+        """Return the tasks. Runs in the driver: it lists folders.
+
+        Raises ValueError or FileNotFoundError if the options choose nothing.
+        """
         files: list[tuple[SegmentFile, int]] = []
-        for group in by_partition(segments(self.options)).values():
+        chosen = segments(self.options)
+        check_chosen(chosen, self.options)
+        for group in by_partition(chosen).values():
             files += following(group)
         return [DescribeTask(files[at : at + _SEGMENTS_OF_A_TASK]) for at in range(0, len(files), _SEGMENTS_OF_A_TASK)]
 
+    @in_one_line
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task, for many segments at a time. Runs in a worker."""
         if not isinstance(partition, DescribeTask):  # Spark's own partition, for an empty list of tasks

@@ -16,8 +16,11 @@ from kwire.spark.worker import in_one_line, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter, InputPartition
     from pyspark.sql.types import StructType
+
+_READS_ONLY = ('the format "kwire" reads segments, it writes none: format("kafka") writes to a broker, '
+               'format("parquet") to files')
 
 
 class KwireDataSource(DataSource):
@@ -91,6 +94,16 @@ class KwireDataSource(DataSource):
             return _RefusedStream(error)
         return SegmentStreamReader(options, schema)
 
+    @in_one_line
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Raise ValueError: nothing is written."""
+        raise ValueError(_READS_ONLY)
+
+    @in_one_line
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Raise ValueError: nothing is written."""
+        raise ValueError(_READS_ONLY)
+
     def _parsed(self, query: str | None = None) -> Options:
         settle()  # Spark forks and keeps the planning processes, too
         options = parse(dict(self.options.items()), query)
@@ -163,9 +176,11 @@ def describe(spark: SparkSession, path: str, **options: Any) -> DataFrame:
     has_txnindex: is there such a file. Null is what is not known without reading the segment: of a .gz, damage, a
     missing .timeindex.
 
-    path: as for the format "kwire"; options: topic, partition, storageOptions. The driver lists folders only, the
-    executors read 61 bytes and an index entry of each segment, and a piece at the end of a partition's last one.
-    Raises ValueError for an unknown option; FileNotFoundError, when it is used, for a path that does not exist.
+    path: as for the format "kwire"; options: topic, partition, allowEmpty, storageOptions. The driver lists folders
+    only, the executors read 61 bytes and an index entry of each segment, and a piece at the end of a partition's last
+    one.
+    Raises, when it is used, ValueError for an unknown option and for a topic or a partition that is not there,
+    FileNotFoundError for a path without a segment; allowEmpty=True allows the last three.
     """
     register(spark)
     reader = spark.read.format("kwire").option("kind", "segments")

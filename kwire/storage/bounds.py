@@ -62,14 +62,12 @@ class Bounds(NamedTuple):
         )
 
     def touches(self, window: Window) -> bool:
-        """May the records of a bad region have been in the range? By the batches before and after it."""
+        """May the records of a bad region have been in the range? By the offsets of the batches before and after it.
+
+        Their timestamps tell nothing: those of a log need not ascend.
+        """
         return self.reaches(window.after) and (
-            window.follower is None
-            or (
-                (self.start_offset is None or window.follower.base_offset > self.start_offset)
-                and (self.start_timestamp is None or window.follower.max_timestamp >= self.start_timestamp)
-            )
-        )
+            window.follower is None or self.start_offset is None or window.follower.base_offset > self.start_offset)
 
     def reaches(self, last: int) -> bool:
         """Is there an offset of the range after that one?"""

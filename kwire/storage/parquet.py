@@ -26,12 +26,12 @@ def write_parquet(
     """Write the records of segments to one Parquet file; return {"rows", "row_groups", "size"}.
 
     Columns: topic (dictionary), partition, offset, timestamp (ms, UTC), timestamp_type ("create", ...), key, value,
-    headers. rows: of a row group (fewer if they reach 64 MiB); compression: Parquet's codec; wanted: range keywords,
-    committed and control as LogSegment.column_batches. progress: called with the bytes done since the last call;
-    bad: with each BadBatch, where errors="keep" is among the keywords. The
-    file gets its name when it is complete; force: also if a file of that name exists ("-" is standard output).
-    partition_by: a folder of that name instead, as write_dataset() has it; the result has "files" too. Raises
-    ValueError for rows below 1, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
+    headers. rows: of a row group (fewer if they reach 64 MiB); compression: zstd, snappy, gzip, lz4 or none; wanted:
+    range keywords, committed and control as LogSegment.column_batches. progress: called with the bytes done since the
+    last call; bad: with each BadBatch, where errors="keep" is among the keywords. The file gets its name when it is
+    complete; force: also if a file of that name exists ("-" is standard output). partition_by: a folder of that name
+    instead, as write_dataset() has it; the result has "files" too. Raises ValueError for rows below 1 and for an
+    unknown compression, FileExistsError, OSError; ImportError that names the extra if pyarrow is missing.
     """
     rows = check_rows(rows)
     import_pyarrow(f"{output}: writing Parquet")

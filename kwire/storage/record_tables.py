@@ -155,12 +155,9 @@ def write_table(
     empty text is "". Raises ValueError for an unknown form or compression.
     """
     check_type(form, str, "form", "a str")
-    check_type(compression, (str, NoneType), "compression", "a str")
     check_progress(progress)
     if form not in FORMATS:
         raise ValueError(f"form must be one of {', '.join(FORMATS)}, not {form!r}")
-    if compression not in (None, *COMPRESSIONS[form]):
-        raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
     rows = check_rows(rows)
     import_pyarrow(f"{output}: writing {form}")
     written = write_file(
@@ -184,6 +181,9 @@ def write_file(
     **wanted: Any,
 ) -> dict[str, int]:
     """Write the file or dataset of write_parquet() and write_table(); for Parquet the result has "row_groups"."""
+    check_type(compression, (str, NoneType), "compression", "a str")
+    if compression not in (None, *COMPRESSIONS[form]):
+        raise ValueError(f"compression of {form} must be one of {', '.join(COMPRESSIONS[form])}, not {compression!r}")
     check_type(partition_by, (list, tuple), "partition_by", "a list of names")
     if partition_by:
         return write_dataset(

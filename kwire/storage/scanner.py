@@ -15,7 +15,9 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
-byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0.
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of 1
+to 12 MiB a little further back is enough where such a chain lacks no offset: one that begins in a value has other
+offsets than those after it. (A piece of the log of more than _NEAR_BYTES that is there twice could be read twice then.)
 """
 
 from __future__ import annotations
@@ -59,6 +61,7 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
+_NEAR_BYTES = 1 << 16  # where it begins first in a range of which _BACK_BYTES would be more than 5 %
 _WRONG_CHECKSUM = "checksum does not match"
 _NOTHING_FOLLOWS = "checksum does not match, and no batch follows at the end that its length gives"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
@@ -67,6 +70,7 @@ _COUNT = slice(RECORD_BATCH_OVERHEAD - 4, RECORD_BATCH_OVERHEAD)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _FAR_OFFSETS = 1 << 40  # no batch is so far above the one before it, whatever the cleaner removed
+_PAST_END = 4 << 10  # bytes after the end of a range that are read at a time
 _TRIAL = 1 << 14  # cost of one candidate that is not a batch, in bytes of checksum
 _SHARES = 48, 16  # bytes that searches may cost for each one of the file: for pieces, for whole chains
 _PIECE_COST = 4 << 20  # bytes of checksum that the search for a piece between two damages may cost, and 8 times its way
@@ -143,6 +147,8 @@ class _Buffer:
         wanted = min(self.size, at + room)
         if self.begin <= at and wanted <= self.begin + len(self.view):
             return
+        if wanted > self.end + HEADER_UP_TO_MAGIC:  # of a batch that goes past the end, or of many small ones after it
+            wanted += _PAST_END
         wanted = min(self.size, max(wanted, min(at + self.piece, self.end + HEADER_UP_TO_MAGIC)))
         # the beginning of a batch is not read twice
         rest = self.view[at - self.begin :] if self.begin <= at else _NOTHING
@@ -150,6 +156,15 @@ class _Buffer:
         self.view = self.file.view(at + len(rest), wanted, rest)
         self.begin = at
         self.piece = min(2 * self.piece, self._most)
+
+    def load_only(self, at: int, end: int) -> None:
+        """Read bytes [at, end) and nothing more."""
+        self.view, self.begin = self.file.view(at, end), at
+
+    def extend_to(self, at: int) -> None:
+        """Read what is before the bytes in memory, from `at` on, so that those are not read again."""
+        if at < self.begin <= at + self._most:
+            self.view, self.begin = memoryview(self.file.read(at, self.begin) + bytes(self.view)), at
 
     def at(self, position: int) -> memoryview:
         """The bytes in memory from position on, which was loaded."""
@@ -239,7 +254,7 @@ class Scanner:
             self._go_to(anchor[0])
             # where reading goes on after damage, a piece between two damages must be judged as from byte 0
             sure = anchor[0] + 2 * CHAIN_BYTES if guessed or wanted[0] else 0
-            found = self._walk(start, sure) and self._is_chain(sure)
+            found = self._walk(start, sure, tail=True) and self._is_chain(sure, tail=True)
         if guessed and not found:
             self._look_back(start)
         elif not found:
@@ -278,10 +293,13 @@ class Scanner:
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
+        if 2 * CHAIN_BYTES <= self._end - goal < 20 * _BACK_BYTES and self._looked_near(goal):
+            return
         back = _BACK_BYTES
         while back < goal:
             start = goal - back
             self._resync.reach(start)
+            self._buffer.extend_to(start)
             self._buffer.load(start, HEADER_UP_TO_MAGIC)
             first = self._resync.first(start, goal, self._buffer.at(start), back)
             if first is not None:
@@ -295,35 +313,58 @@ class Scanner:
         self._go_to(0)
         self._walk(goal, 0)
 
-    def _walk(self, goal: int, sure: int) -> bool:
-        """Go on to the first batch or bad region at or after goal; False: there is damage before byte sure."""
+    def _looked_near(self, goal: int) -> bool:
+        """Go to the first batch at or after goal, if valid batches from a little before it on have all offsets."""
+        start = goal - _NEAR_BYTES
+        if start <= 0:
+            return False
+        self._resync.reach(start)
+        self._buffer.load_only(start, goal)
+        first = self._resync.first(start, goal, self._buffer.at(start), _NEAR_BYTES)
+        if first is None:
+            return False
+        self._go_to(first)
+        sure = first + 2 * CHAIN_BYTES
+        return self._walk(goal, sure, gaps=False) and self._is_chain(sure, gaps=False)
+
+    def _walk(self, goal: int, sure: int, tail: bool = False, gaps: bool = True) -> bool:
+        """Go on to the first batch or bad region at or after goal; False: there is damage before byte sure.
+
+        tail: a torn batch or zeros at the end of the file are no damage; gaps: missing offsets are none.
+        """
         previous = -1
         for window in self._windows(goal):
             if window.position < sure:
-                found = _ascending(window, previous)
+                found = _ascending(window, previous, gaps)
                 if found is None:
                     return False
                 previous = found
             del window
-        tail, self.tail = self.tail, None  # it begins before goal, so that it is not of this range
-        return tail is None or tail[0] >= sure
+        end, self.tail = self.tail, None  # it begins before goal, so that it is not of this range
+        return tail or end is None or end[0] >= sure
 
-    def _is_chain(self, sure: int) -> bool:
-        """Do valid batches in order follow from here to byte sure, or to the end of the file?"""
+    def _is_chain(self, sure: int, tail: bool = False, gaps: bool = True) -> bool:
+        """Do valid batches in order follow from here to byte sure, or to the end of the file?
+
+        tail: a torn batch or zeros may be at the end of the file; gaps: offsets may be missing.
+        """
         at, done, room, previous = self._at, 0, sure - self._at, self.last
         while at + done < min(sure, self._size):
             self._buffer.load(at, room + HEADER_UP_TO_MAGIC)
             data = self._buffer.at(at)
             hopped = hop_valid(data[done:], sure - at - done, 0, self._size - at - done, UNKNOWN_OFFSET, False)[0]
-            found = _ascending(Window(at + done, at + done + hopped, data[done : done + hopped]), previous)
+            found = _ascending(Window(at + done, at + done + hopped, data[done : done + hopped]), previous, gaps)
             if found is None:
                 return False
             previous = found
             done += hopped
             if at + done < min(sure, self._size):
-                place = self._buffer.judged(at + done, examine(self._file, at + done, self._size, data, done))
+                place = self._buffer.judged(
+                    at + done, examine(self._file, at + done, self._size, data, done, self._resync.zeros_to))
+                if tail and place.kind == "torn":
+                    return self._resync.next(at + done, previous) is None
                 if place.kind != "batch" or done + place.size <= room:
-                    return False
+                    return tail and place.kind == "zeros"
                 room = done + place.size
         return True
 
@@ -432,12 +473,15 @@ class Scanner:
         return parse_header(head, 0, position)
 
 
-def _ascending(window: Window, last: int) -> int | None:
-    """The last offset of a window, None if it is bad, or its offsets are not ascending, from above last on."""
+def _ascending(window: Window, last: int, gaps: bool = True) -> int | None:
+    """The last offset of a window, None if it is bad, or its offsets are not ascending, from above last on.
+
+    gaps=False: None too if offsets are missing between batches, or may be (magic 0 and 1).
+    """
     if window.bad is not None:
         return None
     for header in window_headers(window):
-        if header.base_offset <= last:
+        if header.base_offset <= last or not (gaps or (header.magic == 2 and last in (-1, header.base_offset - 1))):
             return None
         last = header.last_offset
     return last

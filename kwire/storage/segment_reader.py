@@ -227,6 +227,7 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
     if before:
         scanner.search = scanner.verify = True
     past = count = 0
+    last = -1  # offset of the batch before
     for window in scanner:
         if window.bad is not None:
             if bounds.touches(window):
@@ -241,14 +242,16 @@ def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
         end = bounds.end_offset
         if end is not None and (not 0 <= scanner.last < end or bounds.is_past_header(window)):
             for header in window_headers(window):
-                is_past = header.magic == 2 and header.base_offset >= end
+                # the offset of a wrapper of magic 0 or 1 is its last one: it begins after the batch before it
+                is_past = header.base_offset >= end and (header.magic == 2 or last >= end - 1)
+                last = header.last_offset
                 past, count = (past + header.size, count + 1) if is_past else (0, 0)
                 if count > 1 and past >= FIRST_BYTES:
                     stop = header.position + header.size
                     yield Window(window.position, stop, window.data[: stop - window.position])
                     return
         else:
-            past = count = 0
+            past, count, last = 0, 0, scanner.last
         yield window
         del window
 

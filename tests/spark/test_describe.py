@@ -51,6 +51,21 @@ def test_a_row_for_each_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.quick
+def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
+    write_segment(tmp_path / "orders-3", 0, [batch(0)])
+    (tmp_path / "nothing").mkdir()
+    for error, options, text in (
+        (ValueError, {"topic": "ordrs"}, 'no topic "ordrs" in .*; did you mean "orders"'),
+        (ValueError, {"partition": "1"}, 'no partition "1" in .*; there is 1 partition: 3'),
+        (FileNotFoundError, {"path": str(tmp_path / "nothing")}, "nothing: no segments"),
+        (FileNotFoundError, {"path": str(tmp_path / "gone")}, "gone: no such file or folder"),
+    ):
+        with pytest.raises(error, match=text):
+            described(**{"path": str(tmp_path), **options})
+        assert described(**{"path": str(tmp_path), **options}, allowEmpty="true") == []
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("delta", [0, 2**31 - 1])
 def test_offsets_past_63_bits_are_not_known(delta: int, tmp_path: Path) -> None:
     """In a header and in the name of a file: once an OverflowError."""

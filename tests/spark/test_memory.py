@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import psutil
 import pytest
 
 import kwire
-from kwire.spark import register
 from tests.storage.test_large import LIMIT, MIB, make
 
 if TYPE_CHECKING:
@@ -18,25 +16,18 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def own_workers(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
-    """Python workers of each test's own: Spark reuses workers only where the environment is the same."""
-    OLD.update(python_workers())
-    spark.sparkContext.environment["KWIRE_TEST_OF_MEMORY"] = str(tmp_path)
-    register(spark)  # a data source keeps the environment of its registration
-    yield
-    del spark.sparkContext.environment["KWIRE_TEST_OF_MEMORY"]
-    register(spark)
-
-
-OLD: set[int] = set()  # processes of other tests
+def peaks_begin_here() -> None:
+    """Workers of other tests are used again: from now on the kernel counts their peaks again."""
+    for pid in python_workers():
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def python_workers() -> dict[int, int]:
-    """Process id -> VmHWM in bytes of the Python processes that Spark started for the test."""
+    """Process id -> VmHWM in bytes of the Python processes that Spark started."""
     found = {}
     for process in psutil.Process().children(recursive=True):
         try:
-            if process.pid not in OLD and "pyspark.daemon" in process.cmdline():
+            if "pyspark.daemon" in process.cmdline():
                 lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
                 found[process.pid] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
         except (psutil.NoSuchProcess, FileNotFoundError, StopIteration):

@@ -219,3 +219,13 @@ def test_secrets_of_a_url_are_in_no_task_and_no_offset_of_a_stream() -> None:
     part = SegmentRange(file, 0, 9, True, Bounds(), None)
     texts = [repr(part), repr(ReadTask([part])), repr(Portion(9, part)), repr(file)]
     assert not any("hunter2" in text or "SECRET" in text for text in texts)
+
+
+@pytest.mark.quick
+def test_nothing_is_written() -> None:
+    from kwire.spark.source import KwireDataSource
+
+    source = KwireDataSource({"path": "x"})
+    for writer in (source.writer, source.streamWriter):
+        with pytest.raises(ValueError, match="reads segments, it writes none"):
+            writer(source.schema(), False)

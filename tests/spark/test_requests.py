@@ -9,13 +9,14 @@ from datetime import datetime
 import fsspec
 import pytest
 
+import kwire
 from benchmarks.spark.requests import RECORDS, START, Job, ObjectStore, run, write_log
 from kwire.storage.filesystem import store_of
 
 SIZE = 3 << 20  # of a segment
 SEGMENTS = 3
 CUT = {"partitionBytes": SIZE * 2 // 3}  # two ranges a segment
-SEARCHED = 700 << 10  # bytes before a cut that are searched for a batch where there is no index
+SEARCHED = 65 << 10  # bytes before a cut that are searched for a batch where there is no index
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,43 @@ def test_records_by_offset_read_an_index_interval_and_a_window(store: ObjectStor
     driver_lists_only(job)
     assert (job.rows, job.tasks) == (100, 1)
     assert job.executors.requests <= 6 and job.executors.bytes <= 256 << 10
+
+
+def test_records_of_the_end_are_found_by_the_index_where_a_torn_batch_follows(
+    store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("store") / "torn"
+    end = write_log(folder, 1, SIZE)
+    path = folder / "t-0" / f"{0:020}.log"
+    path.write_bytes(path.read_bytes() + kwire.build_batch([(START, None, b"v" * 999)], base_offset=end)[:700])
+    with pytest.warns(RuntimeWarning, match="torn tail"):
+        job = run(store, "offset", store.put(folder), startingOffsets=json.dumps({"t": {"0": end - 100}}), **CUT)
+    assert (job.rows, job.tasks) == (100, 2) and job.executors.bytes <= 256 << 10
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_records_by_offset_of_old_formats_end_at_their_end(
+    store: ObjectStore, tmp_path_factory: pytest.TempPathFactory, magic: int
+) -> None:
+    folder = tmp_path_factory.mktemp("store") / f"magic{magic}"
+    (folder / "t-0").mkdir(parents=True)
+    batches = [kwire.build_batch([(START, None, b"v" * 99)] * 10, base_offset=base, magic=magic,
+                                 codec="gzip" if magic else "none") for base in range(0, 20_000, 10)]  # fmt: skip
+    (folder / "t-0" / f"{0:020}.log").write_bytes(b"".join(batches))
+    job = run(store, "offset", store.put(folder), endingOffsets=json.dumps({"t": {"0": 95}}))
+    assert job.rows == 95 and job.executors.bytes <= 64 << 10 < job.ranges
+
+
+def test_zeros_of_a_preallocated_segment_are_few_requests(
+    store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("store") / "preallocated"
+    end = write_log(folder, 1, 1 << 20)
+    path = folder / "t-0" / f"{0:020}.log"
+    path.write_bytes(path.read_bytes() + bytes(8 << 20))
+    with pytest.warns(RuntimeWarning, match="torn tail"):
+        job = run(store, "count", store.put(folder))
+    assert job.rows == end and job.executors.requests <= 12 and job.executors.bytes <= 1.05 * job.ranges
 
 
 def test_records_by_timestamp_read_indexes_and_a_window(store: ObjectStore, indexed: tuple[str, int]) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 
+LIMITED = find_spec("pyspark.sql.streaming.datasource") is not None  # Spark 4.2 and newer: else one micro-batch a start
+
 # The query that is killed: small micro-batches into Parquet files, which Spark writes exactly once.
 JOB = '''
 import sys
@@ -35,8 +38,8 @@ spark = (
     .config("spark.log.level", "ERROR").getOrCreate()
 )
 kwire.spark.register(spark)
-logs, out, checkpoint = sys.argv[1:]
-stream = spark.readStream.format("kwire").option("maxBytesPerTrigger", "4000").load(logs)
+logs, out, checkpoint, *limit = sys.argv[1:]
+stream = spark.readStream.format("kwire").options(**{"maxBytesPerTrigger": size for size in limit}).load(logs)
 query = (
     stream.select("partition", "offset", "value").writeStream.format("parquet").option("path", out)
     .option("checkpointLocation", checkpoint).start()
@@ -53,11 +56,11 @@ def numbers(folder: Path) -> set[int]:
 def killed_in_a_batch(home: Path, chance: random.Random) -> None:
     """Start the query, and kill it (its JVM and workers too) after it planned a batch and before it committed it."""
     done = numbers(home / "checkpoint" / "commits")
-    wanted = max(done, default=-1) + 1 + chance.randrange(3)
+    wanted = max(done, default=-1) + 1 + chance.randrange(3 if LIMITED else 1)
     process = subprocess.Popen(
-        [sys.executable, "-c", JOB, home / "logs", home / "out", home / "checkpoint"], cwd=home,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True, stdout=subprocess.DEVNULL,
-        stderr=(home / "err").open("w"),
+        [sys.executable, "-c", JOB, home / "logs", home / "out", home / "checkpoint", *["4000"] * LIMITED], cwd=home,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=(home / "err").open("w"),
     )  # fmt: skip
     try:
         for _ in range(18_000):
@@ -96,11 +99,12 @@ def kills_lose_nothing(spark: SparkSession, home: Path, kills: int, seed: int) -
         state = home / "checkpoint"
         unfinished += numbers(state / "offsets") - numbers(state / "commits") != set()
     stream = spark.readStream.format("kwire").load(str(home / "logs")).select("partition", "offset", "value")
-    query = (
-        stream.writeStream.format("parquet").option("path", str(home / "out")).trigger(availableNow=True)
-        .option("checkpointLocation", str(home / "checkpoint")).start()
-    )
-    assert query.awaitTermination(180)
+    for _ in range(1 if LIMITED else 2):  # on Spark 4.0 the first one only finishes the micro-batch that was killed
+        query = (
+            stream.writeStream.format("parquet").option("path", str(home / "out")).trigger(availableNow=True)
+            .option("checkpointLocation", str(home / "checkpoint")).start()
+        )
+        assert query.awaitTermination(180)
     rows = spark.read.parquet(str(home / "out")).collect()
     read = Counter((row.partition, row.offset, bytes(row.value)) for row in rows)
     assert read == Counter((partition, offset, b"v%d" % offset) for partition, end in enumerate(ends)

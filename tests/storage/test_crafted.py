@@ -286,6 +286,16 @@ def test_row_groups_without_rows_are_refused(tmp_path: Path) -> None:
         write_parquet([LogSegment(path)], str(tmp_path / "x.parquet"), rows=0)
 
 
+def test_an_unknown_compression_is_refused_before_a_file_is_made(tmp_path: Path) -> None:
+    path = write_segment(tmp_path / "t-0", 0, [batch(0)])
+    for by in ((), ("topic",)):
+        with pytest.raises(ValueError, match=r"compression of parquet must be one of zstd, .*, none, not 'foo'"):
+            write_parquet([LogSegment(path)], str(tmp_path / "x.parquet"), compression="foo", partition_by=by)
+    with pytest.raises(TypeError, match="compression must be a str, not int"):
+        write_parquet([LogSegment(path)], str(tmp_path / "x.parquet"), compression=5)  # type: ignore[arg-type]
+    assert not (tmp_path / "x.parquet").exists()
+
+
 # secrets in URLs
 
 URL = "memory://u:hunter2@h/t-0/00000000000000000000.log?X-Amz-Signature=SECRET"

@@ -147,6 +147,7 @@ def test_rows_and_bad_rows_do_not_depend_on_cuts(tmp_path: Path, first: int) -> 
 def test_they_do_not_where_a_reader_looks_back_only_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)  # more than any value here
     monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
+    monkeypatch.setattr(scanner, "_NEAR_BYTES", 200)  # less than most
     for seed in range(200, 230):
         check(tmp_path, seed)
 
@@ -219,5 +220,28 @@ def test_a_range_that_begins_in_a_damaged_batch_raises(tmp_path: Path, bound: st
     for start in (0, 19, 20, 29):
         with pytest.raises(kwire.CorruptBatchError, match="checksum"):
             list(getattr(LogSegment(path), way)(**{bound: start}))
-    rows = list(getattr(LogSegment(path), way)(**{bound: 30 if bound == "start_offset" else 40}))
-    assert sum(map(len, rows)) if way == "column_batches" else len(rows)
+    if bound == "start_offset":
+        rows = list(getattr(LogSegment(path), way)(start_offset=30))
+        assert sum(map(len, rows)) if way == "column_batches" else len(rows)
+
+
+@pytest.mark.parametrize("broken", range(5))
+def test_damage_may_hide_records_of_any_time(tmp_path: Path, broken: int) -> None:
+    """Timestamps need not ascend: what follows the damage does not say that it was too early."""
+    times = (900, 100, 950, 100, 100)
+    data = [bytearray(kwire.build_batch([(time, None, b"v")] * 3, base_offset=3 * at)) for at, time in enumerate(times)]
+    data[broken][70] ^= 1
+    path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
+    path.write_bytes(b"".join(data))
+    segment = LogSegment(path)
+    with pytest.raises(kwire.CorruptBatchError, match="checksum"):
+        list(segment.read(start_timestamp=800))
+    whole = read(segment, start_timestamp=800)
+    assert whole[0] == [row for at, row in ((0, 0), (0, 1), (0, 2), (2, 6), (2, 7), (2, 8)) if at != broken]
+    assert [offset for _, offset, _ in whole[1]] == [3 * broken]
+    for each in (1, 50, 90, 200):
+        cuts = list(range(each, segment.size, each))
+        assert read_in_cuts(segment, cuts, start_timestamp=800) == whole
+        with pytest.raises(kwire.CorruptBatchError, match="checksum"):
+            for start, end in pairwise([0, *cuts, segment.size]):
+                list(segment.column_batches(("offset",), start=start, end=end, guessed=True, start_timestamp=800))

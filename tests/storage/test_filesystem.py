@@ -7,7 +7,7 @@ import pickle
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +108,61 @@ def test_the_stand_in_listens_on_loopback_only(s3: dict[str, Any]) -> None:
     port = int(s3["client_kwargs"]["endpoint_url"].rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=5):
         pass
+
+
+class Lying(fsspec.AbstractFileSystem):  # type: ignore[misc]
+    """A store of one segment, lying://h/t-0/0...0.log. answer, entry: what it makes of a right answer."""
+
+    protocol = "lying"
+    cachable = False
+    content = b""
+    answer: Callable[[bytes, int], bytes] = staticmethod(lambda data, start: data)
+    entry: Callable[[dict[str, Any]], Any] = staticmethod(lambda entry: entry)
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        return [type(self).entry(self.info(f"{path.rstrip('/')}/{0:020}.log"))]
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        is_file = path.endswith(".log")
+        return {"name": path, "size": len(self.content) * is_file, "type": "file" if is_file else "directory"}
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        return type(self).answer(self.content[start:end], start or 0)
+
+
+@pytest.fixture
+def lying() -> Iterator[type[Lying]]:
+    fsspec.register_implementation("lying", Lying, clobber=True)
+    Lying.content = b"".join(batch(3 * at, size=300) for at in range(3000))
+    yield Lying
+    Lying.answer = staticmethod(lambda data, start: data)
+    Lying.entry = staticmethod(lambda entry: entry)
+
+
+def test_a_store_that_does_not_read_ranges(lying: type[Lying]) -> None:
+    """It gives the whole object, as Python's http.server does."""
+    lying.answer = staticmethod(lambda data, start: lying.content)
+    segment = LogSegment(f"lying://h/t-0/{0:020}.log")
+    assert offsets(segment.read()) == [*range(9000)]
+    cut = segment.size // 2
+    halves = [[offset for piece in segment.column_batches(("offset",), start=start, end=end, guessed=True)
+               for offset in piece["offset"].to_numpy().tolist()] for start, end in ((0, cut), (cut, segment.size))]
+    assert halves[0] + halves[1] == [*range(9000)]
+
+
+@pytest.mark.parametrize("answer", [
+    lambda data, start: data + b"more", lambda data, start: None, lambda data, start: "text"])
+def test_a_store_with_wrong_answers_is_an_error(lying: type[Lying], answer: Any) -> None:
+    lying.answer = staticmethod(answer)
+    with pytest.raises(OSError, match=r"lying://h/t-0/0+\.log: the object store"):
+        list(LogSegment(f"lying://h/t-0/{0:020}.log").column_batches(start=1 << 20, guessed=True))
+
+
+@pytest.mark.parametrize("entry", [
+    lambda entry: None, lambda entry: entry["name"], lambda entry: {**entry, "size": "many"},
+    lambda entry: {**entry, "size": 1.5}, lambda entry: {**entry, "name": None},
+    lambda entry: {"name": entry["name"], "size": 1}])
+def test_a_store_with_wrong_listings_is_an_error(lying: type[Lying], entry: Any) -> None:
+    lying.entry = staticmethod(entry)
+    with pytest.raises(OSError, match="lying://h/t-0: the object store failed to read it"):
+        list(LogDirectory("lying://h/t-0").read())
