@@ -302,7 +302,7 @@ def test_garbage_is_one_clear_error(garbage: bytes) -> None:
     node = Node({}, {})
 
     async def work() -> None:
-        async with node, Cluster(node.address, timeout=0.4) as cluster:
+        async with node, Cluster(node.address, timeout=1.5) as cluster:
             node._update = lambda _: garbage  # type: ignore[method-assign]
             with pytest.raises(BrokerConnectionError) as caught:
                 await cluster.update_features(UP)
