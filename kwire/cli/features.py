@@ -84,9 +84,10 @@ def _fail(failure: Failure) -> int:
 
 def _config(tool: Tool, path: str | None) -> str | None:
     """The path of --command-config. Raises Failure if it cannot be read."""
+    if path is None:
+        return None
     try:
-        if path is not None:
-            open(path, "rb").close()
+        open(path, "rb").close()
     except FileNotFoundError:
         if tool.since("3.6"):  # whose text is the path alone
             raise Failure(f"{shown(path)}: No such file or directory") from None
