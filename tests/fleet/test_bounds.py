@@ -243,3 +243,14 @@ def test_a_password_in_a_config_is_not_shown(connection: SyncConnection) -> None
 def test_wrong_arguments(keywords: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(keywords))):
         Fleet("4.4", **keywords)
+
+
+def test_clients_do_not_write_to_internal_topics(fleet: Fleet, connection: SyncConnection) -> None:
+    """What is there would be read at the next start as what a coordinator wrote."""
+    request = messages.ProduceRequest
+    fleet._in_loop(lambda: fleet.cluster.create_topic("__consumer_offsets", 1))
+    answer = connection.send(request(acks=-1, topic_data=[request.TopicProduceData(
+        name="__consumer_offsets", partition_data=[
+            request.PartitionProduceData(index=0, records=batch("x"))])]), 12)
+    assert answer.responses[0].partition_responses[0].error_code == E.INVALID_TOPIC_EXCEPTION
+    assert not fleet.records("__consumer_offsets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     """With google-re2, and without it."""
     name_pattern.cache_clear()
     if request.param == "re2":
-        pytest.importorskip("re2")
+        assert importlib.util.find_spec("re2"), "google-re2 is not installed: pip install 'kwire[dev]'"
     else:
         real = builtins.__import__
 

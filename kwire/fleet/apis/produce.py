@@ -8,13 +8,14 @@ from kwire import messages
 from kwire.codec.records import read_batches
 from kwire.errors import KwireError
 from kwire.fleet.apis.registry import Call, handles
-from kwire.fleet.cluster import Partition
+from kwire.fleet.cluster import INTERNAL_TOPICS, Partition
 from kwire.fleet.errors import ApiError, InvalidRecordsError
 from kwire.schema.error_codes import ErrorCode
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
 _FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
+_ADMIN = "__admin_client"  # the client id that may write to internal topics (AdminUtils.ADMIN_CLIENT_ID)
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
 _HEAD_BEFORE_SIZE, _MAGIC_AT, _ATTRIBUTES_AT, _HEAD = 12, 16, 21, 61  # of a batch, in bytes
@@ -92,6 +93,8 @@ def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any
     _join_transactions(call, partition, topic, batches)
     if call.message.acks not in (-1, 0, 1):
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic in INTERNAL_TOPICS and call.request.client_id != _ADMIN:  # ReplicaManager.appendToLocalLog
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic}")
     call.cluster.leads(call.node, partition)
     try:
         row.base_offset, row.log_append_time_ms = partition.log.append(
