@@ -103,7 +103,7 @@ def describe_acls(call: Call) -> Any:
 def create_acls(call: Call) -> Any:
     """Keep ACLs; one that is there already is no error."""
     response, log = messages.CreateAclsResponse, call.cluster.controller.log
-    rows, known = [], set(map(Acl.of, log.acls.values()))
+    rows = []
     for one in call.message.creations:
         row = response.AclCreationResult()
         try:
@@ -111,9 +111,9 @@ def create_acls(call: Call) -> Any:
                 one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
                 one.principal, one.host, one.operation, one.permission_type)
             _check(acl, call)
-            if acl not in known:
-                log.append(messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict()))
-                known.add(acl)
+            record = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
+            if not log.has_acl(record):
+                log.append(record)
         except _NoRequest:
             return call.connection.close()
         except ApiError as error:

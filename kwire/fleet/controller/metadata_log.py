@@ -37,6 +37,12 @@ class Waiting(NamedTuple):
     data: bytes
 
 
+def _entry(acl: messages.AccessControlEntryRecord) -> tuple[Any, ...]:
+    """The fields of an ACL without its id (StandardAcl)."""
+    return (acl.resource_type, acl.resource_name, acl.pattern_type, acl.principal, acl.host, acl.operation,
+            acl.permission_type)
+
+
 class MetadataLog:
     """What a cluster's records say: an image of them is in memory, and a folder's store keeps their batches.
 
@@ -61,6 +67,7 @@ class MetadataLog:
 
     def _load(self, tables: Tables) -> None:
         self._tables, self._replay = tables, Replay(tables)
+        self._acls = set(map(_entry, tables.acls.values()))
         self._levels_changed()
 
     def _levels_changed(self) -> None:
@@ -145,6 +152,10 @@ class MetadataLog:
         """(user, ScramMechanism) -> credential."""
         return self._tables.scram
 
+    def has_acl(self, acl: messages.AccessControlEntryRecord) -> bool:
+        """Whether an ACL with the same fields is there; its id may be another one."""
+        return _entry(acl) in self._acls
+
     @property
     def next_producer_id(self) -> int:
         """The first producer id that was not given away."""
@@ -202,6 +213,10 @@ class MetadataLog:
         rows: list[Row] = [(None, encode_metadata_record(*one) if self._store is not None else b"") for one in made]
         self._take(rows, certain=certain)
         for record, _ in made:
+            if isinstance(record, messages.AccessControlEntryRecord):
+                self._acls.add(_entry(record))
+            elif isinstance(record, messages.RemoveAccessControlEntryRecord):
+                self._acls.discard(_entry(self._tables.acls[record.id]))
             self._replay(copy.copy(record))
         if any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made):
             self._levels_changed()
