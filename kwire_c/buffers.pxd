@@ -30,7 +30,8 @@ cdef inline int refuse_objects(object data, Py_buffer *view, str name) except -1
 cdef inline bint holds_objects(object data) except -1:
     """Whether the items of a buffer are Python objects."""
     try:
-        return "O" in memoryview(data).format
+        letters = memoryview(data).format
+        return "O" in letters and "O" in "".join(letters.split(":")[::2])  # the :name: of a field may have one
     except (BufferError, TypeError, ValueError):  # a format that Python cannot say, as numpy's of dates
         return False
 

@@ -52,7 +52,7 @@ def _base_and_count(batch: RecordBatch | BatchHeader) -> tuple[int, int]:
 
 
 def _is_valid(batch: RecordBatch | BatchHeader) -> bool:
-    """Whether the checksum matches: FileBatches gives the header alone where it does not."""
+    """Whether the checksum matches: of a large batch where it does not, FileBatches gives the header alone."""
     return isinstance(batch, RecordBatch) and batch.is_valid()
 
 

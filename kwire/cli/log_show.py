@@ -129,8 +129,14 @@ def _note_nothing(paths: Sequence[str], topics: tuple[str, ...], partitions: tup
     from kwire.storage.selection import Selection
 
     groups: list[list[SegmentFile]] = []
-    for files in by_partition(discover(without_side_files(paths), selection=Selection(topics, partitions))).values():
+    try:
+        found = discover(without_side_files(paths), selection=Selection(topics, partitions))
+    except (OSError, LookupError):  # deleted meanwhile
+        found = []
+    for files in by_partition(found).values():
         groups += [files] if files[0].base_offset >= 0 else ([file] for file in files)
+    if not groups:
+        return print(f"kwire: no {what} found", file=sys.stderr)
     more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
     names = ", ".join(_extent(files) for files in groups[:_MOST_NAMED])
     print(f"kwire: no {what} found in {names}{more}", file=sys.stderr)

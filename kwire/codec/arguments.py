@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
+from numbers import Integral, Real
 from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from kwire_c.message_class import Message
 
 
+def holds_objects(format: str) -> bool:
+    """Whether the items of a buffer of this format (of the struct module) are Python objects."""
+    return "O" in format and "O" in "".join(format.split(":")[::2])  # a :name: may have one
+
+
 def byte_view(data: Buffer, name: str) -> memoryview:
     """The bytes of an argument. Raises TypeError for what is no buffer, BufferError if it is not contiguous."""
     try:
@@ -25,7 +30,7 @@ def byte_view(data: Buffer, name: str) -> memoryview:
         raise TypeError(f"{name} must be bytes or another buffer, not {type(data).__name__}") from None
     if not view.c_contiguous:
         raise BufferError(f"{name} must be a contiguous buffer")
-    if "O" in view.format:  # addresses, as in numpy's arrays of dtype object
+    if holds_objects(view.format):  # addresses, as in numpy's arrays of dtype object
         raise TypeError(f"{name} must be bytes or another buffer, not an array of objects")
     return view.cast("B")
 
@@ -67,7 +72,7 @@ def check_seconds(value: object, name: str) -> float:
 
     Raises TypeError for what is no number, ValueError for NaN.
     """
-    check_type(value, (int, float), name, "a number of seconds")
+    check_type(value, Real, name, "a number of seconds")  # numpy's too
     try:
         seconds = float(value)  # type: ignore[arg-type]
     except OverflowError:

@@ -106,3 +106,4 @@ class Timer:
         """Ring no more, until at() is called again."""
         if self._task is not None:
             self._task.cancel()
+            self._task = None

@@ -216,8 +216,8 @@ class ClusterState:
     def _write_partitions(self, topic: Topic, partitions: list[Partition], records: Iterable[Any] = ()) -> None:
         """Make partitions, in one batch of the metadata log with these records before theirs. Raises ApiError."""
         holders = self.storage.holders
-        self.storage.partitions_added(topic, partitions)
         try:
+            self.storage.partitions_added(topic, partitions)
             self.controller.log.append(*records, *(
                 topic_records.partition_created(topic, one, holders(one.replicas)) for one in partitions))
         except ApiError:
@@ -280,6 +280,11 @@ class ClusterState:
         if validate_only:
             return
         nodes = [node.id for node in self.alive()]
+        if not nodes and not assignments:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {topic.replication_factor} time(s): All brokers are currently "
+                "fenced.")
         added = []
         for index in range(have, count):
             ids = assignments[index - have] if assignments else [

@@ -50,6 +50,7 @@ class ConsumerGroup(CommittedOffsets):
         self.id, self._cluster = group_id, cluster
         self.epoch = 0
         self.members: dict[str, ConsumerMember] = {}
+        self.instances: dict[str, ConsumerMember] = {}  # the static members, by instance id
         self.target: dict[str, set[TopicPartition]] = {}
         self._counts: dict[str, int] = {}  # partitions of the topics that are read, when last assigned
         self._seen = -1  # of the cluster's changes of topics
@@ -88,14 +89,22 @@ class ConsumerGroup(CommittedOffsets):
     def join(self, member: ConsumerMember) -> None:
         """Let a member in."""
         self.members[member.id] = member
+        if member.instance_id is not None:
+            self.instances[member.instance_id] = member
         self.touch(member)
         self.changed()
 
     def remove(self, member: ConsumerMember) -> None:
         """A member left, or is late."""
+        self.drop(member)
+        self.changed()
+
+    def drop(self, member: ConsumerMember) -> None:
+        """Have a member no more, before another one takes its place."""
         self.members.pop(member.id, None)
         self.target.pop(member.id, None)
-        self.changed()
+        if member.instance_id is not None and self.instances.get(member.instance_id) is member:
+            del self.instances[member.instance_id]
 
     def touch(self, member: ConsumerMember) -> None:
         """A member was heard of."""

@@ -82,7 +82,7 @@ class MetadataStore:
         """The snapshots in the folder: name -> content, oldest first. Raises OSError."""
         found = {}
         for name in self._snapshot_names():
-            with open(os.path.join(self.path, name), "rb") as file:
+            with suppress(FileNotFoundError), open(os.path.join(self.path, name), "rb") as file:  # an old one goes
                 found[name] = file.read()
         return found
 

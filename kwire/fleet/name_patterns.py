@@ -55,9 +55,15 @@ def name_pattern(expression: str) -> NamePattern:
 
 
 def _few_to_try(expression: str) -> NamePattern:
-    """By Python's re, if it has at most two repeats, each of one sign or class, and nothing that RE2 does not know."""
-    before, repeats = "", 0
+    """By Python's re, if it has at most two repeats, each of one sign or class, and nothing that RE2 does not know.
+
+    A choice in a group counts as a repeat: (a|aa)(a|aa) may be tried in as many ways.
+    """
+    before, repeats, depth = "", 0, 0
     for sign in _SIGNS.findall(expression):
+        depth += sign.startswith("(")
+        depth -= sign == ")"
+        repeats += sign == "|" and depth > 0
         if sign in ("*", "+", "{") or (sign == "?" and before not in ("*", "+", "?", "}")):
             repeats += 1
             if before == ")":

@@ -121,7 +121,10 @@ class Node:
 
     @property
     def snapshots(self) -> dict[str, bytes]:
-        """The snapshots of the metadata log: name, as Kafka's OFFSET-EPOCH.checkpoint, -> content, oldest first."""
+        """The snapshots of the metadata log: name, as Kafka's OFFSET-EPOCH.checkpoint, -> content, oldest first.
+
+        With data= they are files of the folder: while the fleet runs.
+        """
         return self.cluster.controller.log.snapshots
 
     @property

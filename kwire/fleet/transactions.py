@@ -197,11 +197,18 @@ class TransactionCoordinator:
             return known.producer_id, known.epoch
         if known.state in _PREPARED or (known.state != ONGOING and not (bump and not commit)):
             raise ApiError(ErrorCode.INVALID_TXN_STATE)
+        last = bump and known.epoch >= _LARGEST_EPOCH  # its markers have the old producer id
         with _or_as_before(known):
-            if bump:
+            if last:
+                known.epoch += 1
+            elif bump:
                 self._bump(known)
             self._prepare(known, commit)
         self._complete(known)
+        if last:
+            with _or_as_before(known):
+                self._bump(known)
+                self._cluster.storage.transaction_changed(known)
         return known.producer_id, known.epoch
 
     def _prepare(self, known: Transaction, commit: bool) -> None:

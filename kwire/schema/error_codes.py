@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import EnumMeta, IntEnum
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from kwire.errors import KwireError
@@ -23,9 +24,13 @@ class _Codes(EnumMeta):
     else:
 
         def __call__(cls, value, *more, **names):
-            if not isinstance(value, int) or not -32768 <= value <= 32767:
+            try:
+                code = index(value)  # of numpy too
+            except TypeError:
+                code = None
+            if code is None or not -32768 <= code <= 32767:
                 raise KwireError(f"invalid error code {brief(value)}: expected an int16")
-            return super().__call__(value, *more, **names)
+            return super().__call__(code, *more, **names)
 
 
 class ErrorCode(IntEnum, metaclass=_Codes):

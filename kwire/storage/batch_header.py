@@ -130,7 +130,10 @@ def end_of_zeros(file: File, position: int, size: int) -> int:
 
 
 def end_of_data(file: File) -> int:
-    """The byte after the last one that is not zero, 0 if there is none: a preallocated segment ends in zeros."""
+    """The byte after the last one that is not zero, 0 if there is none: a preallocated segment ends in zeros.
+
+    The last batch may end in zeros too: it begins before that byte, and may end after it.
+    """
     end, room = file.size(), _ZEROS_READ[0]
     while end:
         start = max(0, end - room)

@@ -134,9 +134,10 @@ class LogDirectory:
     """A Kafka log directory (every topic-N folder in it, internal topics too), or one partition folder.
 
     path: a local folder or an fsspec URL, or whatever discover() takes. topics, partitions: read only these; each must
-    be there, unless allow_empty. selection: instead of them, as people type it. Iteration gives Partitions in order of
-    topic and partition; directory["topic", 0] is one of them. Raises FileNotFoundError if the path, a topic or a
-    partition is not there (it names the nearest, and what there is), and as discover() does.
+    be there, unless allow_empty or where there is no segment at all. selection: instead of them, as people type it.
+    Iteration gives Partitions in order of topic and partition; directory["topic", 0] is one of them. Raises
+    FileNotFoundError if the path, a topic or a partition is not there (it names the nearest, and what there is),
+    and as discover() does.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ class FileBatches:
             yield self._header(needed)
 
     def _header(self, size: int) -> BatchHeader:
-        """The header of the batch of that size at the position, which goes on after the batch."""
+        """The header of the batch of that size at the position; moves the position past it."""
         head = self._file.view(self.position, min(self.end, self.position + max(SMALLEST_BATCHES)))
         magic = head[MAGIC_OFFSET]
         if magic > 2 or size < SMALLEST_BATCHES[magic]:

@@ -242,7 +242,7 @@ class RemoteFile:
         with _without_secrets(self.path):
             store, path = self._store()
             store.invalidate_cache(store._parent(path))
-            return int(store.info(path)["size"])
+            return _size_in(store.info(path))
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end), fetched. Raises CorruptBatchError (.file) if the object has become shorter."""
@@ -258,7 +258,7 @@ class RemoteFile:
             return b""
         with _without_secrets(self.path):
             store, path = self._store()
-            data = bytes(store.cat_file(path, start=start, end=end))
+            data = bytes(memoryview(store.cat_file(path, start=start, end=end)))
         if len(data) <= end - start:
             return data
         if len(data) == self.size():  # of a web server that does not read ranges
@@ -346,7 +346,8 @@ def is_url(path: str) -> bool:
 
 def without_slash(path: str) -> str:
     """A path without slashes at its end, but for those of a root: /, memory:///."""
-    return path if path.endswith(_ROOTS) else path.rstrip("/") or path
+    head = path.rstrip("/")
+    return path if path.endswith(_ROOTS) or head.endswith(":") else head or path
 
 
 def plain(path: str | os.PathLike[str]) -> str:

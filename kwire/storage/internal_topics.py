@@ -227,7 +227,7 @@ def read_internal_topic(
     ValueError for a log that is of no internal topic, and as LogSegment.read for damaged batches.
     """
     if errors not in ("raise", "keep"):
-        raise ValueError(f"errors must be 'raise' or 'keep', not {errors!r}")
+        raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
     for segment in internal_segments(log, kind):
         known = internal_kind(segment) if kind is None else kind
         assert known is not None

@@ -16,7 +16,7 @@ Which batches are of the log, and what is damage, read with verify=True and sear
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
 byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of 1
-to 12 MiB a little further back is enough where such a chain lacks no offset: one that begins in a value has other
+to 11 MiB a little further back is enough where such a chain lacks no offset: one that begins in a value has other
 offsets than those after it. (A piece of the log of more than _NEAR_BYTES that is there twice could be read twice then.)
 """
 
@@ -164,7 +164,7 @@ class _Buffer:
     def extend_to(self, at: int) -> None:
         """Read what is before the bytes in memory, from `at` on, so that those are not read again."""
         if at < self.begin <= at + self._most:
-            self.view, self.begin = memoryview(self.file.read(at, self.begin) + bytes(self.view)), at
+            self.view, self.begin = memoryview(b"".join((self.file.view(at, self.begin), self.view))), at
 
     def at(self, position: int) -> memoryview:
         """The bytes in memory from position on, which was loaded."""

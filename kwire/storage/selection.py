@@ -72,7 +72,7 @@ class ExactSelection:
                 next(iter(partitions)) if len(partitions) == 1 else None)
 
     def chosen(self, places: Collection[Place]) -> set[Place]:
-        """As of a Selection; only if strict, something is missed, and where there is no place, nothing is."""
+        """As of a Selection. Raises LookupError only if strict, and not where there is no place at all."""
         found = {place for place in places if self._topics is None or place[0] in self._topics}
         if self._strict and places:
             names = {topic for topic, _ in places}

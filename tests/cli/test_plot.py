@@ -43,7 +43,7 @@ def test_ticks_legends_and_titles(command: str, count: int, size: int, tmp_path:
     assert main(["log", command, str(folder), "--plot", str(tmp_path / "p.png"), *more]) == 0
     (figure,) = drawn
     assert figure._suptitle.get_text().startswith(f"{str(folder)[:99]}")
-    assert figure._suptitle.get_text().splitlines()[1].startswith(f"{3 * count:,} records in {count:,} batches")
+    assert figure._suptitle.get_text().splitlines()[1].startswith(f"{3 * count:,} records in {count:,} batch")
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()

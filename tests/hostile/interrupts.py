@@ -11,6 +11,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import linecache
+import logging
 import os
 import random
 import signal
@@ -686,6 +687,9 @@ class Alarm:
 
     def __init__(self) -> None:
         self.left = 0
+        log = logging.getLogger("asyncio")  # where Ctrl-C may leave a lock, but for levels that were asked before
+        for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+            log.isEnabledFor(level)
         self.before = signal.signal(signal.SIGALRM, self.ring)
 
     def ring(self, *_: object) -> None:

@@ -38,7 +38,7 @@ PLANTS = (
         "failing_calls", ("--only", "csv"), "left behind",
     ),
     Plant(
-        "what the disk refuses is acknowledged", "kwire/fleet/segment_store.py",
+        "what the disk refuses is acknowledged", "kwire/fleet/errors.py",
         "    except ApiError:\n        raise\n    except (OSError, KwireError, ValueError) as error:\n",
         "    except OSError:\n        return\n    except (KwireError, ValueError) as error:\n", (),
         "fleet_disk", ("--share", "60", "--only", "full"), "Broken",

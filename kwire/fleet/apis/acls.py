@@ -103,7 +103,7 @@ def describe_acls(call: Call) -> Any:
 def create_acls(call: Call) -> Any:
     """Keep ACLs; one that is there already is no error."""
     response, log = messages.CreateAclsResponse, call.cluster.controller.log
-    rows = []
+    rows, new = [], dict[Acl, Any]()
     for one in call.message.creations:
         row = response.AclCreationResult()
         try:
@@ -113,12 +113,13 @@ def create_acls(call: Call) -> Any:
             _check(acl, call)
             record = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
             if not log.has_acl(record):
-                log.append(record)
+                new.setdefault(acl, record)
         except _NoRequest:
             return call.connection.close()
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
+    log.append(*new.values())
     return response(results=rows)
 
 
@@ -158,24 +159,23 @@ def _check(acl: Acl, call: Call) -> None:
 def delete_acls(call: Call) -> Any:
     """Delete the ACLs that filters match."""
     response, log = messages.DeleteAclsResponse, call.cluster.controller.log
-    rows = []
-    for one in call.message.filters:
+    try:
+        filters = [_filter(one, call) for one in call.message.filters]
+    except _NoRequest:
+        return call.connection.close()
+    rows, left = [], {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
+    removed: list[UUID] = []
+    for wanted in filters:
         row = response.DeleteAclsFilterResult(error_message=None)
-        try:
-            wanted = _filter(one, call)
-            for acl_id, record in [*log.acls.items()]:
-                acl = Acl.of(record)
-                if not wanted.matches(acl):
-                    continue
-                log.append(messages.RemoveAccessControlEntryRecord(id=acl_id))
-                gone = response.DeleteAclsMatchingAcl(
-                    error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
-                    principal=acl.principal, host=acl.host, operation=acl.operation,
-                    permission_type=acl.permission_type)
-                if call.version >= 1:
-                    gone.pattern_type = acl.pattern_type
-                row.matching_acls.append(gone)
-        except _NoRequest:
-            return call.connection.close()
+        matching = [acl_id for acl_id, acl in left.items() if wanted.matches(acl)]
+        for acl in map(left.pop, matching):
+            gone = response.DeleteAclsMatchingAcl(
+                error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,
+                principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission_type)
+            if call.version >= 1:
+                gone.pattern_type = acl.pattern_type
+            row.matching_acls.append(gone)
+        removed += matching
         rows.append(row)
+    log.append(*(messages.RemoveAccessControlEntryRecord(id=acl_id) for acl_id in removed))
     return response(filter_results=rows)

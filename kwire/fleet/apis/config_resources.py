@@ -9,7 +9,7 @@ from kwire import schema
 from kwire.fleet.apis.registry import Call
 from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
-from kwire.fleet.topic_configs import TopicConfig, check_configs, topic_configs
+from kwire.fleet.topic_configs import TopicConfig, check_configs
 from kwire.schema.error_codes import ErrorCode
 
 BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32  # ConfigResource.Type
@@ -47,16 +47,12 @@ _GROUP: dict[str, tuple[str, str, str, str]] = {  # default, type, first release
 
 
 def known_configs(kind: int, release: str) -> Mapping[str, TopicConfig]:
-    """The configs that a kind of resource has in a release, by name; {} where any is taken (brokers)."""
-    if kind == TOPIC:
-        return topic_configs(release)
+    """The configs that CLIENT_METRICS or GROUP has in a release, by name."""
     if kind == CLIENT_METRICS:
         return _CLIENT_METRICS
-    if kind == GROUP:
-        return {
-            name: TopicConfig(default, of, None, synonym) for name, (default, of, since, synonym) in _GROUP.items()
-            if schema.is_at_least(release, since)}
-    return {}
+    return {
+        name: TopicConfig(default, of, None, synonym) for name, (default, of, since, synonym) in _GROUP.items()
+        if schema.is_at_least(release, since)}
 
 
 def invalid(text: str) -> ApiError:
@@ -92,7 +88,7 @@ def check_altered(call: Call, asked: Any, legacy: bool) -> None:
     if kind == BROKER_LOGGER or (kind == BROKER and name):
         if not name.removeprefix("-").isdecimal():
             raise invalid(f"Node id must be an integer, but it is: {name}")
-        if int(name) not in {node.id for node in call.cluster.nodes}:
+        if name not in {str(node.id) for node in call.cluster.nodes}:
             raise invalid(
                 f"Unexpected broker id, expected {call.node.id}, but received {name}" if kind == BROKER else
                 f"Unexpected node id. Expected {call.node.id}, but received {name}")

@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: of topics and brokers."""
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs, ListConfigResources."""
 
 from __future__ import annotations
 

@@ -89,8 +89,7 @@ def _beat(call: Call) -> tuple[ConsumerMember | None, bool]:
     message = call.message
     joining = message.member_epoch == 0
     group = call.cluster.groups.consumer(message.group_id, make=joining)
-    static = None if message.instance_id is None else next(
-        (one for one in group.members.values() if one.instance_id == message.instance_id), None)
+    static = None if message.instance_id is None else group.instances.get(message.instance_id)
     if message.member_epoch in (LEAVE, LEAVE_STATIC):
         member = group.member(message.member_id) if static is None else static
         if static is not None and static.id != message.member_id:
@@ -132,8 +131,7 @@ def _join(call: Call, group: ConsumerGroup, static: ConsumerMember | None) -> Co
                 f"Static member {static.id} with instance id {message.instance_id} cannot join the group because the "
                 "instance id is owned by another member.")
         assigned, target = static.assigned, group.target.get(static.id, set())
-        group.members.pop(static.id)
-        group.target.pop(static.id, None)
+        group.drop(static)
     member_id = message.member_id or str(call.cluster.new_id())
     known = group.members.get(member_id)
     if known is not None:

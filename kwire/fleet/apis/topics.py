@@ -121,10 +121,11 @@ def check_replicas(call: Call, ids: list[int], replicas: int | None) -> None:
     if not ids:
         raise refused(f"{start} an empty replica list.")
     known = {node.id for node in call.cluster.nodes if node.is_broker}
-    for at, node in enumerate(sorted(ids)):
+    ascending = sorted(ids)
+    for at, node in enumerate(ascending):
         if node not in known:
             raise refused(f"{start} broker {node}, but no such broker is registered.")
-        if node in sorted(ids)[:at]:
+        if at and node == ascending[at - 1]:
             raise refused(f"{start} the broker {node} more than once.")
     if replicas is not None and len(ids) != replicas:
         raise refused(

@@ -207,9 +207,9 @@ class QuorumController:
         """Register the broker of a node and let it serve; or it stays fenced, and tries again at other levels."""
         directory = self.cluster.storage.directory_id(node.id)
         try:
-            self.register_broker(
+            self.log.note(self._registration(
                 node.id, supported_by(node.offer), [(LISTENER, node.host, node.port)], node.rack, self._new_id(),
-                () if directory is None else (directory,))
+                () if directory is None else (directory,)))
         except ApiError as error:
             if node.refused != error.message:
                 self._faults.note("registration refused", node=node.id, reason=error.message)
@@ -223,19 +223,28 @@ class QuorumController:
         self, broker_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]],
         rack: str | None, incarnation: UUID, directories: Iterable[UUID] = (),
     ) -> int:
-        """Register a broker, fenced; its epoch. Raises ApiError: UNSUPPORTED_VERSION, NOT_CONTROLLER."""
+        """Register a broker, fenced; its epoch.
+
+        Raises ApiError: UNSUPPORTED_VERSION, NOT_CONTROLLER, KAFKA_STORAGE_ERROR.
+        """
+        record = self._registration(broker_id, supported, listeners, rack, incarnation, directories)
+        self.log.append(record)
+        return int(record.broker_epoch)
+
+    def _registration(
+        self, broker_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]],
+        rack: str | None, incarnation: UUID, directories: Iterable[UUID],
+    ) -> messages.RegisterBrokerRecord:
         self.check_active()
         reason = self.rules.registration_refusal(supported, self.levels)
         if reason is not None:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION, reason)
         made = messages.RegisterBrokerRecord
-        epoch = self.log.offset + 1
-        self.log.note(made(
-            broker_id=broker_id, incarnation_id=incarnation, broker_epoch=epoch, rack=rack, fenced=True,
+        return made(
+            broker_id=broker_id, incarnation_id=incarnation, broker_epoch=self.log.offset + 1, rack=rack, fenced=True,
             log_dirs=list(directories),
             end_points=[made.BrokerEndpoint(name=name, host=host, port=port) for name, host, port in listeners],
-            features=_rows(made.BrokerFeature, supported)))
-        return epoch
+            features=_rows(made.BrokerFeature, supported))
 
     def check_active(self) -> Node:
         """The active controller. Raises ApiError: NOT_CONTROLLER."""
@@ -246,12 +255,17 @@ class QuorumController:
     def heartbeat(self, broker_id: int, epoch: int, serves: bool | None) -> None:
         """A registered broker lives. serves: whether it is to be in service, None: as it is now.
 
-        Raises ApiError: STALE_BROKER_EPOCH.
+        Raises ApiError: STALE_BROKER_EPOCH, KAFKA_STORAGE_ERROR.
         """
         self.check_epoch(broker_id, epoch)
         self._sessions.touch(broker_id)
         if serves is not None and serves == self.log.brokers[broker_id].fenced:
-            self._set_fenced(broker_id, not serves)
+            self.log.append(self._fencing(broker_id, not serves))
+            self._elect_without(broker_id)
+
+    def _elect_without(self, broker_id: int) -> None:
+        """Other leaders for its partitions: only the fleet's own brokers have some."""
+        if any(node.id == broker_id for node in self.cluster.nodes):
             self.cluster.elect()
 
     def check_incarnation(self, broker_id: int, incarnation: UUID) -> None:
@@ -272,7 +286,7 @@ class QuorumController:
         if record is not None and not record.fenced and broker_id not in (node.id for node in self.cluster.alive()):
             self._faults.note("session ended", node=broker_id)
             self._set_fenced(broker_id, True)
-            self.cluster.elect()
+            self._elect_without(broker_id)
 
     def check_epoch(self, broker_id: int, epoch: int) -> None:
         """Is it the broker's present epoch? Raises ApiError: STALE_BROKER_EPOCH."""
@@ -297,33 +311,30 @@ class QuorumController:
         record = messages.FenceBrokerRecord if fenced else messages.UnfenceBrokerRecord
         return record(id=broker_id, epoch=epoch)
 
-    def unregister_broker(self, broker_id: int) -> None:
-        """Forget a broker, if it is registered."""
+    def unregister_broker(self, broker_id: int, certain: bool = False) -> None:
+        """Forget a broker, if it is registered. Raises ApiError, KAFKA_STORAGE_ERROR, unless certain."""
         record = self.log.brokers.get(broker_id)
         if record is not None:
-            self.log.note(messages.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=record.broker_epoch))
+            write = self.log.note if certain else self.log.append
+            write(messages.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=record.broker_epoch))
 
     def _register_controller(self, node: Node) -> None:
         if node.offer.at_least(FIRST_KRAFT) and self.log.can.get("isControllerRegistrationSupported"):
-            self.register_controller(
+            self.log.note(_controller_record(
                 node.id, supported_by(node.offer), [(CONTROLLER_LISTENER, node.host, node.controller_port)],
-                self._new_id())
+                self._new_id()))
 
     def register_controller(
         self, controller_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]],
         incarnation: UUID,
     ) -> None:
-        """Register a controller. Raises ApiError: UNSUPPORTED_VERSION before 3.7-IV0."""
+        """Register a controller. Raises ApiError: UNSUPPORTED_VERSION before 3.7-IV0, KAFKA_STORAGE_ERROR."""
         self.check_active()
         if not self.log.can.get("isControllerRegistrationSupported"):
             raise ApiError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "The current MetadataVersion is too old to support controller registrations.")
-        made = messages.RegisterControllerRecord
-        self.log.note(made(
-            controller_id=controller_id, incarnation_id=incarnation,
-            end_points=[made.ControllerEndpoint(name=name, host=host, port=port) for name, host, port in listeners],
-            features=_rows(made.ControllerFeature, supported)))
+        self.log.append(_controller_record(controller_id, supported, listeners, incarnation))
 
     # levels
 
@@ -386,12 +397,12 @@ class QuorumController:
         return levels
 
     def _write_levels(self, levels: Mapping[str, int]) -> None:
-        if levels.get(KRAFT_VERSION, 0) > self.log.kraft_version:
-            self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record(), certain=False)
         records = [
             messages.FeatureLevelRecord(name=name, feature_level=level) for name, level in sorted(levels.items())
             if name != KRAFT_VERSION]
         self.log.append(*sorted(records, key=lambda record: record.name != METADATA_VERSION))
+        if levels.get(KRAFT_VERSION, 0) > self.log.kraft_version:  # not refused once the others are written
+            self.log.set_quorum(levels[KRAFT_VERSION], self._voters_record(), certain=bool(records))
 
     def _publish(self) -> None:
         """Each node that runs sees the levels that are in the log now, and renegotiates or ends by them."""
@@ -423,6 +434,16 @@ class QuorumController:
         if node.alive:
             self._faults.note("terminated", node=node.id, reason=reason)
             node.terminate(reason)
+
+
+def _controller_record(
+    controller_id: int, supported: Mapping[str, Range], listeners: Iterable[tuple[str, str, int]], incarnation: UUID,
+) -> messages.RegisterControllerRecord:
+    made = messages.RegisterControllerRecord
+    return made(
+        controller_id=controller_id, incarnation_id=incarnation,
+        end_points=[made.ControllerEndpoint(name=name, host=host, port=port) for name, host, port in listeners],
+        features=_rows(made.ControllerFeature, supported))
 
 
 def _rows(row: Any, supported: Mapping[str, Range]) -> list[Any]:

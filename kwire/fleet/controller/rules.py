@@ -126,7 +126,7 @@ class Kip778:
 
     def broker_meets_unsupported_level(self, controller: QuorumController, node: Node, reason: str) -> None:
         """ "If a broker encounters an unsupported metadata.version, it should unregister itself and terminate." """
-        controller.unregister_broker(node.id)
+        controller.unregister_broker(node.id, certain=True)
         controller.terminate(node, reason)
 
     # what the controller validates

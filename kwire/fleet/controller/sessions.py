@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
-from kwire.fleet.clock import Clock
+from kwire.fleet.clock import Clock, Timer
 
 SESSION_TIMEOUT = 9.0  # seconds: broker.session.timeout.ms
 
@@ -16,13 +15,12 @@ class BrokerSessions:
     def __init__(self, clock: Clock, ended: Callable[[int], None]) -> None:
         self._clock, self._ended = clock, ended
         self._ends: dict[int, float] = {}  # broker id -> when its session ends
-        self._timer: asyncio.Task[None] | None = None
+        self._timer = Timer(clock, self._end_late)
 
     def touch(self, broker_id: int) -> None:
         """A broker lives: its session begins, or goes on."""
         self._ends[broker_id] = self._clock.now() + SESSION_TIMEOUT
-        if self._timer is None or self._timer.done():
-            self._timer = asyncio.ensure_future(self._end_late())
+        self._timer.at(self._ends[broker_id])
 
     def is_valid(self, broker_id: int) -> bool:
         """Whether a broker has a session that has not ended."""
@@ -32,16 +30,14 @@ class BrokerSessions:
         """End a session without a word."""
         self._ends.pop(broker_id, None)
 
-    async def _end_late(self) -> None:
-        while self._ends:
-            await self._clock.sleep(max(0.0, min(self._ends.values()) - self._clock.now()))
-            now = self._clock.now()
-            for broker_id in [one for one, end in self._ends.items() if end <= now]:
-                del self._ends[broker_id]
-                self._ended(broker_id)
+    def _end_late(self) -> float | None:
+        now = self._clock.now()
+        for broker_id in [one for one, end in self._ends.items() if end <= now]:
+            del self._ends[broker_id]
+            self._ended(broker_id)
+        return min(self._ends.values(), default=None)
 
     def close(self) -> None:
         """End its timer."""
         self._ends.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.close()
