@@ -52,7 +52,7 @@ def consume(bootstrap: str, topic: str, group: str, committed: bool) -> None:
         isolation_level="read_committed" if committed else "read_uncommitted")
     end = End()
     while not end.is_set():
-        read = consumer.poll(100)
+        read = consumer.poll(1000)  # kafka-python 3.0.12 may never join if its first poll was too short
         if not read:
             continue
         say(record.value for records in read.values() for record in records)
