@@ -242,7 +242,10 @@ class RemoteFile:
         with _without_secrets(self.path):
             store, path = self._store()
             store.invalidate_cache(store._parent(path))
-            return _size_in(store.info(path))
+            size = _size_in(store.info(path))
+            if size < 0:
+                raise ValueError("its size is not known")
+            return size
 
     def view(self, start: int, end: int, before: Buffer = b"") -> memoryview:
         """Bytes [start, end), fetched. Raises CorruptBatchError (.file) if the object has become shorter."""
@@ -347,7 +350,8 @@ def is_url(path: str) -> bool:
 def without_slash(path: str) -> str:
     """A path without slashes at its end, but for those of a root: /, memory:///."""
     head = path.rstrip("/")
-    return path if path.endswith(_ROOTS) or head.endswith(":") else head or path
+    is_root = path.endswith(_ROOTS) or (head.endswith(":") and is_url(path))
+    return path if is_root else head or path
 
 
 def plain(path: str | os.PathLike[str]) -> str:

@@ -97,6 +97,14 @@ def test_an_error_that_a_terminal_would_obey(monkeypatch: pytest.MonkeyPatch) ->
         assert str(caught.value).isprintable()
 
 
+def test_a_size_that_the_store_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a web server that streams: never taken for an empty log."""
+    info = {"name": FILE.removeprefix("memory:/"), "type": "file", "size": None}
+    monkeypatch.setattr(MemoryFileSystem, "info", lambda *_, **__: info)
+    with pytest.raises(OSError, match=r"memory://lies/.*its size is not known"):
+        list(LogSegment(FILE).read())
+
+
 def test_a_root() -> None:
     MemoryFileSystem().pipe(f"/roots-0/{0:020}.log", batch(0))
     for path in ("memory://", "memory:///", "memory:///roots-0", "memory:///roots-*/*.log"):
