@@ -237,7 +237,7 @@ class ClusterState:
 
     def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these configs. Raises ApiError."""
-        self._write_configs(topic_records.TOPIC, topic.name, configs)
+        self.set_configs_of(topic_records.TOPIC, topic.name, configs)
         topic.configs = dict(configs)
         for partition in topic.partitions:
             partition.log.settings = LogSettings.of(topic.configs)
@@ -247,16 +247,13 @@ class ClusterState:
         return self.controller.log.configs_of(kind, name)
 
     def set_configs_of(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
-        """Set all configs of a resource that is no topic. Raises ApiError."""
-        self._write_configs(kind, name, configs)
+        """Let a resource have these configs in the metadata log; a topic: apply_configs(). Raises ApiError."""
+        self.controller.check_active()
+        self.controller.log.append(*topic_records.configs_changed(kind, name, self.configs_of(kind, name), configs))
 
     def names_with_configs(self, kind: int) -> list[str]:
         """The names of the resources of a kind for which configs were set."""
         return self.controller.log.names_with_configs(kind)
-
-    def _write_configs(self, kind: int, name: str, configs: Mapping[str, str]) -> None:
-        self.controller.check_active()
-        self.controller.log.append(*topic_records.configs_changed(kind, name, self.configs_of(kind, name), configs))
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: list[list[int]] | None, validate_only: bool

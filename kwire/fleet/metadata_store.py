@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from kwire.errors import CorruptBatchError, KwireError
-from kwire.fleet.segment_store import EPOCHS_FILE
+from kwire.fleet.segment_store import EPOCHS_FILE, MOST_SEGMENT
 from kwire.output import new_file
 from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
 from kwire.storage.metadata.image import ClusterImage
@@ -15,7 +15,6 @@ from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.segment_writer import SegmentWriter
 
 TOPIC = "__cluster_metadata"
-_MOST_SEGMENT = (1 << 31) - 1
 
 
 class MetadataStore:
@@ -45,7 +44,7 @@ class MetadataStore:
 
     def _opened(self) -> SegmentWriter:
         """The writer, which has cut off what a kill or an error left half written."""
-        writer = SegmentWriter(self._place, TOPIC, 0, segment_bytes=_MOST_SEGMENT, sync=False)
+        writer = SegmentWriter(self._place, TOPIC, 0, segment_bytes=MOST_SEGMENT, sync=False)
         self._reopened()
         return writer
 

@@ -27,7 +27,7 @@ from kwire.storage.indexes import AbortedTransaction, OffsetIndex, TimeIndex, Tr
 from kwire.storage.segment_writer import SegmentWriter
 
 EPOCHS_FILE = "leader-epoch-checkpoint"
-_MOST_SEGMENT = (1 << 31) - 1
+MOST_SEGMENT = (1 << 31) - 1
 _HEAD_BYTES = 4096  # that are read at least: a batch's length is in them
 _KINDS = (".log", ".index", ".timeindex", ".txnindex")
 _SWAP = ".swap"  # what a cleaner has written, and what is not yet in its place (Kafka's UnifiedLog.SWAP_FILE_SUFFIX)
@@ -79,7 +79,7 @@ class SegmentFiles(Segment):
         """As Segment's; the file is read in pieces, from the place that the index says."""
         at = bisect_right(self._offsets, offset) - 1
         position = self._positions[at] if at >= 0 else 0
-        wanted = min(max(most, _HEAD_BYTES) + self._interval, _MOST_SEGMENT)
+        wanted = min(max(most, _HEAD_BYTES) + self._interval, MOST_SEGMENT)
         with storage_errors(self.path), open(self.path, "rb", buffering=0) as file:
             while position < self.size:
                 wanted = min(wanted, self.size - position)
@@ -165,7 +165,7 @@ class SegmentStore(BatchStore):
     def _write(self, base_offset: int | None = None) -> SegmentWriter:
         make = partial(
             SegmentWriter, self._node, self._topic, self._partition, base_offset=base_offset,
-            segment_bytes=_MOST_SEGMENT, index_interval_bytes=self._interval, sync=False)
+            segment_bytes=MOST_SEGMENT, index_interval_bytes=self._interval, sync=False)
         try:
             return make()
         except OSError as error:
@@ -260,7 +260,7 @@ class SegmentStore(BatchStore):
             shutil.rmtree(scratch, ignore_errors=True)
             try:
                 with SegmentWriter(
-                        scratch, self._topic, self._partition, base_offset=base, segment_bytes=_MOST_SEGMENT,
+                        scratch, self._topic, self._partition, base_offset=base, segment_bytes=MOST_SEGMENT,
                         index_interval_bytes=self._interval, sync=False) as writer:
                     for batch in batches:
                         writer.append(batch)
@@ -319,7 +319,7 @@ def _producer(state: Any) -> Producer:
     if state.current_transaction_first_offset >= 0:
         producer.first_offset = state.current_transaction_first_offset
     if state.last_sequence >= 0:
-        first = (state.last_sequence - state.offset_delta) & _MOST_SEGMENT
+        first = (state.last_sequence - state.offset_delta) & MOST_SEGMENT
         producer.batches.append(WrittenBatch(
             first, state.last_sequence, state.last_offset - state.offset_delta, state.timestamp))
     return producer

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.controller.acls import Acl
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
 
@@ -15,23 +16,6 @@ _MATCH, _LITERAL, _PREFIXED = 2, 3, 4  # PatternType
 _CLUSTER = 4  # ResourceType
 _PARSES_PRINCIPALS, _PARSES_ANY, _CHECKS_FILTERS = "2.4", "2.5", "2.8"  # when answers to what is wrong changed
 _WILDCARD, _CLUSTER_NAME = "*", "kafka-cluster"
-
-
-class Acl(NamedTuple):
-    """An AclBinding: numbers are those of Kafka's ResourceType, PatternType, AclOperation and AclPermissionType."""
-
-    resource_type: int
-    resource_name: str
-    pattern_type: int
-    principal: str
-    host: str
-    operation: int
-    permission_type: int
-
-    @classmethod
-    def of(cls, record: Any) -> Acl:
-        """The ACL of an AccessControlEntryRecord."""
-        return cls(*(getattr(record, name) for name in cls._fields))
 
 
 class AclFilter(NamedTuple):
@@ -111,9 +95,8 @@ def create_acls(call: Call) -> Any:
                 one.resource_type, one.resource_name, one.resource_pattern_type if call.version >= 1 else _LITERAL,
                 one.principal, one.host, one.operation, one.permission_type)
             _check(acl, call)
-            record = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
-            if not log.has_acl(record):
-                new.setdefault(acl, record)
+            if acl not in log.acl_set and acl not in new:
+                new[acl] = messages.AccessControlEntryRecord(id=_new_id(call), **acl._asdict())
         except _NoRequest:
             return call.connection.close()
         except ApiError as error:

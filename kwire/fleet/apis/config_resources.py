@@ -14,7 +14,8 @@ from kwire.schema.error_codes import ErrorCode
 
 BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32  # ConfigResource.Type
 _FIRST = {TOPIC: "0.9.0", BROKER: "0.9.0", BROKER_LOGGER: "2.3", CLIENT_METRICS: "3.7", GROUP: "4.0"}  # release
-_DELETE = 1  # AlterConfigOp.OpType
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
+_OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 _INTERVAL, _MATCH = "interval.ms", "match"
 _LEAST_INTERVAL, _MOST_INTERVAL = 100, 3_600_000
 _CLIENT_METRICS = {
@@ -73,7 +74,7 @@ def check_altered(call: Call, asked: Any, legacy: bool) -> None:
     names = [one.name for one in asked.configs]
     if len(set(names)) < len(names):
         raise invalid("Error due to duplicate config keys")
-    unset = [one.name for one in asked.configs if one.value is None and (legacy or one.config_operation != _DELETE)]
+    unset = [one.name for one in asked.configs if one.value is None and (legacy or one.config_operation != DELETE)]
     if unset:
         raise invalid(f"Null value not supported for : {', '.join(unset)}")
     kind, name = asked.resource_type, asked.resource_name
@@ -96,14 +97,13 @@ def check_altered(call: Call, asked: Any, legacy: bool) -> None:
 
 def check_nulls(call: Call, asked: Any, legacy: bool) -> None:
     """Have the configs values, as a broker with ZooKeeper looks at them (ZkAdminManager)? Raises ApiError."""
-    operations = ("SET", "DELETE", "APPEND", "SUBTRACT")
     for one in asked.configs:
         if one.value is not None or (not legacy and (
-                one.config_operation == _DELETE or not is_kind(call, asked.resource_type))):
+                one.config_operation == DELETE or not is_kind(call, asked.resource_type))):
             continue
         if legacy:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        operation = operations[one.config_operation] if 0 <= one.config_operation < len(operations) else "UNKNOWN"
+        operation = _OPERATIONS.get(one.config_operation, "UNKNOWN")
         raise invalid(f"Null value not supported for : {operation}:{one.name}")
 
 

@@ -7,9 +7,13 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.config_resources import (
+    APPEND,
     BROKER_LOGGER,
     CLIENT_METRICS,
+    DELETE,
     GROUP,
+    SET,
+    SUBTRACT,
     check_altered,
     check_nulls,
     check_values,
@@ -34,7 +38,6 @@ _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
 _OWN_SOURCE = {CLIENT_METRICS: 7, GROUP: 8}  # DYNAMIC_CLIENT_METRICS_CONFIG, DYNAMIC_GROUP_CONFIG
-_SET, _DELETE, _APPEND, _SUBTRACT = 0, 1, 2, 3  # AlterConfigOp.OpType
 
 
 @handles("DescribeConfigs", controller=True)
@@ -61,7 +64,7 @@ def describe_configs(call: Call) -> Any:
                 config = response.DescribeConfigsResourceResult(
                     name=name, value=(known.default if known is not None else "") if value is None else value,
                     config_source=of, config_type=TYPES["string" if known is None else known.type], documentation=None)
-                if SECRET_SETTING.search(name):  # as Kafka: what a password is, nobody is told
+                if SECRET_SETTING.search(name):  # as Kafka: the value of a password is not given
                     config.is_sensitive, config.value = True, None
                 if call.version >= 1 and call.message.include_synonyms:
                     synonym = response.DescribeConfigsSynonym
@@ -141,19 +144,19 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
     new = dict(old)
     for one in asked.configs:
         known = topic_configs(release).get(one.name)
-        if one.config_operation == _DELETE:
+        if one.config_operation == DELETE:
             new.pop(one.name, None)
         elif one.value is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {one.name}")
-        elif one.config_operation == _SET:
+        elif one.config_operation == SET:
             new[one.name] = one.value
-        elif one.config_operation in (_APPEND, _SUBTRACT):
+        elif one.config_operation in (APPEND, SUBTRACT):
             if known is not None and known.type != "list":
                 raise ApiError(
                     ErrorCode.INVALID_CONFIG, f"Can't append to key {one.name} because its type is not LIST.")
             now = [part for part in new.get(one.name, known.default if known else "").split(",") if part]
             parts = [part for part in one.value.split(",") if part]
-            if one.config_operation == _APPEND:
+            if one.config_operation == APPEND:
                 now += [part for part in parts if part not in now]
             else:
                 now = [part for part in now if part not in parts]

@@ -11,6 +11,13 @@ from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.cluster import INTERNAL_TOPICS, Partition
 from kwire.fleet.errors import ApiError, InvalidRecordsError
 from kwire.schema.error_codes import ErrorCode
+from kwire_c.record_batch import (
+    ATTRIBUTES_OFFSET,
+    LOG_OVERHEAD,
+    MAGIC_OFFSET,
+    RECORD_BATCH_OVERHEAD,
+    TRANSACTIONAL_FLAG,
+)
 
 _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
@@ -18,8 +25,6 @@ _FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _ADMIN = "__admin_client"  # the client id that may write to internal topics (AdminUtils.ADMIN_CLIENT_ID)
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
-_HEAD_BEFORE_SIZE, _MAGIC_AT, _ATTRIBUTES_AT, _HEAD = 12, 16, 21, 61  # of a batch, in bytes
-_TRANSACTIONAL = 0x10  # a bit of its attributes
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
 
 
@@ -75,17 +80,21 @@ def _closes_connection(call: Call, records: list[Any]) -> bool:
 
 def _is_whole(records: Any) -> bool:
     """Whether there is a whole batch."""
-    return records is not None and len(records) >= _HEAD and len(records) >= _size(records)
+    return records is not None and len(records) >= RECORD_BATCH_OVERHEAD and len(records) >= _size(records)
 
 
 def _size(records: Any) -> int:
     """The bytes of the first batch, as it says."""
-    return _HEAD_BEFORE_SIZE + int.from_bytes(records[8:_HEAD_BEFORE_SIZE], "big")
+    return LOG_OVERHEAD + int.from_bytes(records[8:LOG_OVERHEAD], "big")
 
 
 def _is_transactional(records: Any) -> bool:
     """Whether the first batch, a whole one, belongs to a transaction (RequestUtils.hasTransactionalRecords)."""
-    return _is_whole(records) and records[_MAGIC_AT] >= 2 and bool(records[_ATTRIBUTES_AT + 1] & _TRANSACTIONAL)
+    return (
+        _is_whole(records)
+        and records[MAGIC_OFFSET] >= 2
+        and bool(records[ATTRIBUTES_OFFSET + 1] & TRANSACTIONAL_FLAG)
+    )
 
 
 def _append(call: Call, partition: Partition, topic: str, records: Any, row: Any) -> None:

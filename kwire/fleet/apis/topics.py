@@ -63,25 +63,31 @@ def _create(call: Call, row: Any) -> Topic:
         call.cluster.check_new_topic(row.name)
         _check_new_configs(call, row)
         _check_assignments(call, row)
-    elif row.name in call.cluster.topics:
-        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{row.name}' already exists.")
-    elif assignments and (row.num_partitions != -1 or row.replication_factor != -1):
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
-            "cannot be used at the same time.")
+    else:
+        _check_with_zookeeper(call, row)
     configs = {one.name: one.value for one in row.configs if one.value is not None}
-    try:
-        check_topic_configs(configs, call.node.release)
-    except ApiError as error:
-        if not error.message.startswith("Unknown") and not call.node.offer.at_least("2.1"):
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message) from None
-        raise
     try:
         return call.cluster.create_topic(
             row.name, row.num_partitions, row.replication_factor, configs, assignments,
             validate_only=call.version >= 1 and call.message.validate_only)
     except ApiError as error:
         raise ApiError(error.code, _words(call, row, error)) from None
+
+
+def _check_with_zookeeper(call: Call, row: Any) -> None:
+    """May a broker with ZooKeeper create this topic (ZkAdminManager.createTopics)? Raises ApiError."""
+    if row.name in call.cluster.topics:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{row.name}' already exists.")
+    if row.assignments and (row.num_partitions != -1 or row.replication_factor != -1):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "Both numPartitions or replicationFactor and replicasAssignments were set. Both "
+            "cannot be used at the same time.")
+    try:
+        check_topic_configs({one.name: one.value for one in row.configs if one.value is not None}, call.node.release)
+    except ApiError as error:
+        if not error.message.startswith("Unknown") and not call.node.offer.at_least("2.1"):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.message) from None
+        raise
 
 
 def _check_new_configs(call: Call, row: Any) -> None:

@@ -216,7 +216,7 @@ class QuorumController:
             node.refused = error.message
             return
         node.refused = None
-        self.log.note(self._fencing(node.id, False))
+        self._set_fenced(node.id, False)
         self._sessions.forget(node.id)  # a node of the fleet lives as long as it is up
 
     def register_broker(

@@ -13,6 +13,7 @@ from kwire.codec.messages import encode
 from kwire.codec.record_serdes import encode_metadata_record
 from kwire.codec.records import build_batch
 from kwire.fleet.clock import Clock
+from kwire.fleet.controller.acls import Acl
 from kwire.fleet.errors import ApiError, storage_errors
 from kwire.schema.feature_levels import KRAFT_VERSION
 from kwire.storage.metadata.image import ClusterImage
@@ -35,12 +36,6 @@ class Waiting(NamedTuple):
     base_offset: int
     epoch: int
     data: bytes
-
-
-def _entry(acl: messages.AccessControlEntryRecord) -> tuple[Any, ...]:
-    """The fields of an ACL without its id (StandardAcl)."""
-    return (acl.resource_type, acl.resource_name, acl.pattern_type, acl.principal, acl.host, acl.operation,
-            acl.permission_type)
 
 
 class MetadataLog:
@@ -67,7 +62,7 @@ class MetadataLog:
 
     def _load(self, tables: Tables) -> None:
         self._tables, self._replay = tables, Replay(tables)
-        self._acls = set(map(_entry, tables.acls.values()))
+        self.acl_set = set(map(Acl.of, tables.acls.values()))  # without their ids
         self._levels_changed()
 
     def _levels_changed(self) -> None:
@@ -152,10 +147,6 @@ class MetadataLog:
         """(user, ScramMechanism) -> credential."""
         return self._tables.scram
 
-    def has_acl(self, acl: messages.AccessControlEntryRecord) -> bool:
-        """Whether an ACL with the same fields is there; its id may be another one."""
-        return _entry(acl) in self._acls
-
     @property
     def next_producer_id(self) -> int:
         """The first producer id that was not given away."""
@@ -214,9 +205,9 @@ class MetadataLog:
         self._take(rows, certain=certain)
         for record, _ in made:
             if isinstance(record, messages.AccessControlEntryRecord):
-                self._acls.add(_entry(record))
+                self.acl_set.add(Acl.of(record))
             elif isinstance(record, messages.RemoveAccessControlEntryRecord):
-                self._acls.discard(_entry(self._tables.acls[record.id]))
+                self.acl_set.discard(Acl.of(self._tables.acls[record.id]))
             self._replay(copy.copy(record))
         if any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made):
             self._levels_changed()
