@@ -24,6 +24,7 @@ CODEC_MASK: int
 LOG_APPEND_FLAG: int
 TRANSACTIONAL_FLAG: int
 CONTROL_FLAG: int
+DELETE_HORIZON_FLAG: int
 
 @final
 class Block:

@@ -15,6 +15,7 @@ from kwire_c.record_batch import (
     CODEC_MASK,
     CONTROL_FLAG,
     CRC_OFFSET,
+    DELETE_HORIZON_FLAG,
     HEADER_UP_TO_MAGIC,
     LEGACY_CRC_OFFSET,
     LEGACY_FORMAT,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 ZerosTo = Callable[["File", int, int], int]  # (file, position, its size): as end_of_zeros
 
 _ZEROS_READ = 64 << 10, 8 << 20  # bytes of zeros that are read at a time: at first, at most
-_DELETE_HORIZON = 0x40  # attribute: the base timestamp is not a record's
 
 _start = Struct(BATCH_FORMAT[:5]).unpack_from  # base offset, length, epoch (or checksum), magic
 _v2 = Struct(BATCH_FORMAT).unpack_from
@@ -76,7 +76,7 @@ class BatchHeader(NamedTuple):
     @property
     def delete_horizon(self) -> int | None:
         """The time in milliseconds from which compaction may remove tombstones and markers (KIP-534), or None."""
-        return self.base_timestamp if self.magic == 2 and self.attributes & _DELETE_HORIZON else None
+        return self.base_timestamp if self.magic == 2 and self.attributes & DELETE_HORIZON_FLAG else None
 
     @property
     def codec(self) -> str:

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from kwire import messages
-from kwire.codec.arguments import check_type
+from kwire.codec.arguments import check_choice, check_type
 from kwire.codec.json import to_json
 from kwire.codec.messages import decode
 from kwire.codec.record_serdes import decode_coordinator_record, decode_metadata_record, decode_remote_log_record
@@ -226,8 +226,7 @@ def read_internal_topic(
     a record that cannot be decoded is given with its .error; else it is raised, with .file and .record_offset. Raises
     ValueError for a log that is of no internal topic, and as LogSegment.read for damaged batches.
     """
-    if errors not in ("raise", "keep"):
-        raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+    check_choice(errors, ("raise", "keep"), "errors")
     for segment in internal_segments(log, kind):
         known = internal_kind(segment) if kind is None else kind
         assert known is not None

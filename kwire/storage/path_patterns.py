@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"(?<=://)[^/?#]*@|\?[^/]*=.*?(?=,[A-Za-z][A-Za-z0-9+.-]*://
 
 
 class PatternError(KwireError):
-    """A glob, or a path with {a,b}, that is too long or stands for too many paths."""
+    """A glob, or a path with {a,b}, that is too long or expands to too many paths."""
 
 
 def alternatives(text: str) -> list[str]:
@@ -26,7 +26,7 @@ def alternatives(text: str) -> list[str]:
 
     Commas separate, except in {} and []. {a,b} stands for each of its parts, and may be nested. A backslash takes the
     meaning from the sign after it. In the result an escaped sign is [*], and [^a] is [!a]: as Python and fsspec have
-    it. Raises PatternError for a text that stands for too many paths.
+    it. Raises PatternError for a text that expands to too many paths.
     """
     if not _SPECIAL.search(text):
         return [text]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from kwire.codec.arguments import check_int, check_ints
+from kwire.codec.arguments import check_choice, check_int, check_ints
 from kwire.codec.record_columns import RecordColumns, gather_columns
 from kwire.codec.records import BadBatch, RecordBatch, read_batches
 from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
@@ -25,7 +25,6 @@ from kwire.storage.scanner import (
     window_headers,
 )
 from kwire.storage.transactions import Transactions
-from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.storage.planned_log import LogEnd
@@ -53,8 +52,7 @@ class SegmentBatches(Generic[B]):
         max_batch_bytes: int = MAX_BATCH_BYTES,
         strict_tail: bool = False,
     ) -> None:
-        if errors not in ("raise", "keep"):
-            raise ValueError(f"errors must be 'raise' or 'keep', not {brief(errors)}")
+        check_choice(errors, ("raise", "keep"), "errors")
         start = check_int(start, "start")
         check_ints(end=end)
         self.tail = None
