@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Collection
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -194,18 +195,26 @@ def preloaded() -> Any:
     return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run it, with the library loaded before Python."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", default=[], choices=COMMANDS)
+def run_preloaded(
+    harness: str, about: str | None, choices: Collection[str], rounds: Callable[[Any, list[str], int], int],
+    found: str, arguments: list[str] | None,
+) -> int:
+    """Run a harness, tests.hostile.HARNESS, with the library loaded before Python; found: what it says at its end."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], choices=choices)
     parser.add_argument("--share", type=int, default=1, help="Only every Nth call.")
     given = parser.parse_args(arguments)
     if "LD_PRELOAD" not in os.environ:
         environment = os.environ | {"LD_PRELOAD": str(library())}
-        command = [sys.executable, "-m", "tests.hostile.failing_calls", *sys.argv[1:]]
+        command = [sys.executable, "-m", f"tests.hostile.{harness}", *sys.argv[1:]]
         return subprocess.run(command, env=environment, cwd=ROOT).returncode
-    print(f"{rounds(preloaded(), given.only, given.share)} failures, nothing half-written")
+    print(f"{rounds(preloaded(), given.only, given.share)} failures, {found}")
     return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run it."""
+    return run_preloaded("failing_calls", __doc__, COMMANDS, rounds, "nothing half-written", arguments)
 
 
 if __name__ == "__main__":

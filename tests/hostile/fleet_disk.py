@@ -10,13 +10,11 @@ one change that was not answered.
 
 from __future__ import annotations
 
-import argparse
 import errno
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -28,7 +26,6 @@ from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from kwire.schema.error_codes import ErrorCode
 from tests.hostile import failing_calls
-from tests.hostile.sanitized import ROOT
 
 RELEASE = "4.4"
 ALLOWED = {
@@ -265,17 +262,8 @@ def rounds(preloaded: Any, only: list[str], share: int) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run it, with the library loaded before Python."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", default=[], choices=FAILURES)
-    parser.add_argument("--share", type=int, default=1, help="Only every Nth call.")
-    given = parser.parse_args(arguments)
-    if "LD_PRELOAD" not in os.environ:
-        environment = os.environ | {"LD_PRELOAD": str(failing_calls.library())}
-        command = [sys.executable, "-m", "tests.hostile.fleet_disk", *sys.argv[1:]]
-        return subprocess.run(command, env=environment, cwd=ROOT).returncode
-    print(f"{rounds(failing_calls.preloaded(), given.only, given.share)} failures, nothing lost")
-    return 0
+    """Run it."""
+    return failing_calls.run_preloaded("fleet_disk", __doc__, FAILURES, rounds, "nothing lost", arguments)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ not: KwireError or OSError, of one line. It never takes long, and one that start
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import os
 import random
@@ -23,6 +22,7 @@ import kwire
 from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from tests.hostile.fleet_disk import work
+from tests.hostile.rounds import seeded, watched
 
 PATIENCE = 60.0
 
@@ -119,21 +119,15 @@ def rounds(seconds: float, seed: int, least: int = 1) -> Counter[str]:
             dice = random.Random(seed + number)
             shutil.copytree(whole, place)
             done = ""
-            faulthandler.dump_traceback_later(PATIENCE, exit=True)
-            try:
-                for _ in range(dice.choice((1, 1, 1, 2, 4))):
-                    if files_in(place):
-                        done += damaged(place, dice) + "; "
+            for _ in range(dice.choice((1, 1, 1, 2, 4))):
+                if files_in(place):
+                    done += damaged(place, dice) + "; "
+            with watched(PATIENCE, f"{done}--seed {seed + number} --seconds 0"):
                 first = started(place)
                 counts[first] += 1
                 if first == "starts":
                     again = started(place)
                     assert again == "starts", f"the second start: {again}"
-            except BaseException as error:
-                error.add_note(f"{done}--seed {seed + number} --seconds 0")
-                raise
-            finally:
-                faulthandler.cancel_dump_traceback_later()
             shutil.rmtree(place)
             number += 1
     return counts
@@ -141,9 +135,7 @@ def rounds(seconds: float, seed: int, least: int = 1) -> Counter[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Rounds until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+    parser = seeded(__doc__)
     parser.add_argument("--least", type=int, default=1)
     chosen = parser.parse_args(arguments)
     faulthandler.enable()
