@@ -57,7 +57,7 @@ def old_oracle() -> Iterator[Oracle]:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     """The reads of local files by kwire.storage, as they happen."""
-    from kwire.storage import filesystem
+    from kwire.storage.places import filesystem
     from kwire_c.log_scan import read_piece
 
     done = Reads()

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import kwire
-from kwire.storage.filesystem import store_of
+from kwire.storage.places.filesystem import store_of
 
 START = 1_700_000_000_000
 RECORDS = 138  # of a batch: 16 KiB

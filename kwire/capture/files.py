@@ -12,8 +12,8 @@ from kwire.capture.pcap import Unread, read_segments
 from kwire.capture.tcp_reassembly import Reassembly
 from kwire.errors import DecodeError
 from kwire.shared_iterator import shared
-from kwire.storage.discovery import Listing
-from kwire.storage.filesystem import is_url, plain, shown
+from kwire.storage.places.discovery import Listing
+from kwire.storage.places.filesystem import is_url, plain, shown
 
 _PCAP_NAMES = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".cap.gz", ".dmp")
 

@@ -21,7 +21,7 @@ from kwire.codec.arguments import check_type
 from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
-from kwire.storage import filesystem
+from kwire.storage.places import filesystem
 from kwire_c.printable import printable
 
 MAX_LINE = 1 << 20  # bytes of a line

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple, cast
 
 from kwire.errors import LimitError, WrongFileError
-from kwire.storage import filesystem
-from kwire.storage.file_kinds import SNIFFED, check_capture
-from kwire.storage.filesystem import Rejoined, located
+from kwire.storage.places import filesystem
+from kwire.storage.places.file_kinds import SNIFFED, check_capture
+from kwire.storage.places.filesystem import Rejoined, located
 
 MAX_PACKET = 16 << 20  # bytes of one packet or block
 _HEAD = 2048  # bytes of a packet that hold all its headers: dpkt copies its input once a header

@@ -115,7 +115,7 @@ def _terminated() -> Iterator[None]:
 
 def _error_text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        from kwire.storage.filesystem import shown
+        from kwire.storage.places.filesystem import shown
 
         name = shown(str(error.filename)) if error.filename else ""
         if not name and error.errno in _OF_WRITE:  # kwire.output names all other files

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def write_decoded(records: Iterable[tuple[LogSegment, Any]]) -> None:
     """Write (segment, InternalRecord) as the table "records" of kwire.storage.internal_batches()."""
-    from kwire.storage.internal_tables import arrow_batches, record_row, table_schema
+    from kwire.storage.internal.internal_tables import arrow_batches, record_row, table_schema
 
     schema = table_schema("records")
     _write(schema, arrow_batches(schema, (record_row(segment, record) for segment, record in records)))
@@ -28,7 +28,7 @@ def write_records(
 
     pieces: gives RecordColumns of a segment with these fields, and the numbers of the rows to write, None: all.
     """
-    from kwire.storage.record_tables import FIELDS, Tables
+    from kwire.storage.tables.record_tables import FIELDS, Tables
 
     pa = _pyarrow()
     tables = Tables(segments)
@@ -45,7 +45,7 @@ def write_records(
 
 def write_side_files(files: Sequence[SideFile], entries: Callable[[SideFile], Iterator[tuple[Any, ...]]]) -> None:
     """Write files of one kind as one table: path, and the columns of the kind. entries: those of a file to write."""
-    from kwire.storage.filesystem import shown
+    from kwire.storage.places.filesystem import shown
 
     pa = _pyarrow()
     rows = [(shown(file.path), *row) for file in files for row in entries(file)]
@@ -67,7 +67,7 @@ def _type(pa: Any, column: str) -> Any:
 
 
 def _pyarrow() -> Any:
-    from kwire.storage.record_tables import import_pyarrow
+    from kwire.storage.tables.record_tables import import_pyarrow
 
     return import_pyarrow("--arrow")
 

@@ -49,7 +49,7 @@ class Damage:
 
         Zeros, as in a preallocated segment, are nothing to note.
         """
-        from kwire.storage.filesystem import shown
+        from kwire.storage.places.filesystem import shown
 
         if tail is None:
             return

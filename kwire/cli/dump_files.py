@@ -16,16 +16,16 @@ from kwire.cli.dump_dialects import Dialect, dialect
 from kwire.cli.dump_old_decoders import offsets_text, transaction_text
 from kwire.cli.dump_text import batch_line, batch_values, producer_line, record_lines, record_values
 from kwire.cli.terminal import shown_json
-from kwire.storage.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
-from kwire.storage.filesystem import is_stream, is_url, open_file, open_unnamed, plain, shown
-from kwire.storage.java_semantics import computed_order, java_hash, scala_order
+from kwire.storage.formatting.java_semantics import computed_order, java_hash, scala_order
+from kwire.storage.places.filesystem import is_stream, is_url, open_file, open_unnamed, plain, shown
+from kwire.storage.side_files.checkpoints import ProducerState, producer_entries, producer_snapshot_damage, small_file
 from kwire_c.printable import brief, printable
 from kwire_c.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from kwire.storage.batch_header import BatchHeader
-    from kwire.storage.filesystem import File
-    from kwire.storage.index_checks import TimeEntry
+    from kwire.storage.batches.batch_header import BatchHeader
+    from kwire.storage.places.filesystem import File
+    from kwire.storage.side_files.index_checks import TimeEntry
 
 _NO_LIMIT = (1 << 31) - 1  # of --max-bytes
 _MOST_OFFSET = (1 << 63) - 1
@@ -202,8 +202,8 @@ class Dump:
     # segments and KRaft snapshots
 
     def _log(self, file: str, name: str) -> None:
-        from kwire.storage.file_batches import FileBatches
-        from kwire.storage.file_kinds import check_segment
+        from kwire.storage.batches.file_batches import FileBatches
+        from kwire.storage.places.file_kinds import check_segment
 
         if self._find_decoder is not None:
             self._decoder, self._find_decoder = self._find_decoder(), None
@@ -233,7 +233,7 @@ class Dump:
 
     def _records(self, file: str, batch: RecordBatch | BatchHeader, last: int) -> int:
         """Print the records of a batch. last: the offset before it; returns the last one."""
-        from kwire.storage.file_batches import loaded
+        from kwire.storage.batches.file_batches import loaded
 
         batch = loaded(batch, file)
         out = self._out
@@ -256,7 +256,7 @@ class Dump:
     # indexes
 
     def _index(self, file: str, name: str) -> None:
-        from kwire.storage.index_checks import index_bytes, offset_entries, offset_index_damage
+        from kwire.storage.side_files.index_checks import index_bytes, offset_entries, offset_index_damage
 
         base = _base_offset(file, name)
         log = _sibling(file, name, ".log")
@@ -275,7 +275,7 @@ class Dump:
                     self._value("offset_index_entry", file, line, {"offset": entry.offset, "position": entry.position})
 
     def _time_index(self, file: str, name: str) -> None:
-        from kwire.storage.index_checks import index_bytes, time_entries, time_index_damage
+        from kwire.storage.side_files.index_checks import index_bytes, time_entries, time_index_damage
 
         base = _base_offset(file, name)
         log = _sibling(file, name, ".log")
@@ -304,7 +304,7 @@ class Dump:
             self._out.line(line)
 
     def _transaction_index(self, file: str, name: str) -> None:
-        from kwire.storage.index_checks import aborted_entries
+        from kwire.storage.side_files.index_checks import aborted_entries
 
         _base_offset(file, name)
         for entry in aborted_entries(open_file(file)):

@@ -76,7 +76,7 @@ def dump(paths: tuple[str, ...], listed: str | None, as_lines: bool, **options: 
         raise click.ClickException('Missing required argument "[files]" (see kwire log dump --help)')
     from kwire.cli.dump_files import Dump, Output
     from kwire.errors import WrongFileError
-    from kwire.storage.java_semantics import java_path
+    from kwire.storage.formatting.java_semantics import java_path
 
     with Output(as_lines) as out:
         try:
@@ -96,7 +96,7 @@ def _expanded(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if os.path.isdir(path) or ("://" in path and "." not in path.rstrip("/").rpartition("/")[2]):
             from kwire.storage import discover
-            from kwire.storage.filesystem import shown
+            from kwire.storage.places.filesystem import shown
 
             files = [file.path for file in discover(path)]
             if not files:

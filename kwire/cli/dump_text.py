@@ -14,8 +14,8 @@ from kwire.codec.control import control_json
 from kwire.compression import decompress
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, DecodeError
-from kwire.storage.batch_header import BatchHeader, parse_header
-from kwire.storage.checkpoints import ProducerState
+from kwire.storage.batches.batch_header import BatchHeader, parse_header
+from kwire.storage.side_files.checkpoints import ProducerState
 from kwire_c.codecs import CODECS
 from kwire_c.record_batch import (
     CODEC_MASK,

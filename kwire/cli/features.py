@@ -17,7 +17,7 @@ from kwire.net import Cluster, RequestRefusedError
 from kwire.net.address import addresses
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION
-from kwire.storage.filesystem import shown
+from kwire.storage.places.filesystem import shown
 from kwire_c.printable import printable
 
 _OWN_OPTIONS = """

@@ -15,6 +15,7 @@ from kwire.cli.argparse4j import ArgumentError, Parser
 from kwire.net.feature_updates import FeatureMetadata, FeatureUpdate, FeatureUpdateError
 from kwire.schema.feature_levels import METADATA_VERSION, MetadataVersion
 from kwire.storage.formatting.errors import FormatterError
+from kwire.storage.formatting.java_semantics import java_int, java_trim
 from kwire.storage.formatting.levels import default_level, name_and_level, other_features, version_from_text
 from kwire.storage.formatting.mappings import (
     Dependencies,
@@ -24,7 +25,6 @@ from kwire.storage.formatting.mappings import (
     version_mapping,
 )
 from kwire.storage.formatting.rules import rules_of
-from kwire.storage.java_semantics import java_int, java_trim
 from kwire_c.printable import printable
 
 UPGRADE, DOWNGRADE, DISABLE = "upgrade", "downgrade", "disable"

@@ -43,7 +43,7 @@ class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             file = open(path, "rb")  # noqa: SIM115 - until the command ends
         except OSError as error:
             hint = " (the bytes themselves? they go to standard input)" if _PAYLOAD.match(path) else ""
-            from kwire.storage.filesystem import shown
+            from kwire.storage.places.filesystem import shown
 
             self.fail(f"{shown(path)!r}: {error.strerror}{hint}", param, ctx)
         if ctx is not None:

@@ -36,7 +36,7 @@ def log() -> None:
 def segment_name(segment: Any) -> str:
     """topic-partition, or the file's name where that is unknown."""
     if segment.topic is None:
-        from kwire.storage.filesystem import shown
+        from kwire.storage.places.filesystem import shown
 
         return printable(shown(str(segment.path)).rpartition("/")[2])
     return printable(segment.topic if segment.partition is None else f"{segment.topic}-{segment.partition}")
@@ -60,7 +60,7 @@ def stats(
 
     Control records (transaction markers and others) are counted apart: they are not among the records.
     """
-    from kwire.storage.stats import merged, segment_stats
+    from kwire.storage.reading.stats import merged, segment_stats
 
     if plot:
         from kwire.cli.plot import check, draw
@@ -166,7 +166,7 @@ def _print_stats(total: Any, rows: list[Any], by_segment: bool) -> None:
 @click.pass_context
 def verify(ctx: click.Context, directory: LogDirectory, as_value: bool) -> None:
     """Check every batch, record and index entry. The exit code is 1 if anything is wrong."""
-    from kwire.storage.verify import verify_partition
+    from kwire.storage.reading.verify import verify_partition
 
     findings = []
     with progress("verifying", sum(segment.size for segment in directory.segments)) as advance:
@@ -207,7 +207,7 @@ def to_parquet(directory: LogDirectory, output: str, as_value: bool, on_error: s
     The file appears under its name when it is complete: where --on-error stops, there is none. An existing file is
     kept, unless --force; - is standard output.
     """
-    from kwire.storage.parquet import write_parquet
+    from kwire.storage.tables.parquet import write_parquet
 
     check_output(output, options["partition_by"], as_value, options["force"])
     damage = Damage(on_error)

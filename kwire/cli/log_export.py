@@ -29,7 +29,7 @@ class Columns(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         """The columns."""
         if isinstance(value, tuple):
             return value
-        from kwire.storage.record_tables import PARTITION_COLUMNS
+        from kwire.storage.tables.record_tables import PARTITION_COLUMNS
         from kwire.suggestions import did_you_mean
 
         names = tuple(part.strip() for part in value.split(","))
@@ -75,7 +75,7 @@ def export(directory: LogDirectory, output: str, form: str | None, as_value: boo
     CSV has key and value as text; bytes that are not UTF-8 are in key_base64 and value_base64. Headers are JSON. Null
     is an empty field, an empty text is "".
     """
-    from kwire.storage.record_tables import COMPRESSIONS, write_table
+    from kwire.storage.tables.record_tables import COMPRESSIONS, write_table
 
     ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if output.endswith(ending)), None)
     form = form or (_ENDINGS[ending] if ending else None)

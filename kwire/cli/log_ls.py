@@ -15,7 +15,7 @@ from kwire.cli.terminal import amount, counted, print_json, when
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
-    from kwire.storage.segment_summaries import PartitionSummary
+    from kwire.storage.reading.segment_summaries import PartitionSummary
 
 _LEFT = ("topic", "partition", "segment", "codec")  # columns of text
 _DROPPED = ("codec", "first time (UTC)", "segments", "partitions", "records", "last time (UTC)")  # in this order
@@ -54,12 +54,12 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
         raise click.UsageError("standard input has no listing: name files and folders")
     if by_topic and by_segment:
         raise click.UsageError("--topics and --segments cannot be used together")
-    from kwire.storage.segment_summaries import following, summarize, summarize_partitions
+    from kwire.storage.reading.segment_summaries import following, summarize, summarize_partitions
 
     groups = _discovered(paths, topics, partitions)
     rows: list[Any]
     if by_segment:
-        from kwire.storage.discovery import in_threads
+        from kwire.storage.places.discovery import in_threads
 
         pairs = [pair for group in groups for pair in following(group)]
         rows = in_threads(lambda pair: summarize(*pair, heads=True), pairs)
@@ -82,10 +82,10 @@ def ls(paths: tuple[str, ...], topics: tuple[str, ...], partitions: tuple[int, .
 
 def _discovered(paths: Sequence[str], topics: Sequence[str], partitions: Sequence[int]) -> list[list[Any]]:
     """The segments of each partition, in order."""
-    from kwire.storage.discovery import by_partition, discover
-    from kwire.storage.filesystem import is_url
-    from kwire.storage.path_patterns import PatternError
-    from kwire.storage.selection import Selection
+    from kwire.storage.places.discovery import by_partition, discover
+    from kwire.storage.places.filesystem import is_url
+    from kwire.storage.places.path_patterns import PatternError
+    from kwire.storage.places.selection import Selection
 
     try:
         files = discover(without_side_files(paths), selection=Selection(topics, partitions))

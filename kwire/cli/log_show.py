@@ -117,7 +117,7 @@ def _is_beside(path: str) -> bool:
 
 
 def _shown(path: str) -> str:
-    from kwire.storage.filesystem import shown
+    from kwire.storage.places.filesystem import shown
 
     return printable(shown(path))
 
@@ -125,8 +125,8 @@ def _shown(path: str) -> str:
 def _note_nothing(paths: Sequence[str], topics: tuple[str, ...], partitions: tuple[int, ...], what: str) -> None:
     """Say on stderr that nothing was found, and what there is, partition by partition."""
     from kwire.storage import discover
-    from kwire.storage.discovery import by_partition
-    from kwire.storage.selection import Selection
+    from kwire.storage.places.discovery import by_partition
+    from kwire.storage.places.selection import Selection
 
     groups: list[list[SegmentFile]] = []
     try:
@@ -144,7 +144,7 @@ def _note_nothing(paths: Sequence[str], topics: tuple[str, ...], partitions: tup
 
 def _extent(files: list[SegmentFile]) -> str:
     """The name of a log, with its offsets and timestamps where they are known."""
-    from kwire.storage.segment_summaries import summarize_partitions
+    from kwire.storage.reading.segment_summaries import summarize_partitions
 
     [log] = summarize_partitions([files])
     name = _shown(files[0].path) if log.topic is None else printable(f"{log.topic}-{log.partition}")
@@ -161,8 +161,8 @@ def _show_records(
 ) -> None:
     from kwire.cli.record_lines import Format, JsonLines, Lines, Table, table_layout
     from kwire.storage import discover
-    from kwire.storage.filesystem import SpooledFile
-    from kwire.storage.selection import Selection
+    from kwire.storage.places.filesystem import SpooledFile
+    from kwire.storage.places.selection import Selection
 
     directory = segments_at(paths, topics, partitions)
     lines: Lines = JsonLines()
@@ -187,7 +187,7 @@ def _show_records(
 
 
 def _show_batches(directory: LogDirectory, rows: Records, as_lines: bool) -> None:
-    from kwire.storage.bounds import Bounds
+    from kwire.storage.reading.bounds import Bounds
 
     span = dict(rows.span)
     if span.pop("committed"):

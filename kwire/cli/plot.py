@@ -11,12 +11,12 @@ import click
 
 from kwire.cli.terminal import UNITS, amount, counted, not_to_terminal, when
 from kwire.output import new_file
-from kwire.storage.stats import TimeBins
+from kwire.storage.reading.stats import TimeBins
 from kwire_c.printable import printable
 
 if TYPE_CHECKING:
+    from kwire.storage.reading.stats import SegmentStats
     from kwire.storage.recompression import WhatIf
-    from kwire.storage.stats import SegmentStats
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = 253_370_764_800_000  # milliseconds: the start of 9999, the last year of datetime

@@ -40,7 +40,7 @@ def salvage(
     found by magic, length and checksum; indexes are made from them. The exit code is 1 if anything was lost.
     """
     from kwire.storage import salvage_log
-    from kwire.storage.selection import Selection
+    from kwire.storage.places.selection import Selection
 
     if target is not None and output is not None:
         raise click.UsageError("OUT and --output are the same: give one of them")
@@ -89,7 +89,7 @@ def _written_to(target: str | None, source: str) -> Iterator[str | None]:
     if target != "-":
         yield target
         return
-    from kwire.storage.discovery import offset_in_name
+    from kwire.storage.places.discovery import offset_in_name
 
     with TemporaryDirectory(prefix="kwire-") as folder:
         path = os.path.join(folder, f"{max(0, offset_in_name(source)):020}.log")

@@ -16,7 +16,7 @@ from kwire_c.printable import brief
 
 if TYPE_CHECKING:
     from kwire.storage import LogDirectory
-    from kwire.storage.selection import Selection
+    from kwire.storage.places.selection import Selection
 
 OFFSET = click.IntRange(0, (1 << 63) - 1)
 _MOST_NAMED = 5  # topics
@@ -156,9 +156,9 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
     Raises FileNotFoundError where there are none, which says what there is, and WrongFileError for other files.
     """
     from kwire.storage import LogDirectory
-    from kwire.storage.filesystem import shown
-    from kwire.storage.path_patterns import PatternError
-    from kwire.storage.selection import Selection, nearby
+    from kwire.storage.places.filesystem import shown
+    from kwire.storage.places.path_patterns import PatternError
+    from kwire.storage.places.selection import Selection, nearby
 
     chosen = Selection(topics, partitions)
     paths = without_side_files(paths)
@@ -180,7 +180,7 @@ def segments_at(paths: Sequence[str], topics: Sequence[str], partitions: Sequenc
 
 def without_side_files(paths: Sequence[str]) -> Sequence[str]:
     """The paths without the indexes and checkpoints that a shell puts among them for FOLDER/*, as kwire's own globs."""
-    from kwire.storage.file_kinds import kind_by_name
+    from kwire.storage.places.file_kinds import kind_by_name
 
     left = [path for path in paths if kind_by_name(path) is None]
     folders = {path.rstrip("/").rpartition("/")[0] for path in left}
@@ -189,7 +189,7 @@ def without_side_files(paths: Sequence[str]) -> Sequence[str]:
 
 def names_of(directory: LogDirectory) -> str:
     """What was read, for a title: the paths, and which topics of them where these are a few."""
-    from kwire.storage.filesystem import shown
+    from kwire.storage.places.filesystem import shown
 
     given: Any = directory.path
     topics = sorted({segment.topic or "" for segment in directory.segments})
@@ -212,8 +212,8 @@ def _missing(paths: Sequence[str]) -> str:
 def _check(directory: LogDirectory, chosen: Selection) -> None:
     """Refuse files that are no segments, and a choice that says nothing of a file outside of TOPIC-PARTITION."""
     from kwire.errors import WrongFileError
-    from kwire.storage.file_kinds import check_segment
-    from kwire.storage.filesystem import located, shown
+    from kwire.storage.places.file_kinds import check_segment
+    from kwire.storage.places.filesystem import located, shown
 
     for segment in directory.segments:
         if chosen.patterns and segment.topic is None:

@@ -23,7 +23,7 @@ from kwire_c.record_text import values_of
 if TYPE_CHECKING:
     from kwire.cli.damage import Damage
     from kwire.storage import InternalRecord, LogSegment, Partition, SegmentFile
-    from kwire.storage.discovery import PartitionKey
+    from kwire.storage.places.discovery import PartitionKey
 
 _TAIL_BYTES = 1 << 17, 16 << 20  # looked at at a time for the last records: at first, at most
 _EVERY = 0.5  # seconds between two looks at a log that is followed
@@ -174,7 +174,7 @@ class Records:
     def _internal(
         self, segment: LogSegment, kind: str | None, offset: int, timestamp: int, key: Any, value: Any
     ) -> DecodedRecord | None:
-        from kwire.storage.internal_topics import decode_parts
+        from kwire.storage.internal.internal_topics import decode_parts
 
         assert kind is not None
         record = decode_parts(kind, offset, timestamp, key, value)
@@ -190,7 +190,7 @@ class Records:
 
     def decoded(self, segment: LogSegment) -> Iterator[InternalRecord]:
         """The records of a segment of an internal topic, decoded."""
-        from kwire.storage.internal_topics import decode_parts
+        from kwire.storage.internal.internal_topics import decode_parts
 
         kind = self.kind(segment)
         assert kind is not None
@@ -205,7 +205,7 @@ class Records:
 
     def note(self, segment: LogSegment, offset: int, error: Exception, is_damage: bool) -> None:
         """Count a record that cannot be decoded."""
-        from kwire.storage.filesystem import shown
+        from kwire.storage.places.filesystem import shown
 
         name = printable(shown(segment.path))
         count, first = self._undecoded.get(name, (0, f"at offset {offset}: {error}"))
@@ -251,7 +251,7 @@ class Output:
 
     def _last(self, segments: Sequence[LogSegment], count: int) -> list[tuple[LogSegment, int, int, int]]:
         """(segment, first byte, byte after, records to skip) of ranges that hold the last records, in order."""
-        from kwire.storage.batch_header import end_of_data
+        from kwire.storage.batches.batch_header import end_of_data
 
         ranges: list[tuple[LogSegment, int, int, int]] = []
         if not count:
@@ -302,8 +302,8 @@ class Followed:
 
     def begin(self, last: int | None) -> None:
         """Write what is there: the last so many records of each partition, None: all."""
-        from kwire.storage.directory import Partition
-        from kwire.storage.discovery import by_partition
+        from kwire.storage.places.discovery import by_partition
+        from kwire.storage.reading.directory import Partition
 
         if last is not None:
             for key, files in by_partition(self._find()).items():
@@ -313,8 +313,8 @@ class Followed:
 
     def go_on(self) -> None:
         """Write what was appended since."""
-        from kwire.storage.discovery import by_partition
-        from kwire.storage.segment import open_listed
+        from kwire.storage.places.discovery import by_partition
+        from kwire.storage.reading.segment import open_listed
 
         for key, files in by_partition(self._find()).items():
             log = self._log(files)
@@ -335,9 +335,9 @@ class Followed:
         return end is not None and all(place.offset >= end for place in self._places.values())
 
     def _log(self, files: Sequence[SegmentFile]) -> Any:
-        from kwire.storage.directory import Partition
-        from kwire.storage.log_follower import LogFollower, OpenTransaction
-        from kwire.storage.segment import open_listed
+        from kwire.storage.reading.directory import Partition
+        from kwire.storage.reading.log_follower import LogFollower, OpenTransaction
+        from kwire.storage.reading.segment import open_listed
 
         def first_open(number: int) -> OpenTransaction | None:
             oldest = min(Partition(files).segments[number].transactions().open, key=lambda one: one[1], default=None)

@@ -54,7 +54,7 @@ def _read(path: str, offset: int | None, release: str | None) -> ClusterImage:
 @click.option("--json", "as_value", is_flag=True, help="One JSON object: everything but secrets.")
 def show(path: str, offset: int | None, topics: tuple[str, ...], release: str | None, as_value: bool) -> None:
     """Show the image: the newest snapshot at or below the offset, and the log after it."""
-    from kwire.storage.selection import chosen_partitions
+    from kwire.storage.places.selection import chosen_partitions
 
     image = _read(path, offset, release)
     places = [(name, number) for name, topic in image.topics.items() for number in topic.partitions]
@@ -163,7 +163,7 @@ def _named(names: Any) -> str:
 
 
 def _uuid(value: Any) -> str:
-    from kwire.storage.uuids import uuid_text
+    from kwire.storage.side_files.uuids import uuid_text
 
     return uuid_text(value)
 
@@ -181,7 +181,7 @@ def _uuid(value: Any) -> str:
 @click.option("--json", "as_lines", is_flag=True, help="One JSON object a change.")
 def diff(paths: tuple[str, ...], start: int | None, end: int | None, release: str | None, as_lines: bool) -> None:
     """Show what changed from one image to another: of two logs or snapshots, or of one log between two offsets."""
-    from kwire.storage.filesystem import is_stream, plain
+    from kwire.storage.places.filesystem import is_stream, plain
 
     if len(paths) > 2:
         raise click.UsageError("expected one or two PATHs")

@@ -17,7 +17,6 @@ from kwire.cli.tool_command import ToolCommand
 from kwire.errors import UnsupportedVersionError
 from kwire.schema import files
 from kwire.schema.feature_levels import METADATA_VERSION
-from kwire.storage.filesystem import shown
 from kwire.storage.formatting import Formatter, FormatterError, ServerConfig, random_uuid, storage_info, uuid_text
 from kwire.storage.formatting.levels import parse_features
 from kwire.storage.formatting.mappings import (
@@ -27,6 +26,7 @@ from kwire.storage.formatting.mappings import (
     version_mapping,
 )
 from kwire.storage.formatting.rules import Rules, rules_of
+from kwire.storage.places.filesystem import shown
 from kwire_c.printable import printable
 
 _ALIAS = "--metadata-version"  # KIP-778's name of --release-version

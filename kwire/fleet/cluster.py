@@ -19,9 +19,9 @@ from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, TransactionCoordinator
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.discovery import is_topic_name
-from kwire.storage.java_semantics import java_hash
-from kwire.storage.uuids import uuid_text
+from kwire.storage.formatting.java_semantics import java_hash
+from kwire.storage.places.discovery import is_topic_name
+from kwire.storage.side_files.uuids import uuid_text
 
 if TYPE_CHECKING:
     from kwire.fleet.node import Node

@@ -11,7 +11,7 @@ from kwire.codec.records import read_batches
 from kwire.fleet.groups import CommittedOffset, TopicPartition
 from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.transactions import Transaction
-from kwire.storage.internal_topics import TRANSACTION_STATES
+from kwire.storage.internal.internal_topics import TRANSACTION_STATES
 
 Row = tuple[int, bytes, bytes | None]
 Commits = dict[str, dict[TopicPartition, CommittedOffset]]

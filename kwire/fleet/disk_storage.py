@@ -44,10 +44,10 @@ from kwire.fleet.storage import Storage
 from kwire.fleet.transactions import Participant, Transaction
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
-from kwire.storage.discovery import is_topic_name, place_of
 from kwire.storage.formatting.meta_properties import MetaProperties
-from kwire.storage.locks import locked_folder, unlock_folder
 from kwire.storage.metadata.tables import Topic as TopicRecords
+from kwire.storage.places.discovery import is_topic_name, place_of
+from kwire.storage.writing.locks import locked_folder, unlock_folder
 
 if TYPE_CHECKING:
     from kwire.fleet.node import Node

@@ -9,10 +9,10 @@ from contextlib import suppress
 from kwire.errors import CorruptBatchError, KwireError
 from kwire.fleet.segment_store import EPOCHS_FILE, MOST_SEGMENT
 from kwire.output import new_file
-from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
 from kwire.storage.metadata.image import ClusterImage
 from kwire.storage.metadata.snapshots import snapshot_id
-from kwire.storage.segment_writer import SegmentWriter
+from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
+from kwire.storage.writing.segment_writer import SegmentWriter
 
 TOPIC = "__cluster_metadata"
 

@@ -11,10 +11,15 @@ from kwire.errors import KwireError
 from kwire.fleet.groups import TopicPartition
 from kwire.fleet.releases import Offer
 from kwire.output import new_file
-from kwire.storage.checkpoints import PartitionOffset, offset_checkpoint, partition_metadata, read_offset_checkpoint
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties
-from kwire.storage.locks import LOCK_FILE, lock_as_broker
-from kwire.storage.uuids import random_directory_id
+from kwire.storage.side_files.checkpoints import (
+    PartitionOffset,
+    offset_checkpoint,
+    partition_metadata,
+    read_offset_checkpoint,
+)
+from kwire.storage.side_files.uuids import random_directory_id
+from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _STARTS = "log-start-offset-checkpoint"

@@ -21,10 +21,10 @@ from kwire.fleet.partition_log import Aborted, PartitionLog
 from kwire.fleet.producer_state import Producer, WrittenBatch
 from kwire.output import new_file
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
-from kwire.storage.discovery import beside
-from kwire.storage.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex, aborted_entry
-from kwire.storage.segment_writer import SegmentWriter
+from kwire.storage.places.discovery import beside
+from kwire.storage.side_files.checkpoints import LeaderEpoch, leader_epoch_checkpoint, read_leader_epochs
+from kwire.storage.side_files.indexes import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex, aborted_entry
+from kwire.storage.writing.segment_writer import SegmentWriter
 
 EPOCHS_FILE = "leader-epoch-checkpoint"
 MOST_SEGMENT = (1 << 31) - 1

@@ -18,8 +18,8 @@ from kwire.defaults import BATCH_ROWS
 from kwire.errors import KwireError
 from kwire.spark.schema import CORRUPT, arrow_schema, chosen_schema
 from kwire.spark.worker import in_one_line
-from kwire.storage.filesystem import is_url, plain, shown
-from kwire.storage.path_patterns import alternatives
+from kwire.storage.places.filesystem import is_url, plain, shown
+from kwire.storage.places.path_patterns import alternatives
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from pyspark.sql import types as spark
 from kwire.codec.json import json_text
 from kwire.spark.options import INTERNAL_KINDS
 from kwire.spark.schema import CORRUPT, arrow_schema, chosen_schema, repeated
-from kwire.storage.filesystem import shown
-from kwire.storage.internal_columns import KEY_FIELDS, VALUE_FIELDS, OffsetColumns, offset_columns
-from kwire.storage.internal_topics import (
+from kwire.storage.internal.internal_columns import KEY_FIELDS, VALUE_FIELDS, OffsetColumns, offset_columns
+from kwire.storage.internal.internal_topics import (
     INTERNAL_TOPICS,
     InternalRecord,
     committed_offset,
     decode_parts,
     transaction_row,
 )
+from kwire.storage.places.filesystem import shown
 from kwire_c.arrow import microseconds
 from kwire_c.printable import storable
 

@@ -19,7 +19,7 @@ from kwire.errors import KwireError
 from kwire.spark.options import DECODING_MODES, one_of
 from kwire.spark.payloads import payload_of
 from kwire.spark.schema import CORRUPT
-from kwire.storage.uuids import uuid_text
+from kwire.storage.side_files.uuids import uuid_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

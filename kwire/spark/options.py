@@ -267,7 +267,7 @@ def _topics(kind: str, value: str | None) -> tuple[str, ...] | None:
     own = INTERNAL_KINDS.get(kind)
     if own is None or topics is None:
         return topics if own is None else (own,)
-    from kwire.storage.internal_topics import INTERNAL_TOPICS
+    from kwire.storage.internal.internal_topics import INTERNAL_TOPICS
 
     for topic in topics:
         if topic != own and topic in INTERNAL_TOPICS:

@@ -12,9 +12,9 @@ from pyspark.sql.datasource import InputPartition
 
 from kwire.spark.options import Options
 from kwire.storage import SegmentFile, Transactions
-from kwire.storage.bounds import NO_BOUNDS, Bounds
-from kwire.storage.filesystem import shown
-from kwire.storage.planned_log import LogEnd
+from kwire.storage.isolation.planned_log import LogEnd
+from kwire.storage.places.filesystem import shown
+from kwire.storage.reading.bounds import NO_BOUNDS, Bounds
 from kwire_c.printable import printable
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
 

@@ -11,10 +11,10 @@ from kwire.spark.options import EARLIEST, LATEST, Options
 from kwire.spark.packing import Portion, ReadTask, SegmentRange, cuts, is_big, packed, task_bytes
 from kwire.spark.selection import check_chosen, check_offsets, segments
 from kwire.storage import LogSegment, SegmentFile
-from kwire.storage.bounds import NO_BOUNDS, Bounds
-from kwire.storage.discovery import by_partition, in_threads
-from kwire.storage.planned_log import LogEnd
-from kwire.storage.segment import open_listed
+from kwire.storage.isolation.planned_log import LogEnd
+from kwire.storage.places.discovery import by_partition, in_threads
+from kwire.storage.reading.bounds import NO_BOUNDS, Bounds
+from kwire.storage.reading.segment import open_listed
 
 _BYTES_OF_A_RECORD = 4096  # as guessed where nothing is known of a segment's records
 

@@ -10,7 +10,7 @@ import pyspark
 from pyspark.sql.datasource import DataSourceReader
 
 from kwire.spark.partitions import Pushed
-from kwire.storage.bounds import Bounds
+from kwire.storage.reading.bounds import Bounds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RECORDS = {name: name for name in ("topic", "partition", "offset", "timestamp")}

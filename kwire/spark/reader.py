@@ -17,7 +17,7 @@ from kwire.spark.partitions import Pushed, opened, tasks
 from kwire.spark.pushdown import PushFilters
 from kwire.spark.schema import CORRUPT, SOURCE_COLUMNS, arrow_schema, as_spark_array, repeated, without_empty_lists
 from kwire.spark.worker import SentToWorkers, in_one_line, settle
-from kwire.storage.filesystem import located, shown
+from kwire.storage.places.filesystem import located, shown
 from kwire_c.printable import printable, storable
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from kwire.spark.schema import arrow_schema
 from kwire.spark.selection import check_chosen, segments
 from kwire.spark.worker import in_one_line
 from kwire.storage import SegmentFile
-from kwire.storage.discovery import by_partition, in_threads
-from kwire.storage.segment_summaries import following, summarize
+from kwire.storage.places.discovery import by_partition, in_threads
+from kwire.storage.reading.segment_summaries import following, summarize
 
 COLUMNS: dict[str, spark.DataType] = {
     "topic": spark.StringType(),

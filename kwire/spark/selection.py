@@ -8,9 +8,9 @@ from typing import Any
 
 from kwire.spark.options import INTERNAL_KINDS, Options
 from kwire.storage import SegmentFile, discover
-from kwire.storage.filesystem import plain, shown
-from kwire.storage.path_patterns import alternatives
-from kwire.storage.selection import nearby
+from kwire.storage.places.filesystem import plain, shown
+from kwire.storage.places.path_patterns import alternatives
+from kwire.storage.places.selection import nearby
 from kwire.suggestions import there as listed
 from kwire_c.printable import printable
 

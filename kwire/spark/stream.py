@@ -19,11 +19,11 @@ from kwire.spark.selection import check_chosen, segments
 from kwire.spark.stream_offsets import Key, StreamOffsets, key_of, partition_name, real_folder
 from kwire.spark.worker import SentToWorkers, in_one_line
 from kwire.storage import Partition, SegmentFile, Transactions
-from kwire.storage.bounds import Bounds
-from kwire.storage.discovery import place_of
-from kwire.storage.filesystem import is_url, open_file, shown
-from kwire.storage.log_follower import LogFollower, LogOffset, OpenTransaction
-from kwire.storage.planned_log import LogEnd
+from kwire.storage.isolation.planned_log import LogEnd
+from kwire.storage.places.discovery import place_of
+from kwire.storage.places.filesystem import is_url, open_file, shown
+from kwire.storage.reading.bounds import Bounds
+from kwire.storage.reading.log_follower import LogFollower, LogOffset, OpenTransaction
 from kwire_c.printable import printable
 
 try:

@@ -8,9 +8,9 @@ from typing import Any
 
 from kwire.errors import KwireError
 from kwire.storage import SegmentFile
-from kwire.storage.discovery import offset_in_name, place_of
-from kwire.storage.filesystem import is_url, shown
-from kwire.storage.log_follower import LogOffset
+from kwire.storage.places.discovery import offset_in_name, place_of
+from kwire.storage.places.filesystem import is_url, shown
+from kwire.storage.reading.log_follower import LogOffset
 from kwire_c.printable import printable
 
 VERSION = 2

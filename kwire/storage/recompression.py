@@ -11,7 +11,7 @@ from kwire.codec.arguments import check_each, check_ints, check_progress
 from kwire.codec.records import BadBatch, build_batch, build_batches
 from kwire.compression import compress, decompress
 from kwire.errors import EncodeError, KwireError
-from kwire.storage.segment import LogSegment
+from kwire.storage.reading.segment import LogSegment
 from kwire.suggestions import did_you_mean
 from kwire_c.codecs import CODECS
 from kwire_c.record_batch import RECORD_BATCH_OVERHEAD

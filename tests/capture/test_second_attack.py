@@ -241,7 +241,7 @@ def test_lines_that_come_a_byte_at_a_time_take_linear_time(tmp_path: Path) -> No
 
 
 def test_a_gz_that_gives_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kwire.storage.filesystem.MOST_UNPACKED", 100_000)
+    monkeypatch.setattr("kwire.storage.places.filesystem.MOST_UNPACKED", 100_000)
     talk = Talk().open().exchange(hello(), welcome())
     for number in range(1, 20):
         talk.exchange(*metadata(number, 300))

@@ -193,7 +193,7 @@ def test_what_no_one_expected(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("of a library\n\x1b[31m")
 
-    monkeypatch.setattr("kwire.storage.verify.verify_partition", broken)
+    monkeypatch.setattr("kwire.storage.reading.verify.verify_partition", broken)
     monkeypatch.delenv("KWIRE_DEBUG", raising=False)
     assert main(["log", "verify", files["SEGMENT"]]) == 1
     said = "kwire: unexpected RuntimeError: of a library \\x1b[31m (KWIRE_DEBUG=1 shows where)\n"

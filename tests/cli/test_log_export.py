@@ -16,7 +16,7 @@ import pytest
 import kwire
 from kwire.cli import main
 from kwire.storage import LogDirectory
-from kwire.storage.record_tables import MOST_FOLDERS, write_dataset, write_table
+from kwire.storage.tables.record_tables import MOST_FOLDERS, write_dataset, write_table
 from tests.cli.test_record_lines import on_terminal
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
 
@@ -184,7 +184,7 @@ def test_late_records_go_to_files_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few files are open and few bytes wait at a time, whatever the order of the timestamps."""
-    from kwire.storage import record_tables
+    from kwire.storage.tables import record_tables
 
     monkeypatch.setattr(record_tables, "_OPEN_FILES", 2)
     monkeypatch.setattr(record_tables, "_GROUP_BYTES", 1000)

@@ -87,7 +87,7 @@ def test_no_segment_is_read(
     logs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for the header of the first batch, and a few KiB at the end of a partition."""
-    from kwire.storage import filesystem
+    from kwire.storage.places import filesystem
 
     read_bytes: list[int] = []
     real = filesystem.read_piece

@@ -76,7 +76,7 @@ def test_a_plot_that_cannot_be_made_is_refused_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_segment(tmp_path / "t-0", 0, [batch(0)])
-    monkeypatch.setattr("kwire.storage.segment_reader.SegmentBatches.__next__", None)
+    monkeypatch.setattr("kwire.storage.reading.segment_reader.SegmentBatches.__next__", None)
     for name in ("x.jpg", "x", "-.doc"):
         assert main(["log", "stats", str(path), "--plot", name]) == 2
         out, err = capsys.readouterr()

@@ -22,7 +22,7 @@ from kwire.fleet.errors import ApiError
 from kwire.net import SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import ClusterImage, LogDirectory, SegmentWriter, read_leader_epochs, read_partition_metadata
-from kwire.storage.checkpoints import read_offset_checkpoint
+from kwire.storage.side_files.checkpoints import read_offset_checkpoint
 from tests.fleet.test_apis import batch, fetch, produce, values
 
 pytestmark = pytest.mark.quick

@@ -22,7 +22,7 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.storage import ClusterImage, SegmentWriter
 from kwire.storage.formatting.snapshots import quorum_snapshot
 from kwire.storage.metadata.metadata_log import FOLDER
-from kwire.storage.uuids import uuid_text
+from kwire.storage.side_files.uuids import uuid_text
 from tests.fleet.test_apis import batch, produce
 from tests.fleet.test_disk_storage import Producer, killed
 from tests.fleet.test_kip_778 import OK, UNSAFE_DOWNGRADE, update
@@ -46,7 +46,7 @@ def full_disk() -> Iterator[None]:
         raise OSError(28, "No space left on device")
 
     with pytest.MonkeyPatch.context() as disk:
-        disk.setattr("kwire.storage.segment_writer._Segment.append", full)
+        disk.setattr("kwire.storage.writing.segment_writer._Segment.append", full)
         yield
 
 
@@ -256,7 +256,7 @@ def test_a_batch_that_was_written_but_refused_is_taken_back(tmp_path: Path) -> N
             raise OSError(28, "No space left on device")
 
         with pytest.MonkeyPatch.context() as disk:
-            disk.setattr("kwire.storage.index_writer.IndexWriter.add", full)
+            disk.setattr("kwire.storage.writing.index_writer.IndexWriter.add", full)
             with pytest.raises(ApiError):
                 fleet.cluster.create_topic("gone", 1)
         fleet.cluster.create_topic("t", 1)

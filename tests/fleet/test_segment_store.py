@@ -18,7 +18,7 @@ from kwire.fleet.partition_log import EARLIEST, LATEST, MAX_TIMESTAMP, Partition
 from kwire.fleet.segment_store import SegmentStore
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage import LogDirectory, OffsetIndex, SegmentWriter
-from kwire.storage.index_writer import IndexWriter
+from kwire.storage.writing.index_writer import IndexWriter
 
 pytestmark = pytest.mark.quick
 Make = Callable[..., PartitionLog]

@@ -37,7 +37,7 @@ from kwire.fleet import Fleet, Proxy
 from kwire.net import connect_sync
 from kwire.pages.site import write_site
 from kwire.storage import ClusterImage, Formatter, LogDirectory, LogSegment, SegmentWriter, ServerConfig, salvage_log
-from kwire.storage.parquet import write_parquet
+from kwire.storage.tables.parquet import write_parquet
 from tests.capture import making as captures
 from tests.hostile.races import CODECS, ask, broker, is_busy, log, metadata, of_batch, partition, rows, same
 from tests.hostile.rounds import seeded, watched
@@ -333,7 +333,7 @@ def pipe(dice: random.Random, folder: Path, _: ExitStack) -> Work:
 
     def call() -> Any:
         nonlocal source
-        from kwire.storage.filesystem import SpooledFile
+        from kwire.storage.places.filesystem import SpooledFile
 
         child = os.fork()
         if child == 0:  # writes, and ends with the reader

@@ -81,7 +81,7 @@ PLANTS = (
         ("encode",), "interrupts", ("--only", "encode", "--seconds", "0"), "swallowed",
     ),
     Plant(
-        "the rest of a pipe is taken for the whole", "kwire/storage/filesystem.py",
+        "the rest of a pipe is taken for the whole", "kwire/storage/places/filesystem.py",
         '                raise ValueError(f"{self.path}: another thread is reading it, or it was partly read")\n',
         "                pass\n", (), "interrupts", ("--only", "pipe", "--seconds", "60"), "in pipe",
     ),
@@ -122,7 +122,7 @@ PLANTS = (
         ("columns",), "sizes", ("--seconds", "600", "--short", "--only", "lengths, 2 GiB"),
     ),
     Plant(
-        "aborted transactions are counted one by one", "kwire/storage/transactions.py",
+        "aborted transactions are counted one by one", "kwire/storage/isolation/transactions.py",
         "at = bisect_right(self.aborted, (producer_id, base_offset, 1 << 63)) - 1",
         "at = sum(one <= (producer_id, base_offset, 1 << 63) for one in self.aborted) - 1", (),
         "growth", ("--seconds", "300", "--only", "aborted"), "aborted",

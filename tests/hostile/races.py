@@ -33,7 +33,7 @@ from kwire.compression import compress, decompress
 from kwire.net import connect_sync
 from kwire.output import new_file
 from kwire.storage import ClusterImage, LogDirectory, LogSegment, SegmentWriter, discover, salvage_log
-from kwire.storage.planned_log import LogEnd
+from kwire.storage.isolation.planned_log import LogEnd
 from kwire_c import arrow, containers
 from tests.capture import making as captures
 from tests.hostile.rounds import seeded, watched

@@ -21,7 +21,7 @@ from kwire.errors import CorruptBatchError, LimitError
 from kwire.output import new_file, scratch_folder
 from kwire.spark import options as spark_options
 from kwire.storage import LogDirectory, LogSegment, Partition, SegmentWriter, discover, salvage_log
-from kwire.storage.filesystem import LocalFolder, _OpenFile
+from kwire.storage.places.filesystem import LocalFolder, _OpenFile
 from tests.storage.making import batch, write_segment
 
 pytestmark = pytest.mark.quick

@@ -26,8 +26,8 @@ from kwire import spark, storage
 from kwire.errors import KwireError
 from kwire.spark import options
 from kwire.storage import LogDirectory, LogSegment, Partition, discover
-from kwire.storage.bounds import NO_BOUNDS
-from kwire.storage.record_tables import write_dataset, write_table
+from kwire.storage.reading.bounds import NO_BOUNDS
+from kwire.storage.tables.record_tables import write_dataset, write_table
 from tests.storage.making import aborted_index, batch, in_transaction, marker, producer_snapshot, write_segment
 from tests.storage.metadata.records import Cluster, write_log
 

@@ -18,7 +18,7 @@ from kwire import messages
 from kwire.spark.options import BATCH, STREAM, parse
 from kwire.spark.partitions import Pushed
 from kwire.spark.source import KwireDataSource
-from kwire.storage.bounds import Bounds
+from kwire.storage.reading.bounds import Bounds
 from tests.spark.logs import marker
 from tests.spark.test_source import read
 from tests.storage import internal

@@ -14,7 +14,7 @@ from kwire.spark.packing import Portion, ReadTask, SegmentRange
 from kwire.spark.partitions import Pushed, tasks
 from kwire.spark.schema import check_columns, check_source_schema, source_schema
 from kwire.spark.stream import SegmentStreamReader
-from kwire.storage import scanner
+from kwire.storage.batches import scanner
 from tests.spark.logs import batch, segment
 
 pytestmark = pytest.mark.quick
@@ -213,7 +213,7 @@ def test_a_stream_skips_bad_regions_in_one_pass(tmp_path: Path, monkeypatch: pyt
 
 def test_secrets_of_a_url_are_in_no_task_and_no_offset_of_a_stream() -> None:
     from kwire.storage import SegmentFile
-    from kwire.storage.bounds import Bounds
+    from kwire.storage.reading.bounds import Bounds
 
     file = SegmentFile("s3://u:hunter2@b/t-0/0.log?X-Amz-Signature=SECRET", "t", 0, 0, 9)
     part = SegmentRange(file, 0, 9, True, Bounds(), None)

@@ -13,7 +13,7 @@ from kwire.spark.partitions import Pushed
 from kwire.spark.pushdown import push
 from kwire.spark.schema import source_schema
 from kwire.spark.source import KwireDataSource
-from kwire.storage.bounds import Bounds
+from kwire.storage.reading.bounds import Bounds
 
 pytestmark = pytest.mark.quick
 

@@ -11,7 +11,7 @@ import pytest
 
 import kwire
 from benchmarks.spark.requests import RECORDS, START, Job, ObjectStore, run, write_log
-from kwire.storage.filesystem import store_of
+from kwire.storage.places.filesystem import store_of
 
 SIZE = 3 << 20  # of a segment
 SEGMENTS = 3

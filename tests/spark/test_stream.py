@@ -20,7 +20,7 @@ from kwire.spark.options import parse
 from kwire.spark.schema import source_schema
 from kwire.spark.stream import SegmentStreamReader, fair_shares
 from kwire.spark.stream_offsets import StreamOffsets
-from kwire.storage.log_follower import LogOffset
+from kwire.storage.reading.log_follower import LogOffset
 from tests.reads import Reads
 from tests.spark.logs import batch, damaged, marker, segment, transaction
 

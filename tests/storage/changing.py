@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import kwire
 from kwire.storage import LogSegment
-from kwire.storage.parquet import write_parquet
+from kwire.storage.tables.parquet import write_parquet
 
 SIZE = 16 << 10  # bytes of a value
 COUNT = 200  # records

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, filesystem, resync
-from kwire.storage.batch_header import examine
-from kwire.storage.scanner import Scanner
+from kwire.storage import LogSegment, resync
+from kwire.storage.batches.batch_header import examine
+from kwire.storage.batches.scanner import Scanner
+from kwire.storage.places import filesystem
 from tests.storage.changing import COUNT, STEPS, WAYS, change, content
 from tests.storage.making import batch, write_segment
 from tools.places import ROOT
@@ -93,7 +94,7 @@ def test_a_range_that_begins_past_the_end_is_empty(left: int, tmp_path: Path, mo
         assert next(steps) < 1000, "no end"
         return examine(*arguments, **options)
 
-    monkeypatch.setattr("kwire.storage.scanner.examine", counted)
+    monkeypatch.setattr("kwire.storage.batches.scanner.examine", counted)
     segment = LogSegment(path)
     for guessed in (False, True):
         assert list(segment.column_batches(start=left + 50, end=left + 500, guessed=guessed)) == []

@@ -10,7 +10,7 @@ import pytest
 
 import kwire
 from kwire.storage import read_leader_epochs, read_partition_metadata, read_producer_snapshot
-from kwire.storage.checkpoints import LeaderEpoch, ProducerState
+from kwire.storage.side_files.checkpoints import LeaderEpoch, ProducerState
 
 pytestmark = pytest.mark.quick
 

@@ -13,8 +13,10 @@ import pytest
 
 import kwire
 from kwire.errors import LimitError
-from kwire.storage import LogDirectory, LogSegment, committed, discover, filesystem, transactions
-from kwire.storage.planned_log import LogEnd
+from kwire.storage import LogDirectory, LogSegment, discover
+from kwire.storage.isolation import committed, transactions
+from kwire.storage.isolation.planned_log import LogEnd
+from kwire.storage.places import filesystem
 from tests.storage.making import (
     START,
     Log,

@@ -15,20 +15,13 @@ import pytest
 
 import kwire
 from kwire.capture.files import captures
-from kwire.storage import (
-    LogDirectory,
-    LogSegment,
-    discover,
-    filesystem,
-    read_leader_epochs,
-    read_partition_metadata,
-    resync,
-    scanner,
-    transactions,
-)
-from kwire.storage.filesystem import File, LocalFile, _OpenFile
-from kwire.storage.parquet import write_parquet
-from kwire.storage.transactions import LaterMarkers
+from kwire.storage import LogDirectory, LogSegment, discover, read_leader_epochs, read_partition_metadata, resync
+from kwire.storage.batches import scanner
+from kwire.storage.isolation import transactions
+from kwire.storage.isolation.transactions import LaterMarkers
+from kwire.storage.places import filesystem
+from kwire.storage.places.filesystem import File, LocalFile, _OpenFile
+from kwire.storage.tables.parquet import write_parquet
 from tests.cli.test_log import run
 from tests.reads import Reads
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment

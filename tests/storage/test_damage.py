@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, scanner
+from kwire.storage import LogSegment
+from kwire.storage.batches import scanner
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
 
 Read = tuple[list[int], list[tuple[int, int, str]]]

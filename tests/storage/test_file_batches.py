@@ -10,8 +10,8 @@ import kwire
 from kwire import RecordBatch
 from kwire.errors import CorruptBatchError
 from kwire.storage import BatchHeader
-from kwire.storage.file_batches import FileBatches, loaded
-from kwire.storage.filesystem import File, open_file
+from kwire.storage.batches.file_batches import FileBatches, loaded
+from kwire.storage.places.filesystem import File, open_file
 from tests.cli.test_log import run
 from tests.storage.making import batch
 
@@ -33,7 +33,7 @@ def read(file: File) -> list[RecordBatch]:
 def test_all_batches(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the bytes read at a time."""
     for window in (1, 100, 1 << 20):
-        monkeypatch.setattr("kwire.storage.file_batches._WINDOW_BYTES", window)
+        monkeypatch.setattr("kwire.storage.batches.file_batches._WINDOW_BYTES", window)
         batches = FileBatches(open_file(path))
         assert [loaded(one, "").raw for one in batches] == BATCHES
         assert batches.position == batches.end == path.stat().st_size
@@ -88,8 +88,8 @@ def test_a_large_batch_is_loaded_only_if_its_checksum_matches(
     large[-5] ^= not valid
     path.write_bytes(b"".join(BATCHES) + large + batch(10))
     printed = [run(capsys, "log", "dump", path, *extra) for extra in ((), ("--json",))]
-    monkeypatch.setattr("kwire.storage.file_batches._WINDOW_BYTES", 1000)
-    monkeypatch.setattr("kwire.storage.file_batches.KEPT_BYTES", 50_000)
+    monkeypatch.setattr("kwire.storage.batches.file_batches._WINDOW_BYTES", 1000)
+    monkeypatch.setattr("kwire.storage.batches.file_batches.KEPT_BYTES", 50_000)
     kinds = [type(one) for one in FileBatches(open_file(path))]
     assert kinds == [RecordBatch] * 3 + [RecordBatch if valid else BatchHeader] + [RecordBatch]
     assert printed == [run(capsys, "log", "dump", path, *extra) for extra in ((), ("--json",))]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from kwire.storage import LogDirectory, LogSegment, discover
-from kwire.storage.checkpoints import read_producer_snapshot
+from kwire.storage.side_files.checkpoints import read_producer_snapshot
 from tests.storage.making import START, aborted_index, batch, in_transaction, marker, offsets, write_segment
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, LogSegment
-from kwire.storage.checkpoints import read_leader_epochs, read_partition_metadata, read_producer_snapshot
+from kwire.storage.side_files.checkpoints import read_leader_epochs, read_partition_metadata, read_producer_snapshot
 
 pytestmark = pytest.mark.quick
 

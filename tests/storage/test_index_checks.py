@@ -8,9 +8,10 @@ from struct import pack
 import pytest
 
 from kwire.errors import CorruptBatchError, LimitError, UnsupportedVersionError
-from kwire.storage import LogSegment, index_checks
-from kwire.storage.filesystem import open_file
-from kwire.storage.index_checks import (
+from kwire.storage import LogSegment
+from kwire.storage.places.filesystem import open_file
+from kwire.storage.side_files import index_checks
+from kwire.storage.side_files.index_checks import (
     aborted_entries,
     index_bytes,
     offset_entries,

@@ -27,8 +27,8 @@ from kwire.storage import (
     read_internal_topic,
     transaction_row,
 )
-from kwire.storage.internal_columns import offset_columns
-from kwire.storage.internal_topics import decode_parts
+from kwire.storage.internal.internal_columns import offset_columns
+from kwire.storage.internal.internal_topics import decode_parts
 from tests.storage import internal
 from tests.storage.making import START
 from tools.kafka import tool

@@ -13,18 +13,11 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import (
-    LogDirectory,
-    LogSegment,
-    read_leader_epochs,
-    read_partition_metadata,
-    read_producer_snapshot,
-    stats,
-    transactions,
-    verify,
-)
-from kwire.storage.indexes import AbortedTransaction
-from kwire.storage.transactions import AbortedByIndex, LaterMarkers, Transactions
+from kwire.storage import LogDirectory, LogSegment, read_leader_epochs, read_partition_metadata, read_producer_snapshot
+from kwire.storage.isolation import transactions
+from kwire.storage.isolation.transactions import AbortedByIndex, LaterMarkers, Transactions
+from kwire.storage.reading import stats, verify
+from kwire.storage.side_files.indexes import AbortedTransaction
 from tests.cli.test_log import run
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
 

@@ -16,7 +16,7 @@ import fsspec
 import pytest
 
 from kwire.storage import LogDirectory, SegmentFile, discover
-from kwire.storage.discovery import SideFiles
+from kwire.storage.places.discovery import SideFiles
 from tests.storage.making import aborted_index, batch, offsets, write_segment
 
 
@@ -105,7 +105,7 @@ def test_a_listing_says_which_files_are_beside_a_segment(local: Path, asked: tup
     "*", "*/*", "a-*/*.log", "a-[01]/0*", "a-?/*6.log", "*-0/", "**", "**/*.log", "*/../a-1/*", ".h*/*/*", "a-1/*/x",
 ])
 def test_a_glob_finds_what_the_shell_finds(local: Path, pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kwire.storage.discovery import Listing
+    from kwire.storage.places.discovery import Listing
 
     for base in (f"{local}/", ""):
         monkeypatch.chdir(local)
@@ -137,7 +137,7 @@ def test_a_web_server_lists_no_sizes_and_is_asked_for_them(local: Path) -> None:
 def test_threads_share_one_client_of_a_store() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    from kwire.storage.filesystem import store_of
+    from kwire.storage.places.filesystem import store_of
 
     options = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": "http://127.0.0.1:1"}}
     first, inner = store_of("s3://bucket/t-0", options)

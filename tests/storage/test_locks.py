@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kwire.storage.locks import LOCK_FILE, lock_as_broker, locked_folder, unlock_folder
+from kwire.storage.writing.locks import LOCK_FILE, lock_as_broker, locked_folder, unlock_folder
 
 pytestmark = pytest.mark.quick
 

@@ -9,8 +9,8 @@ import pytest
 
 import kwire
 from kwire.storage import LogSegment, SegmentFile, discover
-from kwire.storage.bounds import Bounds
-from kwire.storage.log_follower import LogFollower, LogOffset
+from kwire.storage.reading.bounds import Bounds
+from kwire.storage.reading.log_follower import LogFollower, LogOffset
 from tests.spark.logs import batch, segment
 
 pytestmark = pytest.mark.quick

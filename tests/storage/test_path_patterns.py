@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kwire.storage import discover
-from kwire.storage.filesystem import plain
-from kwire.storage.path_patterns import alternatives
+from kwire.storage.places.filesystem import plain
+from kwire.storage.places.path_patterns import alternatives
 from tests.storage.making import batch, write_segment
 
 pytestmark = pytest.mark.quick

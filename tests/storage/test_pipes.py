@@ -24,11 +24,11 @@ from kwire.storage import (
     LogDirectory,
     LogSegment,
     discover,
-    filesystem,
     read_leader_epochs,
     read_partition_metadata,
     read_producer_snapshot,
 )
+from kwire.storage.places import filesystem
 from tests.capture.making import Talk, hello, metadata, welcome, write_pcap
 from tests.capture.test_hostile import frame_files
 from tests.cli.test_log import ROOT, run

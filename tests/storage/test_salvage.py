@@ -18,8 +18,8 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, LogSegment, SegmentWriter, salvage_log
-from kwire.storage import salvage as module
-from kwire.storage.checkpoints import read_leader_epochs, read_offset_checkpoint, read_producer_snapshot
+from kwire.storage.salvage import salvage as module
+from kwire.storage.side_files.checkpoints import read_leader_epochs, read_offset_checkpoint, read_producer_snapshot
 from tests.storage.making import batch, in_transaction, marker, write_segment
 
 Range = tuple[int, int]

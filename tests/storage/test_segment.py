@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import kwire
-from kwire.storage import LogDirectory, LogSegment, scanner
+from kwire.storage import LogDirectory, LogSegment
+from kwire.storage.batches import scanner
 from tests.reads import Reads
 from tests.storage.making import START, batch, offsets, write_segment
 

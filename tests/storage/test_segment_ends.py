@@ -8,7 +8,7 @@ import pytest
 
 import kwire
 from kwire.storage import LogDirectory, LogSegment
-from kwire.storage.segment_ends import end_offset
+from kwire.storage.reading.segment_ends import end_offset
 from tests.reads import Reads
 from tests.storage.making import START, batch, write_segment
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import kwire
-from kwire.storage import LogDirectory, SegmentWriter, index_writer, read_producer_snapshot
+from kwire.storage import LogDirectory, SegmentWriter, read_producer_snapshot
+from kwire.storage.writing import index_writer
 from tests.storage.making import batch, in_transaction, marker
 
 pytestmark = pytest.mark.quick
@@ -221,7 +222,7 @@ def test_an_exception_closes_the_files(tmp_path: Path) -> None:
 
 
 def test_too_many_producers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kwire.storage import producer_states
+    from kwire.storage.writing import producer_states
 
     monkeypatch.setattr(producer_states, "MOST_PRODUCERS", 2)
     with SegmentWriter(tmp_path, "t", 0) as writer:

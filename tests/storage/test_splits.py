@@ -11,7 +11,8 @@ from struct import pack
 import pytest
 
 import kwire
-from kwire.storage import LogSegment, scanner
+from kwire.storage import LogSegment
+from kwire.storage.batches import scanner
 from tests.reads import Reads
 from tests.storage.making import START, batch, write_segment
 from tests.storage.test_damage import carrier, read, read_in_cuts
@@ -181,10 +182,10 @@ def test_a_search_by_offset_comes_to_what_reading_from_the_start_does(
     path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
     path.write_bytes(data)
     segment = LogSegment(path)
-    monkeypatch.setattr("kwire.storage.segment._LEFT_TO_SCAN", 1 << 12)
+    monkeypatch.setattr("kwire.storage.reading.segment._LEFT_TO_SCAN", 1 << 12)
     offsets = [dice.randrange(9000) for _ in range(12)]
     searched = [read(segment, start_offset=offset) for offset in offsets]
-    monkeypatch.setattr("kwire.storage.segment._LEFT_TO_SCAN", 1 << 40)
+    monkeypatch.setattr("kwire.storage.reading.segment._LEFT_TO_SCAN", 1 << 40)
     assert searched == [read(segment, start_offset=offset) for offset in offsets]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kwire.storage import LogDirectory, LogSegment
-from kwire.storage.stats import TimeBins, merged
+from kwire.storage.reading.stats import TimeBins, merged
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
 
 pytestmark = pytest.mark.quick

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kwire.storage import LogDirectory, LogSegment, scanner
-from kwire.storage.transactions import FirstMarkers, Transactions
+from kwire.storage import LogDirectory, LogSegment
+from kwire.storage.batches import scanner
+from kwire.storage.isolation.transactions import FirstMarkers, Transactions
 from tests.storage.making import aborted_index, batch, in_transaction, marker, offsets, write_segment
 
 pytestmark = pytest.mark.quick

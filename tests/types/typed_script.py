@@ -11,7 +11,7 @@ import polars
 import kwire
 from kwire import messages, net, schema, storage
 from kwire.shared_iterator import SharedIterator
-from kwire.storage.segment_reader import ColumnBatches, SegmentBatches
+from kwire.storage.reading.segment_reader import ColumnBatches, SegmentBatches
 
 
 def of_messages(data: bytes, name: str) -> None:

@@ -9,7 +9,7 @@ from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.controller.rules import Update
 from kwire.fleet.errors import ApiError
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.java_semantics import put_order
+from kwire.storage.formatting.java_semantics import put_order
 
 
 @handles("UpdateFeatures", controller=True)

@@ -14,7 +14,7 @@ from kwire.fleet.cluster import Topic
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.discovery import is_topic_name
+from kwire.storage.places.discovery import is_topic_name
 
 MIN_ISR = "min.insync.replicas"
 ELR = "eligible.leader.replicas.version"

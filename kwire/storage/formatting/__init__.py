@@ -19,9 +19,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
     from kwire.storage.formatting.mappings import version_mapping as version_mapping
     from kwire.storage.formatting.meta_properties import MetaProperties as MetaProperties
     from kwire.storage.formatting.server_config import ServerConfig as ServerConfig
-    from kwire.storage.uuids import random_uuid as random_uuid
-    from kwire.storage.uuids import uuid_from_text as uuid_from_text
-    from kwire.storage.uuids import uuid_text as uuid_text
+    from kwire.storage.side_files.uuids import random_uuid as random_uuid
+    from kwire.storage.side_files.uuids import uuid_from_text as uuid_from_text
+    from kwire.storage.side_files.uuids import uuid_text as uuid_text
 
 # module -> the public names that it defines
 _NAMES = {
@@ -33,7 +33,7 @@ _NAMES = {
     "kwire.storage.formatting.mappings": ("feature_dependencies", "version_mapping"),
     "kwire.storage.formatting.meta_properties": ("MetaProperties",),
     "kwire.storage.formatting.server_config": ("ServerConfig",),
-    "kwire.storage.uuids": ("random_uuid", "uuid_from_text", "uuid_text"),
+    "kwire.storage.side_files.uuids": ("random_uuid", "uuid_from_text", "uuid_text"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, _NAMES)

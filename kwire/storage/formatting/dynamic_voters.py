@@ -8,8 +8,8 @@ from uuid import UUID
 
 from kwire import messages
 from kwire.storage.formatting.errors import FormatterError
-from kwire.storage.java_semantics import copy_order, java_int, put_order
-from kwire.storage.uuids import uuid_from_text, uuid_text
+from kwire.storage.formatting.java_semantics import copy_order, java_int, put_order
+from kwire.storage.side_files.uuids import uuid_from_text, uuid_text
 
 
 class DynamicVoter(NamedTuple):

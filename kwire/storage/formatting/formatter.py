@@ -13,6 +13,7 @@ from kwire.schema.feature_levels import KRAFT_VERSION, METADATA_VERSION
 from kwire.storage.formatting.directories import Staging
 from kwire.storage.formatting.dynamic_voters import DynamicVoter, parse_voters, voters_record
 from kwire.storage.formatting.errors import FormatterError
+from kwire.storage.formatting.java_semantics import copy_order, put_order
 from kwire.storage.formatting.levels import (
     BootstrapMetadata,
     bootstrap_metadata,
@@ -29,8 +30,7 @@ from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProper
 from kwire.storage.formatting.scram_parser import scram_records
 from kwire.storage.formatting.server_config import CONTROLLER, ServerConfig
 from kwire.storage.formatting.snapshots import bootstrap_checkpoint, quorum_snapshot
-from kwire.storage.java_semantics import copy_order, put_order
-from kwire.storage.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
+from kwire.storage.side_files.uuids import random_directory_id, random_uuid, uuid_from_text, uuid_text
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 METADATA_SNAPSHOT = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kwire.storage.formatting.errors import FormatterError
+from kwire.storage.formatting.java_semantics import java_int, java_path
 from kwire.storage.formatting.meta_properties import META_PROPERTIES, MetaProperties, meta_properties_in
 from kwire.storage.formatting.server_config import ServerConfig
-from kwire.storage.java_semantics import java_int, java_path
 
 _IN_KRAFT = (
     "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are formatted for "

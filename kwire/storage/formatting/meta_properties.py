@@ -11,9 +11,9 @@ from uuid import UUID
 
 from kwire.properties import properties_text
 from kwire.storage.formatting.errors import FormatterError
+from kwire.storage.formatting.java_semantics import java_int
 from kwire.storage.formatting.properties import read_properties
-from kwire.storage.java_semantics import java_int
-from kwire.storage.uuids import is_reserved, uuid_from_text, uuid_text
+from kwire.storage.side_files.uuids import is_reserved, uuid_from_text, uuid_text
 
 META_PROPERTIES = "meta.properties"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

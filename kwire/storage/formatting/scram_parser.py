@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from kwire import messages
 from kwire.storage.formatting.errors import FormatterError
+from kwire.storage.formatting.java_semantics import java_int
 from kwire.storage.formatting.rules import Rules
-from kwire.storage.java_semantics import java_int
-from kwire.storage.uuids import decode_base64
+from kwire.storage.side_files.uuids import decode_base64
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _KEYS = ("name", "salt", "iterations", "password", "saltedpassword")

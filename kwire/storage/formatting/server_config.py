@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from kwire.schema import files, metadata_versions, releases
 from kwire.storage.formatting.errors import ConfigError, FormatterError
+from kwire.storage.formatting.java_semantics import java_int, java_trim
 from kwire.storage.formatting.levels import version_from_text
 from kwire.storage.formatting.properties import read_properties
 from kwire.storage.formatting.rules import rules_of
-from kwire.storage.java_semantics import java_int, java_trim
 
 MOST_SHOWN = 500  # characters of an invalid value
 BROKER, CONTROLLER = "broker", "controller"

@@ -9,15 +9,15 @@ from typing import Any
 
 from kwire.defaults import MAX_BATCH_BYTES
 from kwire.errors import CorruptBatchError, DecodeError, LimitError, UnsupportedVersionError
-from kwire.storage.discovery import offset_in_name
-from kwire.storage.filesystem import Entry, located, open_folder, plain, shown
 from kwire.storage.metadata.errors import MetadataLogError
 from kwire.storage.metadata.quorum import FOOTER, HEADER, Quorum
 from kwire.storage.metadata.record_reader import RecordReader
 from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import snapshot_id
 from kwire.storage.metadata.tables import Tables
-from kwire.storage.segment import LogSegment
+from kwire.storage.places.discovery import offset_in_name
+from kwire.storage.places.filesystem import Entry, located, open_folder, plain, shown
+from kwire.storage.reading.segment import LogSegment
 
 FOLDER = "__cluster_metadata-0"
 _EARLY_FOLDER = "@metadata-0"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kwire.codec.record_serdes import encode_metadata_record
 from kwire.codec.records import build_batch
 from kwire.output import new_file
-from kwire.storage.filesystem import is_url, shown
 from kwire.storage.metadata.errors import MetadataLogError
+from kwire.storage.places.filesystem import is_url, shown
 
 if TYPE_CHECKING:
     from kwire.storage.metadata.image import ClusterImage

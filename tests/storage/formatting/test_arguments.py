@@ -12,12 +12,12 @@ import pytest
 from kwire import schema
 from kwire.storage.formatting import FormatterError, parse_voters, random_uuid, uuid_from_text, uuid_text
 from kwire.storage.formatting.dynamic_voters import host_text
+from kwire.storage.formatting.java_semantics import copy_order, java_hash, put_order
 from kwire.storage.formatting.levels import effective_levels, version_from_text
 from kwire.storage.formatting.mappings import feature_dependencies, version_mapping
 from kwire.storage.formatting.rules import rules_of
 from kwire.storage.formatting.scram_parser import random_salt, scram_records
-from kwire.storage.java_semantics import copy_order, java_hash, put_order
-from kwire.storage.uuids import decode_base64, is_reserved, random_directory_id
+from kwire.storage.side_files.uuids import decode_base64, is_reserved, random_directory_id
 
 pytestmark = pytest.mark.quick
 KRAFT = [name for name in schema.releases() if schema.releases().index(name) >= schema.releases().index("3.3")]

@@ -1,0 +1,1 @@
+"""Batches found in bytes: their headers, hopped over from one to the next."""

@@ -1,0 +1,1 @@
+"""Kafka's own topics: committed offsets, transactions, metadata, remote segments."""

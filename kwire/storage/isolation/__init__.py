@@ -1,0 +1,1 @@
+"""What read_committed may see: transactions, their markers, a planned end."""

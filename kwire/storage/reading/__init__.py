@@ -1,0 +1,1 @@
+"""Segments and log directories as they are read, checked and counted."""

@@ -1,0 +1,505 @@
+"""Follows the log of one partition: what became of the bytes that were read last, and which bytes are next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+from kwire.storage.batches.batch_header import BatchHeader, examine
+from kwire.storage.batches.scanner import OBJECT_BYTES, WINDOW_BYTES, Scanner, Window, window_headers
+from kwire.storage.places.discovery import SegmentFile
+from kwire.storage.places.filesystem import open_file, shown
+from kwire.storage.reading.bounds import Bounds
+from kwire.storage.reading.segment import LogSegment
+from kwire_c.record_batch import RECORD_BATCH_OVERHEAD
+
+_WORTH_SKIPPING = 1 << 20  # bytes; a smaller piece is read, and no index asked for
+
+
+class LogOffset(NamedTuple):
+    """The offset that is due, and what was read before it (Kafka's LogOffsetMetadata, with marks of the bytes).
+
+    segment: the base offset in the name of the file that was read last, else the name; None: nothing was read yet.
+    position: the byte after what was read last, a batch or a damaged region of `size` bytes. mark, head: CRC-32 of the
+    first bytes of that batch, and of the segment. log_start: where the log began when it was read from its beginning.
+    crossed: bytes from the place before this one to this one, if they are in several segments, else 0.
+    """
+
+    offset: int
+    segment: int | str | None = None
+    position: int = 0
+    size: int = 0
+    mark: int = 0
+    head: int = 0
+    log_start: int = 0
+    crossed: int = 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Is the offset due that of the next batch? Else the bytes from position on may hold earlier records."""
+        return self.size > 0 or self.segment == self.offset
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction without a marker, whose batches and all after them wait for it. timestamp: ms, of the batch."""
+
+    producer_id: int
+    first_offset: int
+    timestamp: int = -1
+
+
+class _Read(NamedTuple):
+    """How far a segment was read: position, size and first bytes of the last batch, the offset due after it.
+
+    known: nothing damaged came after that offset. ended: nothing but a torn tail or zeros is left.
+    """
+
+    position: int
+    size: int
+    first_bytes: bytes
+    due: int
+    known: bool
+    ended: bool
+
+
+class LogFollower:
+    """The segments of one partition, as they were listed, in order of offsets.
+
+    name: the partition, for texts. open_segment: opens a file. lost is called with a text when records cannot be read
+    any more, or may come twice, and may raise; warn with what is to be known. strict: damage at the end of the last
+    segment is to be read (and raised), else it waits for a batch after it. first_open: the oldest open transaction
+    from a segment of that number on, None if everything is to be read. unpacked: sizes of .gz files, remembered.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        files: Sequence[SegmentFile],
+        *,
+        open_segment: Callable[[SegmentFile], LogSegment],
+        lost: Callable[[str], None],
+        warn: Callable[[str], None],
+        strict: bool = True,
+        first_open: Callable[[int], OpenTransaction | None] | None = None,
+        unpacked: dict[str, int] | None = None,
+    ) -> None:
+        self.name, self.files = name, files
+        self._unpacked = {} if unpacked is None else unpacked
+        self._open, self._lost, self._warn = open_segment, lost, warn
+        self._strict, self._first_open = strict, first_open
+        self._segments: dict[int, LogSegment] = {}
+        self.waits_for: OpenTransaction | None = None
+
+    def start(self, offset: int | None = None) -> LogOffset:
+        """Where a new reader begins: at an offset, or (None) where the log does."""
+        first = max(self._base(0), 0)
+        return LogOffset(first, log_start=first) if offset is None else LogOffset(offset)
+
+    def end(self) -> LogOffset:
+        """The end of the whole batches of the last segment; reads it from the last entry of its index on."""
+        last = len(self.files) - 1
+        before, _ = self._around(last, 1 << 63)
+        return self._begin(last) if before is None else self._after(last, before, before.last_offset + 1)
+
+    def bytes_after(self, at: LogOffset) -> int:
+        """The bytes of the segments after a place, by their sizes alone."""
+        number = self._number(at.segment)
+        if number is None:
+            number, position = self._holder(at.offset) or 0, 0
+        else:
+            position = at.position
+        return sum(self._size(later) for later in range(number, len(self.files))) - position
+
+    def resume(self, at: LogOffset) -> LogOffset:
+        """The place to read on at: `at` if its bytes are still there.
+
+        Else where those records are now that are due, by offset; what is missing, or another log under the same name,
+        is reported to lost, and what the cleaner did to warn.
+        """
+        if at.segment is None:
+            return self._sought(at)
+        number = self._number(at.segment)
+        if number is None or not self._holds(number, at):
+            return self._moved(number, at)
+        if at.size == 0 and at.position:  # perhaps some batches before the one with the offset due
+            before, _ = self._around(number, at.offset)
+            if before is not None and before.position >= at.position:
+                at = at._replace(position=before.position + before.size)
+        first = self._base(0)
+        if 0 <= first < at.log_start:
+            self._lost(f"{self.name}: segments with the offsets {first}..{at.log_start - 1} arrived after the log had "
+                       f"been read from offset {at.log_start} on: they are not read")
+            at = at._replace(log_start=first)
+        return at
+
+    def advance(self, at: LogOffset, most: int | None = None) -> LogOffset:
+        """The end of the whole batches from a place on; most: bytes (at least 1), reached by the last batch.
+
+        Goes on to the next segment where one ends at its base offset. Stops before an open transaction (waits_for), and
+        before offsets that are missing, which are reported to lost when nothing before them is left to read.
+        """
+        self.waits_for = None
+        if self.is_at_end(at):
+            return at
+        begun = self.resume(at)
+        reached = begun = begun if begun == at else begun._replace(crossed=0)
+        number, position, due = self._number(begun.segment) or 0, begun.position, begun.offset
+        left, crossed = most, 0
+        while True:
+            read = self._read_on(number, position, due, left)
+            if read.position > position:
+                head = reached.head if reached.segment == self._id(number) and reached.head else None
+                reached = self._place(number, read.position, read.size, read.first_bytes, read.due, begun, head)
+                if crossed:
+                    reached = reached._replace(crossed=crossed + read.position)
+            if left is not None:
+                left -= read.position - position
+            follower = number + 1
+            if not read.ended or follower == len(self.files) or (left is not None and left <= 0):
+                return reached
+            whole, base = read.position == self._size(number), self._base(follower)
+            if not whole and (base < 0 or base > read.due or not read.known):
+                self._torn(number, read.position)
+                return reached
+            if base < 0 or not read.known:  # no offsets to compare
+                due = max(base, read.due)
+            elif base > read.due:
+                if not self._crosses(number, reached, base, reached is not begun):
+                    return reached
+                due = base
+            elif base < read.due:  # two copies of the log with other segments, or the offset due is yet to come
+                if reached.size:
+                    self._warn(f"{self.name}: {self._path(follower)} begins at offset {base}, though the segment "
+                               f"before it ends at offset {read.due}: offsets {base}..{read.due - 1} are read once")
+                if reached is begun:
+                    reached = self._before(follower, read.due)._replace(log_start=begun.log_start)
+                return reached
+            else:
+                due = base
+            crossed += self._size(number) - position
+            number, position = follower, 0
+
+    def ranges(self, start: LogOffset, end: LogOffset) -> Iterator[tuple[SegmentFile, int, int, Bounds]]:
+        """Yield (segment, first byte, byte after the last, offsets to keep) of what is between two places.
+
+        The bytes at both are compared with their marks; if those at the end are not what they were, lost is called, and
+        the records are taken by offset. So it is if there are more or fewer bytes between them than there were.
+        """
+        if end.segment is None or (end.size == 0 and end.offset <= start.offset):  # another place, but nothing read
+            return
+        begun = self.resume(start)
+        first, last = self._number(begun.segment) or 0, self._number(end.segment)
+        until: int | None = None
+        if last is None or not self._holds(last, end):
+            self._changed(end, f"byte {end.position}")
+            until = end.offset
+            last = self._holder(until - 1)
+            last = len(self.files) - 1 if last is None else last
+        pieces = [
+            (number, begun.position if number == first else 0,
+             end.position if number == last and until is None else self._size(number))
+            for number in range(first, last + 1)
+        ]
+        found = sum(stop - position for _, position, stop in pieces)
+        if until is None and end.crossed and end != start and found != end.crossed:
+            self._changed(end, f"{end.crossed} bytes before byte {end.position}, found {found}")
+        for number, position, stop in pieces:
+            least = begun.offset if number == first and not begun.is_exact else None
+            if stop > position:
+                yield self.files[number], position, stop, Bounds(least, until)
+
+    def _changed(self, end: LogOffset, what: str) -> None:
+        self._lost(f"{self.name}: the records before offset {end.offset} are not those that were there when the "
+                   f"micro-batch was planned ({_named(end.segment)}, {what})")
+
+    def is_at_end(self, at: LogOffset) -> bool:
+        """Is nothing new there, by sizes alone?"""
+        last = len(self.files) - 1
+        return self._id(last) == at.segment and self._size(last) == at.position and not (
+            0 <= self._base(0) < at.log_start)
+
+    # segments by number
+
+    def _base(self, number: int) -> int:
+        return self.files[number].base_offset
+
+    def _id(self, number: int) -> int | str:
+        file = self.files[number]
+        return file.base_offset if file.base_offset >= 0 else _file_name(file)
+
+    def _number(self, segment: int | str | None) -> int | None:
+        return next((number for number in range(len(self.files)) if self._id(number) == segment), None)
+
+    def _holder(self, offset: int) -> int | None:
+        """The last segment that begins at or before an offset."""
+        held = [number for number, file in enumerate(self.files) if file.base_offset <= offset]
+        return held[-1] if held else None
+
+    def _segment(self, number: int) -> LogSegment:
+        opened = self._segments.get(number)
+        if opened is None:
+            opened = self._segments[number] = self._open(self.files[number])
+        return opened
+
+    def _size(self, number: int) -> int:
+        path, size = self.files[number].path, self.files[number].size
+        if size < 0:  # a .gz
+            if path not in self._unpacked:
+                self._unpacked[path] = self._segment(number).size
+            size = self._unpacked[path]
+        return size
+
+    def _path(self, number: int) -> str:
+        return shown(self.files[number].path)
+
+    def _folder(self) -> str:
+        return self._path(0).rpartition("/")[0]
+
+    # places
+
+    def _begin(self, number: int, offset: int | None = None) -> LogOffset:
+        """The beginning of a segment."""
+        return LogOffset(max(self._base(number), 0) if offset is None else offset, self._id(number))
+
+    def _place(
+        self, number: int, position: int, size: int, first_bytes: bytes, offset: int, before: LogOffset,
+        head: int | None = None,
+    ) -> LogOffset:
+        """The place after `size` bytes that end at position and begin with first_bytes."""
+        if head is None:
+            head = crc32(self._segment(number).file.read(0, min(RECORD_BATCH_OVERHEAD, self._size(number))))
+        return LogOffset(offset, self._id(number), position, size, crc32(first_bytes), head, before.log_start)
+
+    def _after(self, number: int, header: BatchHeader, offset: int, before: LogOffset | None = None) -> LogOffset:
+        """The place after a batch."""
+        first_bytes = self._segment(number).file.read(
+            header.position, header.position + min(header.size, RECORD_BATCH_OVERHEAD))
+        before = before or LogOffset(offset)
+        return self._place(number, header.position + header.size, header.size, first_bytes, offset, before)
+
+    def _before(self, number: int, offset: int) -> LogOffset:
+        """The place in a segment before the batch that holds an offset, or the next one: not exact."""
+        before, _ = self._around(number, offset)
+        place = self._begin(number, offset)
+        return place if before is None else place._replace(position=before.position + before.size)
+
+    def _holds(self, number: int, at: LogOffset) -> bool:
+        """Are the bytes that were read last still where they were?"""
+        if at.position > self._size(number):
+            return False
+        file, start = self._segment(number).file, at.position - at.size
+        if at.size:
+            return crc32(file.read(start, start + min(at.size, RECORD_BATCH_OVERHEAD))) == at.mark
+        if not 0 < at.position < self._size(number):
+            return True
+        return examine(file, at.position, self._size(number)).kind != "bad"  # a place without marks
+
+    def _has_head(self, number: int | None, at: LogOffset) -> bool:
+        """Does the segment begin with the batch that it began with?"""
+        return number is not None and self._size(number) > 0 and at.head == crc32(
+            self._segment(number).file.read(0, min(RECORD_BATCH_OVERHEAD, self._size(number))))
+
+    def _sought(self, at: LogOffset) -> LogOffset:
+        """The place of an offset at which nothing was read yet."""
+        holder, first = self._holder(at.offset), self._base(0)
+        if holder is None:
+            self._deleted(at, first)
+            return self._begin(0)._replace(log_start=at.log_start)
+        if self._base(holder) < 0:
+            place = self._begin(0, at.offset)
+        elif self._base(holder) == at.offset:
+            place = self._begin(holder)
+        else:
+            place = self._before(holder, at.offset)
+        return place._replace(log_start=at.log_start)
+
+    def _moved(self, number: int | None, at: LogOffset) -> LogOffset:
+        """The place of an offset, if what was read before it is not where it was; number: of its segment, if any."""
+        if isinstance(at.segment, str):
+            return self._renamed(number, at)
+        due, holder = at.offset, self._holder(at.offset)
+        if holder is None:
+            self._deleted(at, self._base(0))
+            return self._begin(0)._replace(log_start=at.log_start)
+        following = None
+        if self._base(holder) == due:  # what was read was in a segment before it
+            following = self._begin(holder)._replace(log_start=at.log_start)
+            if holder == 0:  # it was deleted, and nothing else
+                return following
+            holder -= 1
+        before, found = self._around(holder, due - 1)
+        if found is not None and found.base_offset < due:  # the batch of the offset that was read last
+            place = self._after(holder, found, due, at)
+            if (place.size, place.mark) == (at.size, at.mark) or (not at.size and found.last_offset == due - 1):
+                return following or place  # the same bytes in another place: the cleaner removed others
+            if found.last_offset == due - 1 and _is_cleaned(found):
+                self._compacted(holder)
+                return following or place
+            batch = f"offset {due - 1} is in another batch (base offset {found.base_offset}, byte {found.position})"
+            if number == holder and self._has_head(number, at):
+                self._lost(f"{self.name}: {self._path(holder)} was truncated and written again: {batch}; reading goes "
+                           f"on at offset {due}")
+                return self._before(holder, due)._replace(log_start=at.log_start)
+            return self._made_again(f"{batch}, and {_named(at.segment)} is another", due)
+        if found is not None or holder + 1 < len(self.files):
+            self._compacted(holder)
+            if following is not None:
+                return following
+            if before is None:
+                return self._begin(holder, due)._replace(log_start=at.log_start)
+            return self._after(holder, before, due, at)
+        end = max(self._base(holder), 0) if before is None else before.last_offset + 1
+        if number == holder and self._has_head(number, at):
+            self._lost(f"{self.name}: {self._path(holder)} was truncated to {self._size(holder)} bytes after "
+                       f"{at.position} had been read: the log ends at offset {end}, expected offset {due} next")
+            place = self._begin(holder) if before is None else self._after(holder, before, end, at)
+            return place._replace(log_start=at.log_start)
+        return self._made_again(f"the log ends at offset {end}", due)
+
+    def _renamed(self, number: int | None, at: LogOffset) -> LogOffset:
+        """The place to go on at if a file without a base offset in its name is gone, or has other bytes."""
+        state = "is gone" if number is None else "has other bytes than those that were read"
+        self._lost(f"{self.name}: the file {at.segment} {state}; expected offset {at.offset} in it next")
+        later = (number for number, file in enumerate(self.files) if _file_name(file) > str(at.segment))
+        following = next(later, None)
+        return self.end() if following is None else self._begin(following)
+
+    def _made_again(self, found: str, due: int) -> LogOffset:
+        self._lost(f"{self.name} was deleted and made again: {found}; expected offset {due} of the log that was read. "
+                   f"What was left of it is lost; {self._path(0)} is read from its beginning")
+        return self.start()
+
+    def _deleted(self, at: LogOffset, first: int) -> None:
+        gone = "" if at.segment is None else f"{self._folder()}/{_named(at.segment)} was deleted with what followed: "
+        self._lost(f"{self.name}: {gone}offsets {at.offset}..{first - 1} are lost, the next segment begins at offset "
+                   f"{first}")
+
+    def _compacted(self, number: int) -> None:
+        self._warn(f"{self.name}: {self._path(number)} was rewritten by compaction since it was read: records that "
+                   "were removed do not come")
+
+    def _torn(self, number: int, position: int) -> None:
+        self._warn(f"{self._path(number)} has a torn batch at byte {position} of {self._size(number)}, though later "
+                   "segments exist: its partition waits for the rest")
+
+    def _crosses(self, number: int, at: LogOffset, base: int, progressed: bool) -> bool:
+        """May reading go on at the next segment, which begins at a later offset than the one that is due?"""
+        due = at.offset
+        segment = self._segment(number)
+        if open_file(segment.path, segment.options).size() != self._size(number):  # it has grown since it was listed
+            return False
+        gap = (f"{self.name}: offsets {due}..{base - 1} are not there: {self._path(number)} ends at offset {due}, the "
+               f"next segment begins at offset {base}")
+        if self._has_gaps(number) or self._has_gaps(number + 1):
+            self._warn(f"{gap}: removed by compaction")
+            return True
+        if at.size and examine(segment.file, at.position - at.size, at.position)[:2] != ("batch", at.size):
+            self._warn(f"{gap}: the segment ends with damaged bytes, which were read")
+            return True
+        if progressed:  # what is before the gap is read first
+            self._warn(f"{gap}; reading stops there")
+            return False
+        self._lost(f"{gap}: they were deleted, or compacted, before they were read, or were not copied yet")
+        return True
+
+    # batches
+
+    def _headers(self, number: int, start: int = 0) -> Iterator[tuple[BatchHeader, Window]]:
+        """(header, window) of the whole batches from a byte on; damage is passed over."""
+        size = self._size(number)
+        for window in Scanner(self._segment(number).file, start, size):
+            for header in window_headers(window) if window.bad is None else ():
+                if header.position + header.size > size:
+                    return
+                yield header, window
+
+    def _around(self, number: int, offset: int) -> tuple[BatchHeader | None, BatchHeader | None]:
+        """The last batch of a segment that ends before an offset, and the first one that does not."""
+        before = None
+        segment = self._segment(number)
+        index = segment.index
+        entry = index.below(offset - 1) if index else None
+        trusted = entry and index and entry[1] < self._size(number) and index.points_to_batch(
+            segment.file, entry, segment.size)
+        for header, _ in self._headers(number, entry[1] if entry and trusted else 0):
+            if header.last_offset >= offset:
+                return before, header
+            before = header
+        return before, None
+
+    def _skipped_to(self, number: int, position: int, end: int) -> int:
+        """The batch near an end of which the .index knows, so that the driver need not read all that comes before."""
+        if end - position < _WORTH_SKIPPING or self._first_open is not None:
+            return position
+        segment = self._segment(number)
+        index = segment.index
+        entry = index.below_position(end - 1) if index else None
+        if entry is None or entry[1] <= position or examine(segment.file, entry[1], self._size(number)).kind != "batch":
+            return position
+        return entry[1] if index and index.points_to_batch(segment.file, entry, segment.size) else position
+
+    def _has_gaps(self, number: int) -> bool:
+        """Does a segment lack offsets, as only compacted ones do?"""
+        due: int | None = self._base(number)
+        for window in Scanner(self._segment(number).file, 0, self._size(number)):
+            if window.bad is not None:
+                due = None
+                continue
+            for header in window_headers(window):
+                if _is_cleaned(header) or (due is not None and 0 <= due < header.base_offset and header.magic == 2):
+                    return True
+                due = header.last_offset + 1
+        return False
+
+    def _read_on(self, number: int, position: int, due: int, most: int | None) -> _Read:
+        """Read the headers of a segment from a byte on."""
+        size, closed = self._size(number), number + 1 < len(self.files)
+        stop = None if self._first_open is None else self._first_open(number)
+        end, last, expected = position, 0, due
+        known = self._base(number) >= 0 or position > 0
+        data, at = memoryview(b""), 0  # of the last batch
+
+        def read(ended: bool) -> _Read:
+            first_bytes = bytes(data[at : at + min(last, RECORD_BATCH_OVERHEAD)])
+            return _Read(end, last, first_bytes, expected, known, ended)
+
+        start = self._skipped_to(number, position, size if most is None else min(size, position + most))
+        if start > position:
+            end, known = start, False
+        read_bytes = WINDOW_BYTES if start == position else OBJECT_BYTES
+        for window in Scanner(self._segment(number).file, start, size, read_bytes=read_bytes):
+            if window.bad is not None:
+                if window.end >= size and not closed and not self._strict:
+                    return read(True)
+                data, at, end, last, known = window.data, 0, window.end, window.end - window.position, False
+                continue
+            for header in window_headers(window):
+                if header.position + header.size > size:
+                    return read(True)
+                if stop is not None and header.last_offset >= stop.first_offset:
+                    self.waits_for = stop._replace(timestamp=header.max_timestamp)
+                    return read(False)
+                if known and header.magic == 2 and header.base_offset > expected:
+                    self._warn(f"{self.name}: offsets {expected}..{header.base_offset - 1} are not there, "
+                               f"removed by compaction or damaged: {self._path(number)}, byte {header.position}")
+                data, at = window.data, header.position - window.position
+                end, last = header.position + header.size, header.size
+                expected, known = max(expected, header.last_offset + 1), True
+                if most is not None and end - position >= most:
+                    return read(False)
+        return read(True)
+
+
+def _is_cleaned(header: BatchHeader) -> bool:
+    """Has a batch fewer records than offsets, as only the cleaner leaves it?"""
+    return header.magic == 2 and 0 <= header.count <= header.last_offset - header.base_offset
+
+
+def _named(segment: int | str | None) -> str:
+    """The name of a segment's file."""
+    return f"{segment:020d}.log" if isinstance(segment, int) else str(segment)
+
+
+def _file_name(file: SegmentFile) -> str:
+    return shown(file.path).rpartition("/")[2]

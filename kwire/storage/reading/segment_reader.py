@@ -1,0 +1,372 @@
+"""Ranges of a segment as batches, and as columns piece by piece, without aborted transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+
+from kwire.codec.arguments import check_choice, check_int, check_ints
+from kwire.codec.record_columns import RecordColumns, gather_columns
+from kwire.codec.records import BadBatch, RecordBatch, read_batches
+from kwire.defaults import BATCH_ROWS, MAX_BATCH_BYTES
+from kwire.errors import CorruptBatchError, KwireError
+from kwire.shared_iterator import SharedIterator
+from kwire.storage.batches.scanner import (
+    FIRST_BYTES,
+    KEPT_BYTES,
+    OBJECT_BYTES,
+    WINDOW_BYTES,
+    Scanner,
+    Window,
+    window_headers,
+)
+from kwire.storage.isolation.committed import CommittedWindows
+from kwire.storage.isolation.transactions import Transactions
+from kwire.storage.places.filesystem import located
+from kwire.storage.reading.bounds import Bounds, bounds_of
+
+if TYPE_CHECKING:
+    from kwire.storage.isolation.planned_log import LogEnd
+    from kwire.storage.reading.segment import LogSegment
+
+_PIECE_BYTES = 16 << 20  # of a segment in one piece of columns; the same limit holds for decompressed bytes
+
+
+B = TypeVar("B", bound=RecordBatch | BadBatch)
+
+
+class SegmentBatches(Generic[B]):
+    """The batches of a segment in order, window by window. After its end, tail is (position, bytes left) or None."""
+
+    tail: tuple[int, int] | None
+
+    def __init__(
+        self,
+        segment: LogSegment,
+        start: int = 0,
+        end: int | None = None,
+        *,
+        verify_crc: bool = True,
+        errors: str = "raise",
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+        strict_tail: bool = False,
+    ) -> None:
+        check_choice(errors, ("raise", "keep"), "errors")
+        start = check_int(start, "start")
+        check_ints(end=end)
+        self.tail = None
+        self._segment, self._keep, self._strict_tail = segment, errors == "keep", strict_tail
+        self._options: dict[str, Any] = {"verify_crc": verify_crc, "errors": errors, "max_batch_bytes": max_batch_bytes}
+        self._scanner = Scanner(
+            segment.file, start, end, search=self._keep, verify=self._keep and verify_crc, read_bytes=OBJECT_BYTES,
+            checked=verify_crc)
+        self._batches = SharedIterator(self._read())
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> B:
+        try:
+            return cast(B, next(self._batches))
+        except KwireError as error:
+            raise located(error, self._segment.path) from error.__cause__
+
+    def _read(self) -> Iterator[RecordBatch | BadBatch]:
+        file = self._segment.file
+        for window in self._scanner:
+            if window.bad is None:
+                for batch in read_batches(window.data, position=window.position, **self._options):
+                    if isinstance(batch, BadBatch):
+                        located(batch.error, file.path)
+                    yield batch
+            else:
+                error = bad_region(window)
+                if not self._keep:
+                    raise error
+                limit = window.position + self._options["max_batch_bytes"]
+                raw = file.read(window.position, min(window.end, limit))
+                yield BadBatch(window.position, raw, located(error, file.path))
+        self.tail = self._scanner.tail
+        if self.tail is not None and self._strict_tail:
+            bad = _torn(self._segment, self.tail)
+            if not self._keep:
+                raise bad.error
+            yield bad
+
+
+def _torn(segment: LogSegment, tail: tuple[int, int], number: int = 0) -> BadBatch:
+    """The partial last batch as a bad one."""
+    position, left = tail
+    error = CorruptBatchError(f"partial last batch: {left} bytes left are not a whole batch", position=position)
+    raw = segment.file.read(position, position + min(left, MAX_BATCH_BYTES))
+    return BadBatch(position, raw, located(error, segment.path), number)
+
+
+def bad_region(window: Window) -> CorruptBatchError:
+    """The error for a region without valid batches."""
+    region = f"{window.end - window.position} bytes up to byte {window.end} hold no valid batch"
+    reason = f"{window.bad}; {region}"
+    return CorruptBatchError(reason, position=window.position, offset=window.offset)
+
+
+class ColumnBatches(SharedIterator[RecordColumns]):
+    """RecordColumns of a range of a segment in order, piece by piece; keywords as _Range has them.
+
+    Threads may share it. A piece has about `rows` rows and at most 16 MiB of the file; it ends early after more than
+    16 MiB were decompressed. committed: the aborted and open transactions are left out: by transactions, or
+    as the data is read, by CommittedWindows.
+    """
+
+    def __init__(self, segment: LogSegment, fields: Sequence[str], bounds: Bounds, **options: Any) -> None:
+        self._range = _Range(segment, fields, bounds, **options)
+        super().__init__(self._range.read())
+
+    def find_tail(self) -> tuple[int, int] | None:
+        """(position, bytes left) of a partial last batch that begins in the range, or None; nothing is read for it.
+
+        Known when all pieces were read. None too if reading ended before it, at the end offset.
+        """
+        return self._range.tail
+
+
+class _Range:
+    """The reading side of ColumnBatches. It holds no reference to them: once they are dropped, the file is closed."""
+
+    def __init__(
+        self,
+        segment: LogSegment,
+        fields: Sequence[str],
+        bounds: Bounds,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        guessed: bool = False,
+        rows: int = BATCH_ROWS,
+        committed: bool = False,
+        transactions: Transactions | LogEnd | None = None,
+        errors: str = "raise",
+        strict_tail: bool = False,
+        progress: Callable[[int], None] | None = None,
+        states: dict[int, str] | None = None,
+        **options: Any,
+    ) -> None:
+        self._segment, self._fields, self._bounds = segment, fields, bounds
+        self._start, self._end, self._guessed, self._rows = start, end, guessed, rows
+        self._committed, self._transactions = committed, transactions
+        self._errors, self._strict_tail, self._options = errors, strict_tail, options
+        self._progress, self._states = progress, states
+        self.tail: tuple[int, int] | None = None
+
+    def read(self) -> Iterator[RecordColumns]:
+        """The pieces."""
+        segment = self._segment
+        hidden: Transactions | CommittedWindows | None = None
+        if self._committed or self._states is not None:
+            given = self._transactions
+            hidden = given if isinstance(given, Transactions) else CommittedWindows(
+                segment.file, self._end, partial(segment.planned_log, given))
+        done = 0
+        for columns, position in self._positioned(hidden):
+            yield columns
+            if self._progress is not None:
+                self._progress(position - done)
+                done = position
+
+    def _positioned(self, hidden: Transactions | CommittedWindows | None) -> Iterator[tuple[RecordColumns, int]]:
+        """(RecordColumns, position after them) for each window in turn."""
+        segment, fields, bounds = self._segment, self._fields, self._bounds
+        keep = self._errors == "keep"
+        verify = self._options.get("verify_crc", True)
+        options = self._options | {"verify_crc": verify and not keep}  # the scanner has checked it
+        scanner = segment.scan(
+            bounds, self._start, self._end, guessed=self._guessed, window_bytes=_PIECE_BYTES, rows=self._rows,
+            search=keep, verify=keep and verify, checked=verify)
+        windows = _within(scanner, bounds)
+        for window in hidden.decided(windows) if isinstance(hidden, CommittedWindows) else windows:
+            if window.bad is not None:
+                yield _bad_columns(segment, window, fields, keep), window.end
+                continue
+            left: Window | None = window
+            while left is not None:
+                place = iter([(left.data, 0, left.position)])
+                if self._states is not None:
+                    self._states.clear()
+                columns = _gathered(
+                    [segment], place, fields, bounds, [hidden], committed=self._committed, states=self._states,
+                    origin=left.position, errors=self._errors, budget=_PIECE_BYTES, total=len(left.data), **options,
+                )
+                del place
+                stopped = columns.stopped
+                yield columns, left.end if stopped is None else stopped
+                if stopped is not None and stopped < left.end:
+                    left = Window(stopped, left.end, left.data[stopped - left.position :])
+                else:
+                    left = None
+                del columns
+            del window
+        if bounds.reaches(scanner.last):
+            self.tail = scanner.tail
+        if self._end is None and scanner.ended:
+            segment.note_tail(scanner.tail)
+        if self.tail is not None and self._strict_tail:
+            yield _tail_columns(segment, self.tail, fields, keep), segment.size
+
+
+def _within(scanner: Scanner, bounds: Bounds) -> Iterator[Window]:
+    """The windows of a scanner that may have records in a range, and the bad regions that may have had some.
+
+    Damage before the first batch of the range is reported if that batch does not begin the range. It ends when
+    FIRST_BYTES of batches, two at least, are past the end: one may have a wrong offset.
+    """
+    scanner.begin()
+    search, verify = scanner.search, scanner.verify
+    before = bounds.start_offset is not None or bounds.start_timestamp is not None
+    if before:
+        scanner.search = scanner.verify = True
+    past = count = 0
+    last = -1  # offset of the batch before
+    for window in scanner:
+        if window.bad is not None:
+            if bounds.touches(window):
+                yield window
+            continue
+        if before:
+            begin = next((header.position for header in window_headers(window) if bounds.may_begin(header)), None)
+            if begin is None:
+                continue
+            before, scanner.search, scanner.verify = False, search, verify
+            window = Window(begin, window.end, window.data[begin - window.position :])
+        end = bounds.end_offset
+        if end is not None and (not 0 <= scanner.last < end or bounds.is_past_header(window)):
+            for header in window_headers(window):
+                # the offset of a wrapper of magic 0 or 1 is its last one: it begins after the batch before it
+                is_past = header.base_offset >= end and (header.magic == 2 or last >= end - 1)
+                last = header.last_offset
+                past, count = (past + header.size, count + 1) if is_past else (0, 0)
+                if count > 1 and past >= FIRST_BYTES:
+                    stop = header.position + header.size
+                    yield Window(window.position, stop, window.data[: stop - window.position])
+                    return
+        else:
+            past, count, last = 0, 0, scanner.last
+        yield window
+        del window
+
+
+def gather_all(
+    segments: Sequence[LogSegment],
+    fields: Sequence[str],
+    *,
+    start_offset: int | None = None,
+    end_offset: int | None = None,
+    start_timestamp: int | None = None,
+    end_timestamp: int | None = None,
+    committed: bool = False,
+    errors: str = "raise",
+    strict_tail: bool = False,
+    **options: Any,
+) -> RecordColumns:
+    """RecordColumns of a range of many segments together; column "source" is the number of the segment."""
+    bounds = bounds_of(start_offset, end_offset, start_timestamp, end_timestamp)
+    hidden = [segment.transactions(segment.start_of(bounds)) if committed else None for segment in segments]
+    read_bytes = KEPT_BYTES if options.get("views") else WINDOW_BYTES
+    keep, verify = errors == "keep", options.get("verify_crc", True)
+    scanners = [
+        segment.scan(bounds, search=keep, verify=keep and verify, checked=verify, read_bytes=read_bytes)
+        for segment in segments
+    ]
+    total = sum(segment.size - scanner.begin() for segment, scanner in zip(segments, scanners, strict=True))
+    options["verify_crc"] = verify and not keep  # the scanners have checked it
+    bad: list[BadBatch] = []
+    tail = None
+
+    def windows() -> Iterator[tuple[memoryview, int, int]]:
+        nonlocal tail
+        for number, segment in enumerate(segments):
+            scanner = scanners[number]
+            for window in _within(scanner, bounds):
+                if window.bad is not None:
+                    bad.extend(_bad_columns(segment, window, fields, keep, number).bad)
+                    continue
+                yield window.data, number, window.position
+                del window
+            found = scanner.tail if bounds.reaches(scanner.last) else None
+            tail = found or tail
+            if found is not None and strict_tail:
+                bad.extend(_tail_columns(segment, found, fields, keep, number).bad)
+
+    columns = _gathered(
+        segments, windows(), fields, bounds, hidden, committed=committed, errors=errors, total=total, **options)
+    columns.tail = tail
+    columns.bad[:] = sorted([*columns.bad, *bad], key=lambda batch: (batch.source, batch.position))
+    return columns
+
+
+def _gathered(
+    segments: Sequence[LogSegment],
+    windows: Iterable[tuple[memoryview, int, int]],
+    fields: Sequence[str],
+    bounds: Bounds,
+    hidden: Sequence[Transactions | CommittedWindows | None],
+    *,
+    committed: bool = False,
+    states: dict[int, str] | None = None,
+    origin: int = 0,
+    control: bool = False,
+    **options: Any,
+) -> RecordColumns:
+    """RecordColumns of (bytes, number of the segment, position in it); hidden: for each segment, what to leave out.
+
+    committed: it is left out; states: filled with the position of each batch of a transaction -> its state, where the
+    bytes are those of one segment from byte origin on.
+    """
+
+    def decide(producer_id: int, base_offset: int, number: int, position: int) -> bool:
+        transactions = hidden[number]
+        if transactions is None:
+            return True
+        state = transactions.state(producer_id, base_offset)
+        if states is not None:
+            states[origin + position] = state
+        return not committed or state == "committed"
+
+    try:
+        columns = gather_columns(
+            windows,
+            fields,
+            control=control and not committed,
+            decide=decide if committed or states is not None else None,
+            offsets=(bounds.start_offset, bounds.end_offset) if bounds[:2] != (None, None) else None,
+            timestamps=(bounds.start_timestamp, bounds.end_timestamp) if bounds[2:] != (None, None) else None,
+            **{"max_batch_bytes": MAX_BATCH_BYTES, **options},
+        )
+    except KwireError as error:
+        raise located(error, segments[getattr(error, "source", 0)].path) from error.__cause__
+    for batch in columns.bad:
+        located(batch.error, segments[batch.source].path)
+    return columns
+
+
+def _bad_columns(
+    segment: LogSegment, window: Window, fields: Sequence[str], keep: bool, number: int = 0
+) -> RecordColumns:
+    """RecordColumns without rows, the bad region in .bad; raises its error unless keep."""
+    error = located(bad_region(window), segment.path)
+    if not keep:
+        raise error
+    columns = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
+    columns.bad.append(BadBatch(window.position, bytes(window.data), error, number))
+    return columns
+
+
+def _tail_columns(
+    segment: LogSegment, tail: tuple[int, int], fields: Sequence[str], keep: bool, number: int = 0
+) -> RecordColumns:
+    """RecordColumns without rows, the partial last batch in .bad; raises its error unless keep."""
+    bad = _torn(segment, tail, number)
+    if not keep:
+        raise bad.error
+    columns = gather_columns([], fields, max_batch_bytes=MAX_BATCH_BYTES)
+    columns.bad.append(bad)
+    return columns

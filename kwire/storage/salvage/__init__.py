@@ -1,0 +1,1 @@
+"""A new log of the batches that are whole in a damaged one."""

@@ -1,0 +1,1 @@
+"""The files beside a segment: indexes, checkpoints, producer snapshots."""

@@ -1,0 +1,1 @@
+"""Records as tables: columns, Arrow and Parquet."""

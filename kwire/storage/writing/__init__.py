@@ -1,0 +1,1 @@
+"""Segments as a broker writes them, and what a restart makes of them."""
