@@ -11,7 +11,7 @@ from kwire.schema.error_codes import ErrorCode
 
 # a row of a response names what the row of the request named, under one of these names
 _SAME = (
-    {"name", "topic", "topic_name"}, {"partition", "partition_index", "index"}, {"topic_id"}, {"group_id"},
+    {"name", "topic", "topic_name"}, {"partition", "partition_index", "partition_id", "index"}, {"topic_id"}, {"group_id"},
     {"transactional_id"}, {"key"}, {"member_id"}, {"group_instance_id"}, {"resource_name"}, {"resource_type"},
 )
 _EMPTY: dict[str, str | bytes] = {"string": "", "bytes": b"", "records": b""}

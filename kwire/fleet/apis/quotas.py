@@ -1,0 +1,180 @@
+"""DescribeClientQuotas, AlterClientQuotas (KIP-546): kept and found as Kafka does; they slow nobody down."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from kwire import messages
+from kwire.fleet.apis.config_resources import invalid
+from kwire.fleet.apis.registry import Call, handles
+from kwire.fleet.errors import ApiError
+from kwire.fleet.refusals import refusal
+from kwire.schema.error_codes import ErrorCode
+from kwire.storage.java_semantics import put_order
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"  # ClientQuotaEntity
+_TYPES = (USER, CLIENT_ID, IP)
+_EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2  # DescribeClientQuotasRequest: match types
+_MATCHES = {_EXACT: "EXACT", _DEFAULT: "DEFAULT", _SPECIFIED: "SPECIFIED"}
+# key -> (type, largest value) of whole numbers, None of fractions too (QuotaConfig)
+_LONG, _INT = ("LONG", float(1 << 63)), ("INT", float((1 << 31) - 1))
+_OF_USERS = {
+    "producer_byte_rate": _LONG, "consumer_byte_rate": _LONG, "request_percentage": None,
+    "controller_mutation_rate": None}
+_OF_ADDRESSES = {"connection_creation_rate": _INT}
+_MOST_REMAINDER = 1e-6
+_LOCALHOST = "localhost"
+
+
+class QuotaFilter:
+    """What DescribeClientQuotas asks for. Raises ApiError. Source: ClientQuotasImage.describe."""
+
+    def __init__(self, message: Any) -> None:
+        self._exact: dict[str, str | None] = {}
+        self._any: set[str] = set()
+        self._strict = bool(message.strict)
+        for one in message.components:
+            self._add(one.entity_type, one.match_type, one.match)
+        asked = {*self._exact, *self._any}
+        if IP in asked and len(asked) > 1:
+            raise invalid(
+                "Invalid entity filter component combination. IP filter component should not be used with user or "
+                "clientId filter component.")
+
+    def _add(self, kind: str, match_type: int, match: str | None) -> None:
+        if not kind:
+            raise invalid("Invalid empty entity type.")
+        if kind in self._exact or kind in self._any:
+            raise invalid(f"Entity type {kind} cannot appear more than once in the filter.")
+        if kind not in _TYPES:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+        if match_type not in _MATCHES:
+            raise invalid(f"Unknown match type {match_type}")
+        if match_type == _EXACT and match is None:
+            raise invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+        if match_type != _EXACT and match is not None:
+            raise invalid(
+                f"Request specified MATCH_TYPE_{_MATCHES[match_type]}, but also specified a match string.")
+        if match_type == _SPECIFIED:
+            self._any.add(kind)
+        else:
+            self._exact[kind] = match
+
+    def matches(self, entity: Mapping[str, str | None]) -> bool:
+        """Whether an entity (type -> name, None for the default) is meant."""
+        if self._strict and len(entity) != len(self._exact) + len(self._any):
+            return False
+        return self._any <= entity.keys() and all(
+            kind in entity and entity[kind] == name for kind, name in self._exact.items())
+
+
+@handles("DescribeClientQuotas")
+def describe_client_quotas(call: Call) -> Any:
+    """The quotas of the entities that a filter matches."""
+    response = messages.DescribeClientQuotasResponse
+    try:
+        wanted = QuotaFilter(call.message)
+    except ApiError as error:
+        answer = refusal(call.request, error.code)
+        answer.error_message, answer.entries = error.message, None
+        return answer
+    part, value = response.EntityData, response.ValueData
+    return response(error_message="", entries=[
+        response.EntryData(
+            entity=[part(entity_type=kind, entity_name=name) for kind, name in entity],
+            values=[value(key=key, value=record.value) for key, record in quotas.items()])
+        for entity, quotas in call.cluster.controller.log.quotas.items() if wanted.matches(dict(entity))])
+
+
+@handles("AlterClientQuotas", controller=True)
+def alter_client_quotas(call: Call) -> Any:
+    """Set and remove quotas, or only check them (validate_only). Source: ClientQuotaControlManager."""
+    message, response = call.message, messages.AlterClientQuotasResponse
+    call.cluster.controller.check_active()
+    rows: dict[frozenset[tuple[str, str | None]], Any] = {}
+    records = []
+    for entry in message.entries:
+        entity = {one.entity_type: one.entity_name for one in entry.entity}
+        known = frozenset(entity.items())
+        row = response.EntryData(error_message=None, entity=[
+            response.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()])
+        try:
+            if known in rows or len({one.key for one in entry.ops}) < len(entry.ops):
+                raise invalid(f"Ignoring duplicate entity {_text(entity)}")
+            records += _changes(call, entity, entry.ops)
+        except ApiError as error:
+            row.error_code, row.error_message = error.code, error.message
+        rows[known] = row
+    if not message.validate_only:
+        call.cluster.controller.log.append(*records)
+    return response(entries=list(rows.values()))
+
+
+def _changes(call: Call, entity: Mapping[str, str | None], operations: list[Any]) -> list[Any]:
+    """The records of what is new. Raises ApiError."""
+    keys = _keys(entity)
+    quotas = call.cluster.controller.log.quotas
+    now = next((values for known, values in quotas.items() if dict(known) == entity), {})
+    record = messages.ClientQuotaRecord
+    of = [record.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
+    found = []
+    for one in operations:
+        if one.remove:
+            if one.key in now:
+                found.append(record(entity=of, key=one.key, remove=True))
+            continue
+        _check_value(keys, one.key, one.value)
+        if one.key not in now or now[one.key].value != one.value:
+            found.append(record(entity=of, key=one.key, value=one.value))
+    return found
+
+
+def _keys(entity: Mapping[str, str | None]) -> Mapping[str, tuple[str, float] | None]:
+    """The quotas that an entity may have. Raises ApiError.
+
+    Names of hosts are not looked up: but for localhost, an address is one of IPv4 or IPv6.
+    """
+    if not entity:
+        raise invalid("Invalid empty client quota entity")
+    for kind in put_order(entity):
+        if kind not in _TYPES:
+            raise invalid(f"Unhandled client quota entity type: {kind}")
+        if entity[kind] == "":
+            raise invalid(f"Empty {kind} not supported")
+    if IP not in entity:
+        return _OF_USERS
+    if len(entity) > 1:
+        raise invalid(
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
+    address = entity[IP]
+    if address not in (None, _LOCALHOST):
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            raise invalid(f"{address} is not a valid IP or resolvable host.") from None
+    return _OF_ADDRESSES
+
+
+def _check_value(keys: Mapping[str, tuple[str, float] | None], key: str, value: float) -> None:
+    """Raises ApiError: INVALID_REQUEST."""
+    if key not in keys:
+        raise invalid(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise invalid(f"Quota {key} must be greater than 0")
+    whole = keys[key]
+    if whole is None:
+        return
+    kind, most = whole
+    if value > most:
+        article = "an" if kind == "INT" else "a"
+        raise invalid(f"Proposed value for {key} is too large for {article} {kind}.")
+    if abs(value % 1) > _MOST_REMAINDER:
+        raise invalid(f"{key} cannot be a fractional value.")
+
+
+def _text(entity: Mapping[str, str | None]) -> str:
+    """ClientQuotaEntity.toString."""
+    names = ", ".join(f"{kind}={'null' if entity[kind] is None else entity[kind]}" for kind in put_order(entity))
+    return f"ClientQuotaEntity(entries={{{names}}})"
