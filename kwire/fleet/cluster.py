@@ -354,8 +354,8 @@ class ClusterState:
         try:
             log.append(*changes)
         except ApiError:
-            for partition, *state in reversed(before):
-                partition.replicas, partition.leader, partition.leader_epoch = state
+            for partition, replicas, leader, epoch in reversed(before):
+                partition.replicas, partition.leader, partition.leader_epoch = replicas, leader, epoch
             raise
         for partition, *_ in before:
             partition.log.changed()

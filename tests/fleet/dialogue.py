@@ -148,7 +148,8 @@ def steps(release: str) -> Generator[Step, Any, None]:
     yield from _refused_configs(has)
     yield from _replicas(has)
     yield from _quotas(has)
-    yield from _users(has)
+    if offer(release).is_kraft:  # with ZooKeeper a fleet keeps none
+        yield from _users(has)
 
 
 NAMES = (
@@ -830,7 +831,8 @@ def _users(has: Has) -> Generator[Step, Any, None]:
             ("too few", alter(upsertions=[("u", 1, 4095)])), ("too many", alter(upsertions=[("u", 1, 16385)])),
             ("no name", alter(upsertions=[("", 1, 4096)])), ("no mechanism", alter(upsertions=[("u", 9, 4096)])),
             ("delete", alter(deletions=[("v", 2)])), ("delete again", alter(deletions=[("v", 2)])),
-            ("delete and set", alter([("u", 1)], [("u", 1, 4096)])), ("set twice", alter(upsertions=[("w", 1, 4096)] * 2)),
+            ("delete and set", alter([("u", 1)], [("u", 1, 4096)])),
+            ("set twice", alter(upsertions=[("w", 1, 4096)] * 2)),
             ("delete nobody, and set", alter([("w", 1)], [("w", 1, 4096)])), ("nothing", alter()),
             ("delete unknown", alter(deletions=[("u", 9)])), ("delete unnamed", alter(deletions=[("", 1)])),
         ):

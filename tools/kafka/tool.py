@@ -1,6 +1,7 @@
 """Kafka's own command-line tools of any release: python -m tools.kafka.tool RELEASE TOOL [ARGUMENT ...].
 
-TOOL is an alias (a name of ALIASES, as features, dump-log, topics) or a full class name. KAFKA_TOOL_LOG=WARN shows log lines on stderr (OFF by default, so stderr is the tool's own).
+TOOL is an alias (a name of ALIASES, as features, dump-log, topics) or a full class name.
+KAFKA_TOOL_LOG=WARN shows log lines on stderr (OFF by default, so stderr is the tool's own).
 4.4.0 has storage only: its kafka-tools jar is not on Maven Central.
 """
 

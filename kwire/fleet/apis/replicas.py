@@ -16,6 +16,7 @@ from kwire.schema.error_codes import ErrorCode
 
 _PREFERRED, _UNCLEAN = 0, 1  # ElectionType
 Move = tuple[Topic, Partition, list[int], int]  # a partition's new replicas and leader
+_NAMES_ALL, _NAMES_ALL_NO_MORE = "2.6", "3.7"  # releases that name topics without a partition too (KAFKA-16807)
 _NOT_NEEDED = "Leader election not needed for topic partition."
 
 
@@ -28,7 +29,7 @@ def elect_leaders(call: Call) -> Any:
     """
     message, cluster = call.message, call.cluster
     kind = message.election_type if call.version >= 1 else _PREFERRED
-    if message.topic_partitions == []:
+    if message.topic_partitions == [] and call.node.offer.is_kraft:
         return messages.ElectLeadersResponse()
     if kind not in (_PREFERRED, _UNCLEAN):
         return _unknown_type(call, kind)
@@ -54,10 +55,11 @@ def elect_leaders(call: Call) -> Any:
 
 
 def _unknown_type(call: Call, kind: int) -> Any:
-    answer = refusal(call.request, ErrorCode.INVALID_REQUEST)
+    kraft = call.node.offer.is_kraft
+    answer = refusal(call.request, ErrorCode.INVALID_REQUEST if kraft else ErrorCode.UNKNOWN_SERVER_ERROR)
     for row in answer.replica_election_results:
         for result in row.partition_result:
-            result.error_message = f"Unknown election type {kind}"
+            result.error_message = f"Unknown election type {kind}" if kraft else None
     return answer
 
 
@@ -95,7 +97,7 @@ def alter_partition_reassignments(call: Call) -> Any:
             partial(_reassign, call, topic.name, keeps_count, moves), attrgetter("explanation")))
         for topic in message.topics]
     call.cluster.move(moves)
-    answer = response(error_message=None, responses=rows)
+    answer = response(error_message=None if call.node.offer.is_kraft else "", responses=rows)
     if call.version >= 1:
         answer.allow_replication_factor_change = message.allow_replication_factor_change
     return answer
@@ -105,6 +107,8 @@ def _reassign(call: Call, name: str, keeps_count: bool, moves: list[Move], asked
     """Add a move. Raises ApiError."""
     cluster, index = call.cluster, asked.partition_index
     topic = cluster.topics.get(name)
+    if not call.node.offer.is_kraft:
+        _check_with_zookeeper(call, topic, asked)
     if topic is None or not 0 <= index < len(topic.partitions):
         text = f"Unable to find a topic named {name}." if topic is None else f"Unable to find partition {name}:{index}."
         raise ApiError(
@@ -124,10 +128,38 @@ def _reassign(call: Call, name: str, keeps_count: bool, moves: list[Move], asked
     moves.append((topic, partition, replicas, leader))
 
 
+def _check_with_zookeeper(call: Call, topic: Topic | None, asked: Any) -> None:
+    """May replicas be there (KafkaController.validateReplicas)? Raises ApiError."""
+    if asked.replicas is None:
+        code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        raise ApiError(code, code.message)
+    refused = partial(ApiError, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    ids = list(asked.replicas)
+    there = topic.partitions[asked.partition_index].replicas if (
+        topic is not None and 0 <= asked.partition_index < len(topic.partitions)) else []
+    added = [node for node in ids if node not in there]
+    up = {node.id for node in call.cluster.alive()}
+    if not ids:
+        raise refused("Empty replica list specified in partition reassignment.")
+    if len(set(ids)) < len(ids):
+        raise refused(f"Duplicate replica ids in partition reassignment replica list: {_scala(ids)}")
+    if min(ids) < 0:
+        raise refused(f"Invalid broker id in replica list: {_scala(ids)}")
+    if not set(added) <= up:
+        raise refused(
+            f"Replica assignment has brokers that are not alive. Replica list: {_scala(added)}, live broker list: "
+            f"Set({', '.join(map(str, sorted(up)))})")
+
+
+def _scala(ids: list[int]) -> str:
+    return f"ArrayBuffer({', '.join(map(str, ids))})"
+
+
 @handles("ListPartitionReassignments", controller=True)
 def list_partition_reassignments(call: Call) -> Any:
     """The reassignments that are going on (KIP-455): none, one copy serves all replicas."""
-    return messages.ListPartitionReassignmentsResponse(error_message=None)
+    return messages.ListPartitionReassignmentsResponse(
+        error_message=None if call.node.offer.is_kraft else "")
 
 
 @handles("DescribeLogDirs")
@@ -139,11 +171,12 @@ def describe_log_dirs(call: Call) -> Any:
     row = response.DescribeLogDirsResult(log_dir=place.path)
     if call.version >= 4:
         row.total_bytes, row.usable_bytes = place.total_bytes, place.usable_bytes
+    names_all = call.node.offer.at_least(_NAMES_ALL) and not call.node.offer.at_least(_NAMES_ALL_NO_MORE)
     for topic in call.cluster.topics.values():
         partitions = [
             response.DescribeLogDirsPartition(partition_index=one.index, partition_size=one.log.store.size)
             for one in topic.partitions
             if call.node.id in one.replicas and (asked is None or one.index in asked.get(topic.name, ()))]
-        if partitions:
+        if partitions or names_all:
             row.topics.append(response.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
     return response(results=[row])

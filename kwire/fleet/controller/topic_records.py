@@ -42,7 +42,7 @@ def topic_deleted(topic: Topic) -> Any:
 
 
 def partition_changed(partition: Partition, known: Any, holders: list[int], up: set[int]) -> Any | None:
-    """What is new of a partition's replicas, leader and in-sync replicas, None if nothing is. known: its PartitionRecord.
+    """What is new of a partition's replicas, leader and in-sync ones, None if nothing is. known: its PartitionRecord.
 
     The last replica in sync stays there when it goes down: it is the one that has all records.
     """
