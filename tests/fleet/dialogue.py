@@ -146,6 +146,7 @@ def steps(release: str) -> Generator[Step, Any, None]:
     yield from _admin(has)
     yield from _refused(has)
     yield from _refused_configs(has)
+    yield from _emptied(has)
     yield from _replicas(has)
     yield from _quotas(has)
     if offer(release).is_kraft:  # with ZooKeeper a fleet keeps none
@@ -707,6 +708,23 @@ def _refused_configs(has: Has) -> Generator[Step, Any, None]:
                     one = request.AlterableConfig(name="no.such", value=value)
                     yield f"{api} {value} of {kind} {name}", request(resources=[request.AlterConfigsResource(
                         resource_type=kind, resource_name=name, configs=[one])], validate_only=True), version
+
+
+def _emptied(has: Has) -> Generator[Step, Any, None]:
+    """A group whose offsets are all deleted: up to 3.9 it is gone with them."""
+    for version in has["OffsetDelete"]:
+        for name in ("kept", "sparse"):
+            part = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+            yield f"commit to be emptied of {name}", M.OffsetCommitRequest(
+                group_id=f"emptied-{name}", generation_id_or_member_epoch=-1, member_id="", topics=[
+                    M.OffsetCommitRequest.OffsetCommitRequestTopic(name="kept", partitions=[part])]), 8
+        for index in (1, 0):
+            row = M.OffsetDeleteRequest.OffsetDeleteRequestTopic(name="kept", partitions=[
+                M.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index)])
+            yield f"delete offset {index}", M.OffsetDeleteRequest(group_id="emptied-kept", topics=[row]), version
+            yield "describe the emptied", M.DescribeGroupsRequest(groups=["emptied-kept"]), 4
+        for name in ("kept", "sparse", "kept"):
+            yield f"delete the emptied of {name}", M.DeleteGroupsRequest(groups_names=[f"emptied-{name}"]), 2
 
 
 def _replicas(has: Has) -> Generator[Step, Any, None]:

@@ -249,7 +249,7 @@ def test_fetch_sessions(connection: SyncConnection) -> None:
 
 
 def test_an_api_without_a_handler_answers_an_error(connection: SyncConnection) -> None:
-    answer: Any = connection.send(messages.ListPartitionReassignmentsRequest(topics=None))
+    answer: Any = connection.send(messages.DescribeDelegationTokenRequest(owners=None))
     assert answer.error_code == E.UNSUPPORTED_VERSION
 
 

@@ -41,7 +41,7 @@ def elect_leaders(call: Call) -> Any:
     for name, indexes in asked:
         row = response.ReplicaElectionResult(topic=name)
         for index in indexes:
-            result = response.PartitionResult(partition_id=index)
+            result = response.PartitionResult(partition_id=index, error_message=None)
             try:
                 elected.append(_election(call, name, index, kind))
             except ApiError as error:
