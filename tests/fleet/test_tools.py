@@ -24,6 +24,7 @@ FILES = {  # what the tools read, as JSON
     "TO_NOBODY": {"version": 1, "partitions": [{"topic": "made", "partition": 0, "replicas": [9]}]},
     "TOPICS": {"version": 1, "topics": [{"topic": "made"}]},
 }
+IP_RATE = "connection_creation_rate=5"
 SCRAM = "SCRAM-SHA-256=[iterations=8192,password=x]"
 MADE = ("--entity-type", "topics", "--entity-name", "made")
 GROUP = ("--group", "cg", "--topic", "one")
@@ -43,12 +44,12 @@ RUNS = [
     ("configs", "--entity-type", "users", "--describe"), ("configs", "--entity-type", "clients", "--describe"),
     ("configs", "--entity-type", "users", "--entity-name", "a", "--alter", "--add-config", "producer_byte_rate=5"),
     ("configs", "--entity-type", "users", "--entity-name", "a", "--describe"),
-    ("configs", "--entity-type", "ips", "--entity-name", "::1", "--alter", "--add-config", "connection_creation_rate=5"),
+    ("configs", "--entity-type", "ips", "--entity-name", "1.2.3.4", "--alter", "--add-config", IP_RATE),
     ("configs", "--entity-type", "ips", "--describe"), ("topics", "--create", "--topic", "one"),
     ("configs", "--entity-type", "users", "--entity-name", "u", "--alter", "--add-config", SCRAM),
     ("configs", "--entity-type", "users", "--entity-name", "u", "--describe"),
-    ("producer", "--topic", "one"), ("get-offsets", "--topic", "one"), ("get-offsets", "--topic", "one", "--time", "-2"),
-    ("get-offsets", "--topic", "one", "--time", "max-timestamp"),
+    ("producer", "--topic", "one"), ("get-offsets", "--topic", "one"),
+    ("get-offsets", "--topic", "one", "--time", "-2"), ("get-offsets", "--topic", "one", "--time", "max-timestamp"),
     ("delete-records", "--offset-json-file", "OFFSETS"), ("delete-records", "--offset-json-file", "BEYOND"),
     ("consumer", "--topic", "one", "--from-beginning", "--timeout-ms", "4000", "--group", "cg"),
     ("groups", "--list"), ("groups", "--list", "--state"), ("groups", "--describe", "--group", "nobody"),

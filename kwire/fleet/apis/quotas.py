@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 from kwire import messages
@@ -131,8 +132,7 @@ def _changes(call: Call, entity: Mapping[str, str | None], operations: list[Any]
     """The records of what is new. Raises ApiError."""
     offer = call.node.offer
     keys = _keys(entity, offer.is_kraft)
-    quotas = call.cluster.controller.log.quotas
-    now = next((values for known, values in quotas.items() if dict(known) == entity), {})
+    now = call.cluster.controller.log.quotas.get(tuple(sorted(entity.items(), key=itemgetter(0))), {})
     record = messages.ClientQuotaRecord
     of = [record.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
     found = []
