@@ -63,6 +63,14 @@ def test_the_first_replica_leads_again() -> None:
         assert (known.leader, known.leader_epoch, sorted(known.isr)) == (1, 2, [1, 2])
 
 
+@pytest.mark.parametrize(("release", "code"), [("2.3", E.NONE), ("2.4", E.ELECTION_NOT_NEEDED)])
+def test_an_election_that_nobody_needs(release: str, code: ErrorCode) -> None:
+    with Fleet(release, topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        row = M.ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0])
+        answer: Any = connection.send(M.ElectLeadersRequest(topic_partitions=[row]), 0)
+        assert answer.replica_election_results[0].partition_result[0].error_code == code
+
+
 def test_nobody_can_lead_without_a_replica() -> None:
     with three() as fleet, connect_sync(fleet.nodes[1].address) as connection:
         fleet.cluster.create_topic("t", 1, 1)

@@ -17,6 +17,7 @@ from kwire.schema.error_codes import ErrorCode
 _PREFERRED, _UNCLEAN = 0, 1  # ElectionType
 Move = tuple[Topic, Partition, list[int], int]  # a partition's new replicas and leader
 _NAMES_ALL, _NAMES_ALL_NO_MORE = "2.6", "3.7"  # releases that name topics without a partition too (KAFKA-16807)
+_SAYS_NOT_NEEDED = "2.4"  # KIP-460; before, it is no error
 _NOT_NEEDED = "Leader election not needed for topic partition."
 
 
@@ -43,7 +44,7 @@ def elect_leaders(call: Call) -> Any:
         for index in indexes:
             result = response.PartitionResult(partition_id=index, error_message=None)
             try:
-                elected.append(_election(call, name, index, kind))
+                elected += _election(call, name, index, kind)
             except ApiError as error:
                 if everything and error.code == ErrorCode.ELECTION_NOT_NEEDED:
                     continue
@@ -63,8 +64,11 @@ def _unknown_type(call: Call, kind: int) -> Any:
     return answer
 
 
-def _election(call: Call, name: str, index: int, kind: int) -> Move:
-    """A partition and its new leader. Raises ApiError."""
+def _election(call: Call, name: str, index: int, kind: int) -> list[Move]:
+    """A partition's new leader; none where the first replica leads, and the release takes that for a success.
+
+    Raises ApiError.
+    """
     cluster, kraft = call.cluster, call.node.offer.is_kraft
     topic = cluster.topics.get(name)
     if topic is None or not 0 <= index < len(topic.partitions):
@@ -73,12 +77,14 @@ def _election(call: Call, name: str, index: int, kind: int) -> Move:
     partition = topic.partitions[index]
     leader, preferred = partition.leader, partition.replicas[0]
     if leader == preferred if kind == _PREFERRED else leader >= 0:
+        if not call.node.offer.at_least(_SAYS_NOT_NEEDED):
+            return []
         raise ApiError(ErrorCode.ELECTION_NOT_NEEDED, None if kraft else _NOT_NEEDED)
     if kind == _UNCLEAN:
         raise ApiError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     if preferred not in {node.id for node in cluster.alive()}:
         raise ApiError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
-    return topic, partition, partition.replicas, preferred
+    return [(topic, partition, partition.replicas, preferred)]
 
 
 @handles("AlterPartitionReassignments", controller=True)
