@@ -41,7 +41,7 @@ class QuotaFilter:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         for one in message.components:
             self._check_type(one.entity_type, kraft)
-            self._add(one.entity_type, one.match_type, one.match)
+            self._add(one.entity_type, one.match_type, one.match, kraft)
         asked = {*self._exact, *self._any}
         if IP in asked and len(asked) > 1:
             raise invalid(
@@ -61,18 +61,18 @@ class QuotaFilter:
                 ErrorCode.UNSUPPORTED_VERSION,
                 f"Unsupported entity type {kind}" if kraft else f"Custom entity type '{kind}' not supported")
 
-    def _add(self, kind: str, match_type: int, match: str | None) -> None:
+    def _add(self, kind: str, match_type: int, match: str | None, kraft: bool) -> None:
         if match_type not in _MATCHES:
             raise invalid(f"Unknown match type {match_type}")
         if match_type == _EXACT and match is None:
             raise invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
-        if match_type != _EXACT and match is not None:
+        if match_type != _EXACT and match is not None and kraft:
             raise invalid(
                 f"Request specified MATCH_TYPE_{_MATCHES[match_type]}, but also specified a match string.")
         if match_type == _SPECIFIED:
             self._any.add(kind)
         else:
-            self._exact[kind] = match
+            self._exact[kind] = match if match_type == _EXACT else None
 
     def matches(self, entity: Mapping[str, str | None]) -> bool:
         """Whether an entity (type -> name, None for the default) is meant."""

@@ -50,7 +50,8 @@ def elect_leaders(call: Call) -> Any:
                     continue
                 result.error_code, result.error_message = error.code, error.message
             row.partition_result.append(result)
-        rows.append(row)
+        if row.partition_result or call.node.offer.is_kraft:
+            rows.append(row)
     cluster.move(elected)
     return response(replica_election_results=rows)
 
@@ -94,6 +95,8 @@ def alter_partition_reassignments(call: Call) -> Any:
     The leader stays if it is one of them. Source: ReplicationControlManager.alterPartitionReassignments.
     """
     message, response = call.message, messages.AlterPartitionReassignmentsResponse
+    if not message.topics and call.node.offer.is_kraft:
+        return response()
     keeps_count = call.version >= 1 and not message.allow_replication_factor_change
     moves: list[Move] = []
     rows = [
@@ -101,7 +104,7 @@ def alter_partition_reassignments(call: Call) -> Any:
             topic.partitions,
             lambda one: response.ReassignablePartitionResponse(partition_index=one.partition_index, error_message=None),
             partial(_reassign, call, topic.name, keeps_count, moves), attrgetter("explanation")))
-        for topic in message.topics]
+        for topic in message.topics if topic.partitions or call.node.offer.is_kraft]
     call.cluster.move(moves)
     answer = response(error_message=None if call.node.offer.is_kraft else "", responses=rows)
     if call.version >= 1:
