@@ -759,6 +759,8 @@ def _replicas(has: Has) -> Generator[Step, Any, None]:
             yield f"reassignments of {names}", M.ListPartitionReassignmentsRequest(
                 topics=None if names is None else [row(name=name, partition_indexes=[0, 9]) for name in names],
                 timeout_ms=10_000), version
+    if not has["DescribeLogDirs"]:
+        return
     newest = has["CreateTopics"][-1]
     yield "create", _create("sized", newest, 1), newest
     topic_id = yield from _topic_id(has, "sized")
