@@ -97,6 +97,11 @@ class BatchStore:
     def __init__(self) -> None:
         self.segments: list[Any] = []
 
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
     def add(self, entry: Entry) -> None:
         """Add a batch to the active segment. Raises ApiError, KAFKA_STORAGE_ERROR, and nothing was added then."""
         if not self.segments:

@@ -333,6 +333,33 @@ class ClusterState:
                 changes.append(change)
         log.note(*changes)
 
+    def move(self, moves: Iterable[tuple[Topic, Partition, list[int], int]]) -> None:
+        """Let each of these partitions have replicas and, of them, a leader, -1 for none. Raises ApiError.
+
+        An epoch begins with a new leader, and where a replica goes.
+        """
+        self.controller.check_active()
+        log, holders = self.controller.log, self.storage.holders
+        up = {node.id for node in self.alive()}
+        before, changes = [], []
+        for topic, partition, replicas, leader in moves:
+            before.append((partition, partition.replicas, partition.leader, partition.leader_epoch))
+            if leader != partition.leader or not {*partition.replicas} <= {*replicas}:
+                partition.leader_epoch += 1
+            partition.replicas, partition.leader = replicas, leader
+            known = log.topics[topic.id].partitions[partition.index]
+            change = topic_records.partition_changed(partition, known, holders(replicas), up)
+            if change is not None:
+                changes.append(change)
+        try:
+            log.append(*changes)
+        except ApiError:
+            for partition, replicas, leader, epoch in reversed(before):
+                partition.replicas, partition.leader, partition.leader_epoch = replicas, leader, epoch
+            raise
+        for partition, *_ in before:
+            partition.log.changed()
+
     def add_users(self, users: Users) -> None:
         """Let the metadata log have the SCRAM credentials of users, from the level on that has their records."""
         log = self.controller.log

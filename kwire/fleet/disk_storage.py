@@ -40,7 +40,7 @@ from kwire.fleet.metadata_store import TOPIC, MetadataStore
 from kwire.fleet.node_folder import NodeFolder
 from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.segment_store import SegmentStore
-from kwire.fleet.storage import Storage
+from kwire.fleet.storage import LogPlace, Storage
 from kwire.fleet.transactions import Participant, Transaction
 from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import KRAFT_VERSION
@@ -299,6 +299,13 @@ class DiskStorage(Storage):
         """As Storage's, from meta.properties."""
         return self._nodes[node_id].directory_id if node_id in self._nodes else None
 
+    def place_of(self, node_id: int) -> LogPlace:
+        """As Storage's: its folder. Raises ApiError, KAFKA_STORAGE_ERROR."""
+        path = self._nodes[node_id].path
+        with storage_errors(path):
+            usage = shutil.disk_usage(path)
+        return LogPlace(path, usage.total, usage.free)
+
     def new_log(self, topic: Topic, index: int, home: int) -> PartitionLog:
         """As Storage's; nothing is written yet."""
         return PartitionLog(self._store(topic, index, self._nodes[home]))
@@ -308,6 +315,15 @@ class DiskStorage(Storage):
         with storage_errors(self.folder):
             for partition in partitions:
                 self._nodes[partition.replicas[0]].name_topic(topic.name, partition.index, topic.id)
+
+    def check_move(self, topic: Topic, partition: Partition, replicas: list[int]) -> None:
+        """As Storage's: the first one stays, it has the folder."""
+        home = partition.replicas[0]
+        if replicas[0] != home:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{topic.name}-{partition.index} is in the folder of broker {home}: expected it as the first replica, "
+                f"found {replicas[0]}")
 
     def partitions_removed(self, topic: Topic, partitions: list[Partition]) -> None:
         """As Storage's. What cannot be removed is put aside when the folder is opened again."""

@@ -11,9 +11,11 @@ from kwire.schema.error_codes import ErrorCode
 
 # a row of a response names what the row of the request named, under one of these names
 _SAME = (
-    {"name", "topic", "topic_name"}, {"partition", "partition_index", "index"}, {"topic_id"}, {"group_id"},
-    {"transactional_id"}, {"key"}, {"member_id"}, {"group_instance_id"}, {"resource_name"}, {"resource_type"},
+    {"name", "topic", "topic_name"}, {"partition", "partition_index", "partition_id", "index"}, {"topic_id"},
+    {"group_id"}, {"transactional_id"}, {"key"}, {"member_id"}, {"group_instance_id"},
+    {"resource_name"}, {"resource_type"},
 )
+_REPEATED = {"entity"}  # arrays without errors of a row that the response repeats (AlterClientQuotas)
 _EMPTY: dict[str, str | bytes] = {"string": "", "bytes": b"", "records": b""}
 
 
@@ -45,6 +47,8 @@ def _fill(
             if source is not None:
                 setattr(row, field.snake_name, [
                     _row(field, one, source[1], version, code, response) for one in source[0]])
+        elif field.snake_name in _REPEATED:
+            setattr(row, field.snake_name, [_copied(field, one, response) for one in getattr(asked, field.snake_name)])
 
 
 def _row(field: Field, one: Any, source: Field, version: int, code: ErrorCode, response: Any) -> Any:
@@ -74,7 +78,7 @@ def _copied(field: Field, value: Any, response: Any) -> Any:
     if value is None or not field.fields:
         return value
     names = [inner.snake_name for inner in field.fields]
-    return getattr(response, field.type)(**{name: getattr(value, name) for name in names})
+    return getattr(response, field.type.removeprefix("[]"))(**{name: getattr(value, name) for name in names})
 
 
 def _named(name: str) -> set[str]:

@@ -7,7 +7,7 @@ log holds (topics, configs, levels) is not said here: the log has its own store.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from kwire.fleet.groups import CommittedOffset, TopicPartition
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState, Partition, Topic
     from kwire.fleet.node import Node
     from kwire.fleet.transactions import Participant, Transaction
+
+
+class LogPlace(NamedTuple):
+    """Where a node's logs are: the folder's path, the bytes of its volume and those that are free, -1 if not known."""
+
+    path: str
+    total_bytes: int = -1
+    usable_bytes: int = -1
 
 
 class Storage:
@@ -46,12 +54,19 @@ class Storage:
         """The id of a node's folder (KIP-858), None if it has none."""
         return None
 
+    def place_of(self, node_id: int) -> LogPlace:
+        """Where a node's logs are: in memory a folder that is not there. Raises ApiError."""
+        return LogPlace(f"/memory/node-{node_id}")
+
     def new_log(self, topic: Topic, index: int, home: int) -> PartitionLog:
         """The log of a new partition. home: the id of the node that has it."""
         return PartitionLog()
 
     def partitions_added(self, topic: Topic, partitions: list[Partition]) -> None:
         """Partitions are to be there; after this their records are written, or partitions_removed() is called."""
+
+    def check_move(self, topic: Topic, partition: Partition, replicas: list[int]) -> None:
+        """May a partition have these replicas? Raises ApiError."""
 
     def partitions_removed(self, topic: Topic, partitions: list[Partition]) -> None:
         """Partitions are there no more. No error."""

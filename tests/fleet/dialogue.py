@@ -20,12 +20,12 @@ from kwire.fleet.releases import offer
 from kwire_c.crc32c import crc32c
 
 Step = tuple[str, Any, int]
-EXEMPT = {"throttleTimeMs", "clusterId", "sessionId"}
+EXEMPT = {"throttleTimeMs", "clusterId", "sessionId", "logDir", "totalBytes", "usableBytes"}
 TEXT = "errorMessage"
 UNORDERED = {
     "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
     "finalizedFeatures", "configs", "responses",
-    "partitions",
+    "partitions", "entries", "entity", "values", "credentialInfos",
 }
 NODES = {"nodeId", "leaderId", "replicaNodes", "isrNodes", "controllerId", "brokerId"}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -146,6 +146,11 @@ def steps(release: str) -> Generator[Step, Any, None]:
     yield from _admin(has)
     yield from _refused(has)
     yield from _refused_configs(has)
+    yield from _emptied(has)
+    yield from _replicas(has)
+    yield from _quotas(has)
+    if offer(release).is_kraft:  # with ZooKeeper a fleet keeps none
+        yield from _users(has)
 
 
 NAMES = (
@@ -156,6 +161,8 @@ NAMES = (
     "ListTransactions", "DescribeTransactions", "DescribeProducers", "DescribeConfigs", "AlterConfigs",
     "IncrementalAlterConfigs", "SaslHandshake", "UpdateFeatures",
     "DescribeAcls", "CreateAcls", "DeleteAcls", "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupDescribe",
+    "ElectLeaders", "AlterPartitionReassignments", "ListPartitionReassignments", "DescribeLogDirs",
+    "DescribeClientQuotas", "AlterClientQuotas", "DescribeUserScramCredentials", "AlterUserScramCredentials",
 )
 Has = dict[str, range]
 
@@ -701,3 +708,156 @@ def _refused_configs(has: Has) -> Generator[Step, Any, None]:
                     one = request.AlterableConfig(name="no.such", value=value)
                     yield f"{api} {value} of {kind} {name}", request(resources=[request.AlterConfigsResource(
                         resource_type=kind, resource_name=name, configs=[one])], validate_only=True), version
+
+
+def _emptied(has: Has) -> Generator[Step, Any, None]:
+    """A group whose offsets are all deleted: up to 3.9 it is gone with them."""
+    for version in has["OffsetDelete"]:
+        for name in ("kept", "sparse"):
+            part = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+            yield f"commit to be emptied of {name}", M.OffsetCommitRequest(
+                group_id=f"emptied-{name}", generation_id_or_member_epoch=-1, member_id="", topics=[
+                    M.OffsetCommitRequest.OffsetCommitRequestTopic(name="kept", partitions=[part])]), 8
+        for index in (1, 0):
+            row = M.OffsetDeleteRequest.OffsetDeleteRequestTopic(name="kept", partitions=[
+                M.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index)])
+            yield f"delete offset {index}", M.OffsetDeleteRequest(group_id="emptied-kept", topics=[row]), version
+            yield "describe the emptied", M.DescribeGroupsRequest(groups=["emptied-kept"]), 4
+        for name in ("kept", "sparse", "kept"):
+            yield f"delete the emptied of {name}", M.DeleteGroupsRequest(groups_names=[f"emptied-{name}"]), 2
+
+
+def _replicas(has: Has) -> Generator[Step, Any, None]:
+    """Elections and reassignments of one broker: it leads what it has, and there is none to move anything to."""
+    yield from _topic_id(has, "kept")
+    answer = yield "metadata of all", M.MetadataRequest(topics=[]), has["Metadata"][-1]
+    node = answer.brokers[0].node_id
+    places = (("kept", 0), ("kept", 9), ("nobody", 0))
+    for version in has["ElectLeaders"]:
+        row = M.ElectLeadersRequest.TopicPartitions
+        for kind in (0, 1, 7) if version else (0,):
+            more = {"election_type": kind} if version else {}
+            for name, index in places:
+                yield f"elect {kind} {name}-{index}", M.ElectLeadersRequest(
+                    topic_partitions=[row(topic=name, partitions=[index])], timeout_ms=10_000, **more), version
+            yield f"elect {kind} nothing", M.ElectLeadersRequest(
+                topic_partitions=[], timeout_ms=10_000, **more), version
+    for version in has["AlterPartitionReassignments"]:
+        request = M.AlterPartitionReassignmentsRequest
+        for name, index in places:
+            for replicas in ([node], [], [node, node], [77], [-1], [node, 77], None):
+                one = request.ReassignablePartition(partition_index=index, replicas=replicas)
+                for allow in (True, False) if version else (True,):
+                    more = {"allow_replication_factor_change": allow} if version else {}
+                    what = replicas and [{node: "own"}.get(each, each) for each in replicas]
+                    yield f"reassign {name}-{index} to {what} {allow}", request(
+                        topics=[request.ReassignableTopic(name=name, partitions=[one])], timeout_ms=10_000, **more
+                    ), version
+    for version in has["ListPartitionReassignments"]:
+        row = M.ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
+        for names in (None, ["kept"], ["nobody"], []):
+            yield f"reassignments of {names}", M.ListPartitionReassignmentsRequest(
+                topics=None if names is None else [row(name=name, partition_indexes=[0, 9]) for name in names],
+                timeout_ms=10_000), version
+    if not has["DescribeLogDirs"]:
+        return
+    newest = has["CreateTopics"][-1]
+    yield "create", _create("sized", newest, 1), newest
+    topic_id = yield from _topic_id(has, "sized")
+    version = has["Produce"][-1]
+    yield "produce", _produce(_batch("a", "b"), version, "sized", topic_id), version
+    for version in has["DescribeLogDirs"]:
+        row = M.DescribeLogDirsRequest.DescribableLogDirTopic
+        for names, indexes in ((["sized"], [0]), (["sized"], [9]), (["nobody"], [0]), (["sized"], []), ([], [])):
+            yield f"log dirs of {names} {indexes}", M.DescribeLogDirsRequest(
+                topics=[row(topic=name, partitions=indexes) for name in names]), version
+
+
+def _quotas(has: Has) -> Generator[Step, Any, None]:
+    """Quotas of users, client ids and addresses, which are kept; then what they cannot be."""
+    request = M.AlterClientQuotasRequest
+
+    def alter(entity: Any, *ops: tuple[str, float | None], times: int = 1, **more: Any) -> Any:
+        parts = [request.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+        rows = [request.OpData(key=key, value=0.0 if value is None else value, remove=value is None)
+                for key, value in ops]
+        return request(entries=[request.EntryData(entity=parts, ops=rows)] * times, validate_only=False, **more)
+
+    def describe(*components: tuple[str, int, str | None], strict: bool = False) -> Any:
+        row = M.DescribeClientQuotasRequest.ComponentData
+        return M.DescribeClientQuotasRequest(strict=strict, components=[
+            row(entity_type=kind, match_type=how, match=match) for kind, how, match in components])
+
+    entities = (
+        (("user", "a"),), (("user", None),), (("client-id", "c"),), (("user", "a"), ("client-id", "c")),
+        (("user", "a"), ("client-id", None)), (("ip", "127.0.0.1"),), (("ip", None),))
+    for version in has["AlterClientQuotas"]:
+        for entity in entities:
+            key = "connection_creation_rate" if entity[0][0] == "ip" else "producer_byte_rate"
+            yield f"set {key} of {entity}", alter(entity, (key, 1000.0 + version)), version
+        for key, value in (
+            ("request_percentage", 1.5), ("consumer_byte_rate", 1.5), ("controller_mutation_rate", 0.5),
+            ("no.such", 1.0), ("consumer_byte_rate", 0.0), ("consumer_byte_rate", -1.0), ("consumer_byte_rate", 1e19),
+            ("connection_creation_rate", 5.0), ("no.such", None), ("consumer_byte_rate", None),
+        ):
+            yield f"set {key} to {value}", alter((("user", "b"),), (key, value)), version
+        for value in (1.5, 3e9, 0.0):
+            yield f"set an address's rate to {value}", alter(
+                (("ip", "127.0.0.1"),), ("connection_creation_rate", value)), version
+        for entity in (
+            (), (("no", "a"),), (("user", ""),), (("ip", "1.2.3.4"), ("user", "a")), (("ip", "1.2.3.4.5.6"),),
+            (("client-id", ""), ("user", "a")),
+        ):
+            yield f"set of {entity}", alter(entity, ("consumer_byte_rate", 5.0)), version
+        two = (("consumer_byte_rate", 5.0), ("consumer_byte_rate", 6.0))
+        yield "set twice", alter((("user", "d"), ("client-id", "e")), *two), version
+        yield "set twice in a request", alter((("user", "f"),), two[0], times=2), version
+        yield "change nothing", alter((("user", "g"),)), version
+        only = alter((("user", "h"),), two[0])
+        only.validate_only = True
+        yield "only validate", only, version
+    for version in has["DescribeClientQuotas"]:
+        for strict in (True, False):
+            for components in (
+                (), (("user", 0, "a"),), (("user", 1, None),), (("user", 2, None),), (("client-id", 0, "c"),),
+                (("user", 0, "a"), ("client-id", 1, None)), (("user", 2, None), ("client-id", 2, None)),
+                (("ip", 2, None),), (("ip", 0, "127.0.0.1"),), (("user", 0, "nobody"),),
+            ):
+                yield f"quotas of {components} {strict}", describe(*components, strict=strict), version
+        for components in (
+            (("", 0, "a"),), (("no", 0, "a"),), (("user", 7, None),), (("user", 0, "a"), ("user", 2, None)),
+            (("ip", 2, None), ("user", 2, None)),
+        ):
+            yield f"quotas of {components}", describe(*components), version
+        if has["ConsumerGroupDescribe"]:  # with ZooKeeper another error
+            for component in (("user", 0, None), ("user", 1, "a"), ("user", 2, "a")):
+                yield f"quotas of {component}", describe(component), version
+
+
+def _users(has: Has) -> Generator[Step, Any, None]:
+    """SCRAM credentials: set, described, deleted, and those that are refused."""
+    request, described = M.AlterUserScramCredentialsRequest, M.DescribeUserScramCredentialsRequest
+
+    def alter(deletions: Any = (), upsertions: Any = ()) -> Any:
+        return request(
+            deletions=[request.ScramCredentialDeletion(name=name, mechanism=how) for name, how in deletions],
+            upsertions=[request.ScramCredentialUpsertion(
+                name=name, mechanism=how, iterations=times, salt=b"salt", salted_password=b"p" * 32)
+                for name, how, times in upsertions])
+
+    for version in has["AlterUserScramCredentials"]:
+        for label, message in (
+            ("set", alter(upsertions=[("u", 1, 4096), ("v", 2, 16384)])), ("again", alter(upsertions=[("u", 2, 8192)])),
+            ("too few", alter(upsertions=[("u", 1, 4095)])), ("too many", alter(upsertions=[("u", 1, 16385)])),
+            ("no name", alter(upsertions=[("", 1, 4096)])), ("no mechanism", alter(upsertions=[("u", 9, 4096)])),
+            ("delete", alter(deletions=[("v", 2)])), ("delete again", alter(deletions=[("v", 2)])),
+            ("delete and set", alter([("u", 1)], [("u", 1, 4096)])),
+            ("set twice", alter(upsertions=[("w", 1, 4096)] * 2)),
+            ("delete nobody, and set", alter([("w", 1)], [("w", 1, 4096)])), ("nothing", alter()),
+            ("delete unknown", alter(deletions=[("u", 9)])), ("delete unnamed", alter(deletions=[("", 1)])),
+        ):
+            yield f"users: {label}", message, version
+    for version in has["DescribeUserScramCredentials"]:
+        for names in (None, [], ["u"], ["nobody"], ["u", "u"], [""]):
+            yield f"users {names}", described(
+                users=None if names is None else [described.UserName(name=name) for name in names]), version

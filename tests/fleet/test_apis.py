@@ -33,7 +33,10 @@ def connection(fleet: Fleet) -> Iterator[SyncConnection]:
         yield connection
 
 
-def produce(connection: Any, batch: bytes, topic: Any = "t", partition: int = 0, version: int = 12, **more: Any) -> Any:
+def produce(
+    connection: Any, batch: bytes, topic: Any = "t", partition: int = 0, version: int = 12,
+    timeout: float | None = None, **more: Any,
+) -> Any:
     request = messages.ProduceRequest(acks=-1, timeout_ms=1000, **more)
     row = messages.ProduceRequest.TopicProduceData(
         partition_data=[messages.ProduceRequest.PartitionProduceData(index=partition, records=batch)])
@@ -42,7 +45,7 @@ def produce(connection: Any, batch: bytes, topic: Any = "t", partition: int = 0,
     else:
         row.name = topic
     request.topic_data = [row]
-    return connection.send(request, version).responses[0].partition_responses[0]
+    return connection.send(request, version, timeout=timeout).responses[0].partition_responses[0]
 
 
 def fetch(
@@ -249,7 +252,7 @@ def test_fetch_sessions(connection: SyncConnection) -> None:
 
 
 def test_an_api_without_a_handler_answers_an_error(connection: SyncConnection) -> None:
-    answer: Any = connection.send(messages.ListPartitionReassignmentsRequest(topics=None))
+    answer: Any = connection.send(messages.DescribeDelegationTokenRequest(owners=None))
     assert answer.error_code == E.UNSUPPORTED_VERSION
 
 

@@ -71,13 +71,14 @@ def place(request: pytest.FixtureRequest) -> Iterator[Fleet | Proxy]:
 @pytest.mark.java
 @pytest.mark.parametrize(("effect", "expected"), [(row[0], row[1]) for row in EXPECTED], ids=str)
 def test_kwire_net(place: Fleet | Proxy, effect: dict[str, Any], expected: Any) -> None:
-    with connect_sync(place.bootstrap, timeout=2) as connection:
+    patience = 2 if expected is BrokerTimeoutError else 60
+    with connect_sync(place.bootstrap, timeout=60, probe_timeout=30) as connection:
         fault = place.fault("Produce", times=1, **effect)
         if isinstance(expected, int):
-            assert produce(connection, batch("a")).error_code == expected
+            assert produce(connection, batch("a"), timeout=patience).error_code == expected
         else:
             with pytest.raises(expected):
-                produce(connection, batch("a"))
+                produce(connection, batch("a"), timeout=patience)
         assert fault.hits == 1
         assert produce(connection, batch("b")).error_code == 0  # and it goes on
 

@@ -178,3 +178,19 @@ def test_a_protocol_that_is_named_twice(fleet: Fleet, connection: SyncConnection
         assert join_as(connection, ids[1], "a", "c", "c").protocol_name == "a"
         first.join(20)
     assert not [event for event in fleet.events if event["event"] == "failed"]
+
+
+@pytest.mark.parametrize(("release", "left"), [("3.9", []), ("4.0", ["g"])])
+def test_a_group_without_offsets_is_gone_up_to_3_9(release: str, left: list[str]) -> None:
+    with Fleet(release, topics={"t": 2}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        part = messages.OffsetCommitRequest.OffsetCommitRequestPartition
+        connection.send(messages.OffsetCommitRequest(
+            group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[
+                messages.OffsetCommitRequest.OffsetCommitRequestTopic(
+                    name="t", partitions=[part(partition_index=at, committed_offset=1) for at in (0, 1)])]), 8)
+        for index, groups in ((0, ["g"]), (1, left)):
+            connection.send(messages.OffsetDeleteRequest(group_id="g", topics=[
+                messages.OffsetDeleteRequest.OffsetDeleteRequestTopic(name="t", partitions=[
+                    messages.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index)])]))
+            answer: Any = connection.send(messages.ListGroupsRequest())
+            assert [group.group_id for group in answer.groups] == groups

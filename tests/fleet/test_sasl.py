@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from kwire import messages
 from kwire.fleet import Fleet
 from kwire.net import AuthenticationError, BrokerConnectionError, connect_sync
+from kwire.schema.error_codes import ErrorCode
 
 pytestmark = pytest.mark.quick
 SECRET = "marker-secret-7"
@@ -92,3 +94,43 @@ def test_plain_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr("kwire.fleet.users.find_spec", lambda name: None)
         with Fleet("4.4", sasl={"user": SECRET}) as fleet:
             assert fleet.image.scram == {} and logs_in(fleet, "user", SECRET, "PLAIN")
+
+
+def test_users_that_are_made_by_the_wire(tmp_path: Path) -> None:
+    request = messages.AlterUserScramCredentialsRequest
+    salt = b"sixteen bytes ok"
+    salted = hashlib.pbkdf2_hmac("sha256", b"its password", salt, 4096)
+    new = request.ScramCredentialUpsertion(
+        name="new", mechanism=1, iterations=4096, salt=salt, salted_password=salted)
+    gone = request.ScramCredentialDeletion(name="new", mechanism=1)
+
+    def codes(connection: Any, *deletions: Any, upsertions: Any = ()) -> list[int]:
+        answer = connection.send(request(deletions=list(deletions), upsertions=list(upsertions)))
+        return [row.error_code for row in answer.results]
+
+    with Fleet("3.9", sasl={"user": SECRET}, data=tmp_path / "data") as fleet:
+        assert not logs_in(fleet, "new", "its password")
+        with connect_sync(fleet.bootstrap, sasl=("SCRAM-SHA-256", "user", SECRET)) as connection:
+            assert codes(connection, upsertions=[new]) == [0]
+        assert logs_in(fleet, "new", "its password") and not logs_in(fleet, "new", "another")
+    with Fleet("3.9", sasl={"user": SECRET}, data=tmp_path / "data") as fleet:
+        assert logs_in(fleet, "new", "its password")
+        with connect_sync(fleet.bootstrap, sasl=("PLAIN", "user", SECRET)) as connection:
+            described: Any = connection.send(messages.DescribeUserScramCredentialsRequest(users=None))
+            assert {(row.user, one.mechanism, one.iterations) for row in described.results
+                    for one in row.credential_infos} == {("new", 1, 4096), ("user", 1, 4096), ("user", 2, 4096)}
+            few = request.ScramCredentialUpsertion(
+                name="few", mechanism=1, iterations=1, salt=b"s", salted_password=b"p")
+            assert codes(connection, gone, upsertions=[few]) == [0, ErrorCode.UNACCEPTABLE_CREDENTIAL]
+            assert codes(connection, gone) == [ErrorCode.RESOURCE_NOT_FOUND]
+            assert codes(connection, gone, upsertions=[new, new]) == [ErrorCode.RESOURCE_NOT_FOUND]
+            assert codes(connection, upsertions=[new, new]) == [ErrorCode.DUPLICATE_RESOURCE]
+        assert not logs_in(fleet, "new", "its password")
+
+
+def test_an_old_level_keeps_no_users() -> None:
+    with Fleet("3.9", levels={"metadata.version": 8}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        one = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
+            name="a", mechanism=1, iterations=4096, salt=b"s", salted_password=b"p")
+        answer: Any = connection.send(messages.AlterUserScramCredentialsRequest(upsertions=[one]))
+        assert answer.results[0].error_code == ErrorCode.UNSUPPORTED_VERSION

@@ -1,7 +1,7 @@
 """Kafka's own command-line tools of any release: python -m tools.kafka.tool RELEASE TOOL [ARGUMENT ...].
 
-TOOL is an alias (features storage dump-log api-versions quorum shell topics configs acls groups share-groups tokens
-txns) or a full class name. KAFKA_TOOL_LOG=WARN shows log lines on stderr (OFF by default, so stderr is the tool's own).
+TOOL is an alias (a name of ALIASES, as features, dump-log, topics) or a full class name.
+KAFKA_TOOL_LOG=WARN shows log lines on stderr (OFF by default, so stderr is the tool's own).
 4.4.0 has storage only: its kafka-tools jar is not on Maven Central.
 """
 
@@ -31,6 +31,17 @@ ALIASES = {
     "share-groups": ("org/apache/kafka/tools/consumer/group/ShareGroupCommand",),
     "tokens": ("org/apache/kafka/tools/DelegationTokenCommand", "kafka/admin/DelegationTokenCommand"),
     "txns": ("org/apache/kafka/tools/TransactionsCommand",),
+    "producer": ("org/apache/kafka/tools/ConsoleProducer", "kafka/tools/ConsoleProducer"),
+    "consumer": ("org/apache/kafka/tools/consumer/ConsoleConsumer", "kafka/tools/ConsoleConsumer"),
+    "get-offsets": ("org/apache/kafka/tools/GetOffsetShell", "kafka/tools/GetOffsetShell"),
+    "delete-records": ("org/apache/kafka/tools/DeleteRecordsCommand", "kafka/admin/DeleteRecordsCommand"),
+    "log-dirs": ("org/apache/kafka/tools/LogDirsCommand", "kafka/admin/LogDirsCommand"),
+    "leader-election": ("org/apache/kafka/tools/LeaderElectionCommand", "kafka/admin/LeaderElectionCommand"),
+    "reassign": (
+        "org/apache/kafka/tools/reassign/ReassignPartitionsCommand", "kafka/admin/ReassignPartitionsCommand"),
+    "client-metrics": ("org/apache/kafka/tools/ClientMetricsCommand",),
+    "all-groups": ("org/apache/kafka/tools/GroupsCommand",),
+    "cluster": ("org/apache/kafka/tools/ClusterTool", "kafka/tools/ClusterTool"),
 }
 
 
@@ -52,13 +63,14 @@ def main_class(release: str, tool: str) -> str:
 
 
 def run(
-    release: str, tool: str, *arguments: str, cwd: Path | None = None, heap: str = "256m"
+    release: str, tool: str, *arguments: str, cwd: Path | None = None, heap: str = "256m", given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs a tool to its end; stdout (UTF-8), stderr and exit code as they were."""
+    """Runs a tool to its end; stdout (UTF-8), stderr and exit code as they were. given: its standard input."""
     with tempfile.TemporaryDirectory() as folder:
         return subprocess.run(
             command(release, tool, Path(folder), heap) + list(arguments),
             cwd=cwd, env={**os.environ, "LC_ALL": "C.UTF-8"}, capture_output=True, check=False,
+            input=given,
         )  # fmt: skip
 
 

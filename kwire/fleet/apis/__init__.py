@@ -11,14 +11,18 @@ from kwire.fleet.apis import (
     metadata,
     offsets,
     produce,
+    quotas,
+    replicas,
     sasl,
     telemetry,
     topics,
     transactions,
+    users,
 )
 from kwire.fleet.apis.registry import CONTROLLER_HANDLERS, HANDLERS, Call, handles
 
 __all__ = [
     "CONTROLLER_HANDLERS", "HANDLERS", "Call", "acls", "configs", "consumer_groups", "controllers", "features", "fetch",
-    "groups", "handles", "metadata", "offsets", "produce", "sasl", "telemetry", "topics", "transactions",
+    "groups", "handles", "metadata", "offsets", "produce", "quotas", "replicas", "sasl", "telemetry", "topics",
+    "transactions", "users",
 ]

@@ -32,6 +32,7 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
+_KEEPS_EMPTY_GROUPS = "4.0"  # KIP-848's coordinator; before it a group without members and offsets is gone at once
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
 
 
@@ -454,6 +455,9 @@ def offset_delete(call: Call) -> Any:
                 row.error_code = error.code
             results.append(row)
         rows.append(response.OffsetDeleteResponseTopic(name=topic.name, partitions=results))
+    if isinstance(group, Group) and not group.members and not group.offsets and not (
+            call.node.offer.at_least(_KEEPS_EMPTY_GROUPS)):
+        call.cluster.groups.delete(message.group_id)
     return response(topics=rows)
 
 

@@ -21,7 +21,7 @@ from kwire.storage.metadata.levels import Loss, Writer, eligible_replicas, known
 from kwire.storage.metadata.quorum import LEADER_CHANGE, VERSION, VOTERS, control_key
 from kwire.storage.metadata.replay import Replay
 from kwire.storage.metadata.snapshots import image_batches, snapshot_name
-from kwire.storage.metadata.tables import Tables, Topic
+from kwire.storage.metadata.tables import Entity, Tables, Topic
 
 if TYPE_CHECKING:
     from kwire.fleet.metadata_store import MetadataStore
@@ -146,6 +146,11 @@ class MetadataLog:
     def scram(self) -> dict[tuple[str, int], messages.UserScramCredentialRecord]:
         """(user, ScramMechanism) -> credential."""
         return self._tables.scram
+
+    @property
+    def quotas(self) -> dict[Entity, dict[str, messages.ClientQuotaRecord]]:
+        """Entity, its (type, name or None) in order -> key -> quota."""
+        return self._tables.quotas
 
     @property
     def next_producer_id(self) -> int:

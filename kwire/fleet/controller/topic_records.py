@@ -9,13 +9,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from kwire import messages
+from kwire.storage.metadata.tables import MIGRATING
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import Partition, Topic
 
 TOPIC, BROKER = 2, 4  # ConfigResource.Type
+_UNASSIGNED = UUID(int=1)  # DirectoryId
 _NO_LEADER, _NO_LEADER_CHANGE = -1, -2  # LeaderConstants
 
 
@@ -39,7 +42,7 @@ def topic_deleted(topic: Topic) -> Any:
 
 
 def partition_changed(partition: Partition, known: Any, holders: list[int], up: set[int]) -> Any | None:
-    """What is new of a partition's leader and in-sync replicas, None if nothing is. known: its PartitionRecord.
+    """What is new of a partition's replicas, leader and in-sync ones, None if nothing is. known: its PartitionRecord.
 
     The last replica in sync stays there when it goes down: it is the one that has all records.
     """
@@ -47,15 +50,22 @@ def partition_changed(partition: Partition, known: Any, holders: list[int], up: 
     in_sync = able or [*known.isr][:1]
     leader = partition.leader if partition.leader in holders else next(iter(able), _NO_LEADER)
     epochs = partition.leader_epoch - known.leader_epoch
+    moved, directories = None, None
+    if partition.replicas != [*known.replicas]:
+        moved = partition.replicas
+        if any(directory != MIGRATING for directory in known.directories):  # a real broker has had the folder
+            places = dict(zip(known.replicas, known.directories, strict=True))
+            directories = [places.get(node, _UNASSIGNED) for node in moved]
     if epochs not in (0, 1):  # epochs that the log has never got: the disk was full
         record = copy.copy(known)
         record.isr, record.leader = in_sync, leader
+        record.replicas, record.directories = partition.replicas, directories or known.directories
         record.leader_epoch, record.partition_epoch = partition.leader_epoch, known.partition_epoch + 1
         return record
-    if not epochs and in_sync == [*known.isr]:
+    if not epochs and moved is None and in_sync == [*known.isr]:
         return None
     return messages.PartitionChangeRecord(
-        topic_id=known.topic_id, partition_id=partition.index, isr=in_sync,
+        topic_id=known.topic_id, partition_id=partition.index, isr=in_sync, replicas=moved, directories=directories,
         leader=leader if epochs else _NO_LEADER_CHANGE)
 
 
