@@ -10,7 +10,7 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import kwire
@@ -20,15 +20,18 @@ from kwire.fleet.releases import offer
 from kwire_c.crc32c import crc32c
 
 Step = tuple[str, Any, int]
+Has = dict[str, range]
+Dialogue = Callable[[str], Generator[Step, Any, None]]  # of a release
 EXEMPT = {"throttleTimeMs", "clusterId", "sessionId"}
 TEXT = "errorMessage"
 UNORDERED = {
     "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
     "finalizedFeatures", "configs", "responses",
-    "partitions",
+    "partitions", "members", "topicPartitions", "subscribedTopicNames",
 }
 NODES = {"nodeId", "leaderId", "replicaNodes", "isrNodes", "controllerId", "brokerId"}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MEMBER = re.compile(r"[\w-]{22}")  # an id that a coordinator gave
 M = messages
 
 
@@ -96,6 +99,8 @@ class Normal:
             return self._named("producer", value)
         if key in ("finalizedFeaturesEpoch", "logAppendTimeMs", "lastTimestamp", "transactionStartTimeMs"):
             return value if value < 0 else "time"
+        if key == "memberId" and isinstance(value, str) and len(set(value)) > 5 and _MEMBER.fullmatch(value):
+            return self._named("member", value)
         if isinstance(value, str):
             return _UUID.sub(lambda found: self._named("uuid", found[0]), value)
         return value
@@ -110,10 +115,12 @@ def _records_of(data: bytes) -> Any:
         for batch in kwire.read_batches(data)]
 
 
-def play(address: str, release: str, node_id: int, texts: bool = False) -> list[tuple[str, Any]]:
+def play(
+    address: str, release: str, node_id: int, texts: bool = False, dialogue: Dialogue | None = None
+) -> list[tuple[str, Any]]:
     """(what was asked, the normal form of the answer), of all steps. texts: with the texts of errors."""
     client, normal = Client(address), Normal(node_id, int(address.split(":")[1]))
-    talk, answers = steps(release), []
+    talk, answers = (dialogue or steps)(release), []
     step = next(talk)
     while True:
         label, message, version = step
@@ -135,10 +142,7 @@ def play(address: str, release: str, node_id: int, texts: bool = False) -> list[
 
 def steps(release: str) -> Generator[Step, Any, None]:
     """The requests, each in every version of the release."""
-    ranges = offer(release).usable
-    key = {row: kwire.schema.api(row).key for row in NAMES}
-    has = {name: range(ranges[key[name]][0], ranges[key[name]][1] + 1) if key[name] in ranges else range(0)
-           for name in NAMES}
+    has = versions_of(release)
     yield from _topics(has)
     yield from _records(has)
     yield from _transactions(has)
@@ -146,6 +150,14 @@ def steps(release: str) -> Generator[Step, Any, None]:
     yield from _admin(has)
     yield from _refused(has)
     yield from _refused_configs(has)
+
+
+def versions_of(release: str) -> Has:
+    """The versions of each API that a broker of a release has."""
+    ranges = offer(release).usable
+    key = {row: kwire.schema.api(row).key for row in NAMES}
+    return {name: range(ranges[key[name]][0], ranges[key[name]][1] + 1) if key[name] in ranges else range(0)
+            for name in NAMES}
 
 
 NAMES = (
@@ -156,11 +168,11 @@ NAMES = (
     "ListTransactions", "DescribeTransactions", "DescribeProducers", "DescribeConfigs", "AlterConfigs",
     "IncrementalAlterConfigs", "SaslHandshake", "UpdateFeatures",
     "DescribeAcls", "CreateAcls", "DeleteAcls", "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupDescribe",
+    "ConsumerGroupHeartbeat",
 )
-Has = dict[str, range]
 
 
-def _create(name: str, version: int, partitions: int = 2, replication: int = 1, configs: Any = (), **more: Any) -> Any:
+def create(name: str, version: int, partitions: int = 2, replication: int = 1, configs: Any = (), **more: Any) -> Any:
     config = M.CreateTopicsRequest.CreatableTopicConfig
     request = M.CreateTopicsRequest(timeout_ms=10_000, topics=[M.CreateTopicsRequest.CreatableTopic(
         name=name, num_partitions=partitions, replication_factor=replication,
@@ -172,20 +184,20 @@ def _create(name: str, version: int, partitions: int = 2, replication: int = 1, 
 
 def _topics(has: Has) -> Generator[Step, Any, None]:
     for version in has["CreateTopics"]:
-        yield "create", _create(f"t{version}", version), version
-        yield "create again", _create(f"t{version}", version), version
-        yield "create an invalid name", _create("no/name", version), version
-        yield "create with too many replicas", _create("many", version, replication=9), version
-        yield "create with no partitions", _create("none", version, partitions=0), version
-        yield "create with default partitions", _create(f"d{version}", version, partitions=-1), version
-        yield "create with default replicas", _create(f"e{version}", version, replication=-1), version
-        yield "create with an unknown config", _create("c", version, configs=[("no.such", "1")]), version
-        yield "create with a bad config", _create("c", version, configs=[("retention.ms", "x")]), version
+        yield "create", create(f"t{version}", version), version
+        yield "create again", create(f"t{version}", version), version
+        yield "create an invalid name", create("no/name", version), version
+        yield "create with too many replicas", create("many", version, replication=9), version
+        yield "create with no partitions", create("none", version, partitions=0), version
+        yield "create with default partitions", create(f"d{version}", version, partitions=-1), version
+        yield "create with default replicas", create(f"e{version}", version, replication=-1), version
+        yield "create with an unknown config", create("c", version, configs=[("no.such", "1")]), version
+        yield "create with a bad config", create("c", version, configs=[("retention.ms", "x")]), version
         if version >= 1:
-            yield "validate", _create("only", version, validate_only=True), version
+            yield "validate", create("only", version, validate_only=True), version
     newest = has["CreateTopics"][-1]
-    yield "create", _create("kept", newest, 2), newest
-    yield from _topic_id(has, "kept")  # until it is there
+    yield "create", create("kept", newest, 2), newest
+    yield from id_of_topic(has, "kept")  # until it is there
     ids = {}
     for version in has["Metadata"]:
         row = M.MetadataRequest.MetadataRequestTopic
@@ -252,7 +264,7 @@ def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition:
     return M.ProduceRequest(acks=more.pop("acks", -1), timeout_ms=10_000, topic_data=[row], **more)
 
 
-def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
+def id_of_topic(has: Has, name: str) -> Generator[Step, Any, Any]:
     version = has["Metadata"][-1]
     row = M.MetadataRequest.MetadataRequestTopic(name=name)
     for _ in range(100):
@@ -264,10 +276,10 @@ def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
 
 
 def _records(has: Has) -> Generator[Step, Any, None]:
-    topic_id = yield from _topic_id(has, "kept")
+    topic_id = yield from id_of_topic(has, "kept")
     newest = has["CreateTopics"][-1]
-    yield "create", _create("compact", newest, 1, configs=[("cleanup.policy", "compact")]), newest
-    compact_id = yield from _topic_id(has, "compact")
+    yield "create", create("compact", newest, 1, configs=[("cleanup.policy", "compact")]), newest
+    compact_id = yield from id_of_topic(has, "compact")
     for version in has["Produce"]:
         magic = 2 if version >= 3 else 1 if version == 2 else 0
         good = _batch("a", "b", magic=magic)
@@ -329,7 +341,7 @@ SUBSCRIPTION = b"\0\1\0\0\0\1\0\4kept\0\0\0\0\0\0\0\0"
 LOADING = (14, 15, 16)  # what a coordinator says until its partition of the internal topic is there
 
 
-def _wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
+def wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
     version = min(has["DescribeGroups"][-1], 4)
     while True:
         answer = yield "wait", M.DescribeGroupsRequest(groups=list(names)), version
@@ -358,7 +370,7 @@ def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
 def _transactions(has: Has) -> Generator[Step, Any, None]:
     yield from _find(has, "x", 1)
     yield from _find(has, "g", 0)
-    yield from _wait_for_groups(has, "g")
+    yield from wait_for_groups(has, "g")
     while has["InitProducerId"]:
         answer = yield "wait", M.InitProducerIdRequest(
             transactional_id="x", transaction_timeout_ms=60_000), has["InitProducerId"][0]
@@ -418,7 +430,7 @@ def _transactions(has: Has) -> Generator[Step, Any, None]:
 
 def _groups(has: Has) -> Generator[Step, Any, None]:
     yield from _find(has, "g", 0)
-    yield from _wait_for_groups(has, "nobody", *(f"g{version}" for version in has["JoinGroup"]))
+    yield from wait_for_groups(has, "nobody", *(f"g{version}" for version in has["JoinGroup"]))
     for version in has["JoinGroup"]:
         member, generation = "", -1
         group = f"g{version}"
@@ -570,7 +582,7 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
 
 def _refused(has: Has) -> Generator[Step, Any, None]:
     """Requests that are wrong in what they say: half an identity, two names of one thing, nothing at all."""
-    topic_id = yield from _topic_id(has, "kept")
+    topic_id = yield from id_of_topic(has, "kept")
     good = _batch("a", "b")
     for version in has["Produce"]:
         if version < 3:
