@@ -30,9 +30,9 @@ _REFRESH = 10.0  # seconds between two looks for new topics that match expressio
 
 @dataclass(eq=False)
 class ConsumerMember:
-    """A member. assigned: what it may read, with the epochs in which it got them; revoking: what it must give up first.
+    """A member. assigned: what it may read, with the epochs in which it got them; revoking: what it must give up.
 
-    topics, regex: what it subscribed to; deadline: of its session; late: when it must have given up, and its epoch then.
+    topics, regex: what it subscribed to; deadline: of its session; late: when it must have given up, with its epoch.
     """
 
     id: str
@@ -83,9 +83,10 @@ class Rules(NamedTuple):
 
     first_epoch: of a group that nobody has joined yet; joins_again: a member that is there may join, else only if the
     answer to its first request was lost; drops_unread: a member gives up what it does not read any more, whatever its
-    target is; lost_regex_counts: a member that has an expression no more is a reason for a new epoch; shows_revoking: what it must give up is described; commits_of_before: in an epoch of before, to what it
-    had then (KIP-1251); assignor_counts: another assignor is a reason for a new epoch; assigns_nobody: a group that
-    nobody is in any more is assigned.
+    target is; lost_regex_counts: a member that gave its expression up is a reason for a new epoch; shows_revoking: what
+    it must give up is described; commits_of_before: a member commits in an epoch of before to what it had then
+    (KIP-1251); assignor_counts: another assignor is a reason for a new epoch; assigns_nobody: so is a group that
+    everybody left.
     """
 
     first_epoch: int
@@ -109,10 +110,10 @@ class Rules(NamedTuple):
 class ConsumerGroup(CommittedOffsets):
     """One group. epoch: of its members and of what they read; assignment_epoch: for which it was assigned."""
 
-    def __init__(self, group_id: str, cluster: ClusterState, rules: Rules) -> None:
+    def __init__(self, group_id: str, cluster: ClusterState) -> None:
         super().__init__()
-        self.id, self._cluster, self.rules = group_id, cluster, rules
-        self.epoch, self.assignment_epoch = rules.first_epoch, 0
+        self.id, self._cluster = group_id, cluster
+        self.epoch = self.assignment_epoch = 0
         self.members: dict[str, ConsumerMember] = {}
         self.target: Assignment = {}
         self._static: dict[str, str] = {}  # group.instance.id -> member id
@@ -121,6 +122,11 @@ class ConsumerGroup(CommittedOffsets):
         self._topics: dict[UUID, int] = {}  # those that are read, with their partitions, at the last look
         self._seen = -1  # of the cluster's changes of topics
         self._expiry = Timer(cluster.clock, self._expire)
+
+    @property
+    def rules(self) -> Rules:
+        """Those of the node that coordinates it."""
+        return Rules.of(self._cluster.coordinator_of(self.id).offer)
 
     @property
     def state(self) -> str:
@@ -150,7 +156,9 @@ class ConsumerGroup(CommittedOffsets):
         return None if found is None else self.members[found]
 
     def member_of_instance(self, instance_id: str, member_id: str) -> ConsumerMember:
-        """The member of a group.instance.id, if that is this one. Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """The member of a group.instance.id, if it is this one.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
         member = self.static_member(instance_id)
         if member is None:
@@ -174,7 +182,10 @@ class ConsumerGroup(CommittedOffsets):
             name for name in (*member.topics, *self._resolved.get(member.regex, ())) if name in self._cluster.topics}
 
     def check_regex(self, regex: str) -> None:
-        """May a member subscribe to an expression? Nobody's is compiled. Raises ApiError: INVALID_REGULAR_EXPRESSION."""
+        """May a member subscribe to an expression? One that somebody has is not compiled again.
+
+        Raises ApiError: INVALID_REGULAR_EXPRESSION.
+        """
         if regex and not any(member.regex == regex for member in self.members.values()):
             try:
                 name_pattern(regex)
@@ -196,6 +207,7 @@ class ConsumerGroup(CommittedOffsets):
         comes nearer to its part of it. Source: GroupMetadataManager.consumerGroupHeartbeat.
         """
         assignor = self.assignor
+        self.epoch = self.epoch or self.rules.first_epoch
         self._let_in(member)
         named = said.topics is not None and said.topics != member.topics
         expressed = said.regex is not None and said.regex != member.regex
@@ -337,7 +349,7 @@ class ConsumerGroup(CommittedOffsets):
         if gone:
             self._forget_unread()
             self._look(changed=True)
-        if not self.members and self.rules.assigns_nobody:
+        if not self.members and self._cluster.alive() and self.rules.assigns_nobody:
             self.assignment_epoch = self.epoch
 
     def _expire(self) -> float | None:

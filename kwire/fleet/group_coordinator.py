@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kwire.fleet.consumer_groups import ConsumerGroup, Rules
+from kwire.fleet.consumer_groups import ConsumerGroup
 from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import Group
 from kwire.schema.error_codes import ErrorCode
@@ -57,7 +57,7 @@ class GroupCoordinator:
             return known
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
 
-    def joined(self, group_id: str, rules: Rules) -> ConsumerGroup:
+    def joined(self, group_id: str) -> ConsumerGroup:
         """The group that a consumer joins: a new one, which keep() keeps, where there is none, or an empty classic one.
 
         Raises ApiError: GROUP_ID_NOT_FOUND.
@@ -68,9 +68,9 @@ class GroupCoordinator:
         if known is not None and known.members:
             raise ApiError(
                 ErrorCode.GROUP_ID_NOT_FOUND,
-                f"Cannot upgrade classic group {group_id} to consumer group because the group does not use the consumer "
-                "embedded protocol.")
-        return ConsumerGroup(group_id, self._cluster, rules)
+                f"Cannot upgrade classic group {group_id} to consumer group because the group does not use the "
+                "consumer embedded protocol.")
+        return ConsumerGroup(group_id, self._cluster)
 
     def keep(self, group: ConsumerGroup) -> None:
         """Keep the group that a consumer joined, in the place of an empty classic one."""

@@ -88,7 +88,7 @@ class Normal:
             rows = [self._value(key, inner) for inner in value]
             return sorted(rows, key=repr) if key in UNORDERED else rows
         if key == "records" and isinstance(value, str):
-            return _records_of(base64.b64decode(value))
+            return _rows_of(base64.b64decode(value))
         if key == "port":
             return 0 if value == self.port else value
         if key in NODES:
@@ -106,7 +106,7 @@ class Normal:
         return value
 
 
-def _records_of(data: bytes) -> Any:
+def _rows_of(data: bytes) -> Any:
     """What is in batches: compressed and converted ones may differ in their bytes."""
     return [
         (batch.magic, batch.codec, batch.base_offset, batch.last_offset, batch.base_timestamp, batch.max_timestamp,
@@ -168,7 +168,7 @@ NAMES = (
     "ListTransactions", "DescribeTransactions", "DescribeProducers", "DescribeConfigs", "AlterConfigs",
     "IncrementalAlterConfigs", "SaslHandshake", "UpdateFeatures",
     "DescribeAcls", "CreateAcls", "DeleteAcls", "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupDescribe",
-    "ConsumerGroupHeartbeat",
+    "ConsumerGroupHeartbeat", "WriteTxnMarkers", "AlterUserScramCredentials", "DescribeUserScramCredentials",
 )
 
 
@@ -241,20 +241,20 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
                 topics=[M.DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in names]), version
 
 
-def _batch(*texts: str, **more: Any) -> bytes:
+def records_of(*texts: str, **more: Any) -> bytes:
     return kwire.build_batch(
         [(1_700_000_000_000 + at, b"k", text.encode()) for at, text in enumerate(texts)], **more)
 
 
 def _broken(codec: str) -> bytes:
     """A batch whose checksum holds, and whose records cannot be read."""
-    batch = bytearray(_batch("a" * 100, "b" * 100, codec=codec))
+    batch = bytearray(records_of("a" * 100, "b" * 100, codec=codec))
     batch[61:-1] = b"\xff" * (len(batch) - 62)
     batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
     return bytes(batch)
 
 
-def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
+def produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
     row = M.ProduceRequest.TopicProduceData(partition_data=[
         M.ProduceRequest.PartitionProduceData(index=partition, records=records)])
     if version >= 13:
@@ -282,25 +282,25 @@ def _records(has: Has) -> Generator[Step, Any, None]:
     compact_id = yield from id_of_topic(has, "compact")
     for version in has["Produce"]:
         magic = 2 if version >= 3 else 1 if version == 2 else 0
-        good = _batch("a", "b", magic=magic)
-        yield "produce", _produce(good, version, "kept", topic_id), version
-        yield "produce gzip", _produce(_batch("a" * 100, codec="gzip", magic=magic), version, "kept", topic_id), version
+        good = records_of("a", "b", magic=magic)
+        yield "produce", produce(good, version, "kept", topic_id), version
+        yield "produce gzip", produce(records_of("a" * 100, codec="gzip", magic=magic), version, "kept", topic_id), version
         bad = bytearray(good)
         bad[-1] ^= 1
-        yield "produce damaged", _produce(bytes(bad), version, "kept", topic_id), version
-        yield "produce to no partition", _produce(good, version, "kept", topic_id, 9), version
-        yield "produce to no topic", _produce(good, version, "no/body", uuid.UUID(int=9)), version
+        yield "produce damaged", produce(bytes(bad), version, "kept", topic_id), version
+        yield "produce to no partition", produce(good, version, "kept", topic_id, 9), version
+        yield "produce to no topic", produce(good, version, "no/body", uuid.UUID(int=9)), version
         if version >= 3:
             for codec in ("none", "gzip", "snappy", "lz4") + (("zstd",) if version >= 7 else ()):
-                yield f"produce broken {codec}", _produce(_broken(codec), version, "compact", compact_id), version
-            yield "produce without keys", _produce(
+                yield f"produce broken {codec}", produce(_broken(codec), version, "compact", compact_id), version
+            yield "produce without keys", produce(
                 kwire.build_batch([(1_700_000_000_000, None, b"a")]), version, "compact", compact_id), version
             numbered = {"producer_id": 77, "producer_epoch": version}
             for label, sequence in (("first", 0), ("again", 0), ("gap", 7), ("next", 1)):
-                records = _batch(label, base_sequence=sequence, **numbered)
-                yield f"produce {label}", _produce(records, version, "kept", topic_id, 1), version
-            old = _batch("old", base_sequence=0, producer_id=77, producer_epoch=0)
-            yield "produce with an old epoch", _produce(old, version, "kept", topic_id, 1), version
+                records = records_of(label, base_sequence=sequence, **numbered)
+                yield f"produce {label}", produce(records, version, "kept", topic_id, 1), version
+            old = records_of("old", base_sequence=0, producer_id=77, producer_epoch=0)
+            yield "produce with an old epoch", produce(old, version, "kept", topic_id, 1), version
     for version in has["Fetch"]:
         for offset, partition in ((0, 0), (3, 0), (99, 0), (0, 1), (0, 9)):
             part = M.FetchRequest.FetchPartition(
@@ -349,7 +349,7 @@ def wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
             return
 
 
-def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
+def wait_for_coordinator(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
     newest = has["FindCoordinator"][-1]
     while newest >= 1 or not kind:
         more = {"key_type": kind} if newest >= 1 else {}
@@ -357,6 +357,10 @@ def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
         answer = yield "wait", M.FindCoordinatorRequest(**wanted, **more), newest
         if not (answer.coordinators[0] if newest >= 4 else answer).error_code:
             break
+
+
+def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
+    yield from wait_for_coordinator(has, key, kind)
     for version in has["FindCoordinator"]:
         if kind and version < 1:
             continue
@@ -583,17 +587,17 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
 def _refused(has: Has) -> Generator[Step, Any, None]:
     """Requests that are wrong in what they say: half an identity, two names of one thing, nothing at all."""
     topic_id = yield from id_of_topic(has, "kept")
-    good = _batch("a", "b")
+    good = records_of("a", "b")
     for version in has["Produce"]:
         if version < 3:
             continue
         cut = kwire.build_batch([(1, b"k", b"v")], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
-        yield "produce a part of a batch", _produce(good[:-3], version, "kept", topic_id), version
-        yield "produce no batch", _produce(b"", version, "kept", topic_id), version
-        yield "produce two batches", _produce(good + good, version, "kept", topic_id), version
-        yield "produce in a transaction of nobody", _produce(cut, version, "kept", topic_id), version
-        yield "produce with bad acks", _produce(good, version, "kept", topic_id, acks=5), version
-        yield "produce with bad acks to nobody", _produce(
+        yield "produce a part of a batch", produce(good[:-3], version, "kept", topic_id), version
+        yield "produce no batch", produce(b"", version, "kept", topic_id), version
+        yield "produce two batches", produce(good + good, version, "kept", topic_id), version
+        yield "produce in a transaction of nobody", produce(cut, version, "kept", topic_id), version
+        yield "produce with bad acks", produce(good, version, "kept", topic_id, acks=5), version
+        yield "produce with bad acks to nobody", produce(
             good, version, "nobody-at-all", uuid.UUID(int=9), acks=5), version
     session = 0
     for version in has["Fetch"]:

@@ -181,10 +181,12 @@ def _one(t: Talk) -> Generator[Step, Any, None]:
     yield from t.beat("the answer was lost, owning none", A, t.now(A) - 1, {})
     yield from t.beat("the answer was lost, owning others", A, t.now(A) - 1, {"kept": [0, 9]})
     yield from t.beat("the answer was lost, owning nothing said", A, t.now(A) - 1)
-    yield from t.beat("as many topics in another order", A, t.now(A), subscribed_topic_names=["other", "nobody", "kept"])
+    yield from t.beat(
+        "as many topics in another order", A, t.now(A), subscribed_topic_names=["other", "nobody", "kept"])
     yield from t.beat("another assignor", A, t.now(A), server_assignor="range")
     yield from t.described("another assignor")
-    yield from t.beat("fewer topics", A, t.now(A), {"kept": [0, 1, 2, 3], "other": [0, 1, 2]}, subscribed_topic_names=["other"])
+    yield from t.beat("fewer topics", A, t.now(A), {"kept": [0, 1, 2, 3], "other": [0, 1, 2]},
+                      subscribed_topic_names=["other"])
     yield from t.described("fewer topics")
     yield from t.beat("not given up", A, t.now(A), {"kept": [0, 1, 2, 3], "other": [0, 1, 2]})
     yield from t.beat("a part given up", A, t.now(A), {"kept": [3], "other": [0, 1, 2]})
@@ -211,8 +213,9 @@ def _two(t: Talk) -> Generator[Step, Any, None]:
     yield from t.beat("second waits", B, t.now(B), {})
     yield from t.beat("second says nothing", B, t.now(B))
     yield from t.beat("first again", A, t.now(A), {"kept": [0, 1, 2, 3]})
-    answer = yield from t.beat("first says what it has", A, t.now(A), {"kept": [0, 1, 2, 3]}, rebalance_timeout_ms=60_000,
-                          subscribed_topic_names=["kept"])
+    answer = yield from t.beat(
+        "first says what it has", A, t.now(A), {"kept": [0, 1, 2, 3]}, rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["kept"])
     keeps = [] if answer.assignment is None else sorted(
         index for row in answer.assignment.topic_partitions for index in row.partitions)
     yield from t.beat("first gave up", A, t.now(A), {"kept": keeps})
@@ -232,8 +235,8 @@ def _two(t: Talk) -> Generator[Step, Any, None]:
     yield from t.beat("first takes over again", A, t.now(A))
     yield from t.described("alone")
     for commit in (9,):
-        for label, epoch, member in (("", t.now(A), A), (" late", t.now(A) - 1, A), (" early", t.now(A) + 1, A), (" of nobody", 5, B),
-                                     (" without a member", -1, ""), (" without an epoch", -1, A)):
+        for label, epoch, member in (("", t.now(A), A), (" late", t.now(A) - 1, A), (" early", t.now(A) + 1, A),
+                                     (" of nobody", 5, B), (" without a member", -1, ""), (" without an epoch", -1, A)):
             part = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
             yield f"commit{label} in {t.group}", M.OffsetCommitRequest(
                 group_id=t.group, generation_id_or_member_epoch=epoch, member_id=member, topics=[

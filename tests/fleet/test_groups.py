@@ -234,6 +234,21 @@ def test_epochs_of_the_releases(release: str, first: int, again: int, empty: int
         assert (group.epoch, group.assignment_epoch) == (first + 3, first + 2 + (empty == 3))
 
 
+@pytest.mark.parametrize(("release", "kept"), [("3.9", False), ("4.0", True)])
+def test_a_group_whose_last_offset_was_deleted(release: str, kept: bool) -> None:
+    part = M.OffsetCommitRequest.OffsetCommitRequestPartition
+    with Fleet(release, topics={"t": 2}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        connection.send(M.OffsetCommitRequest(
+            group_id="o", generation_id_or_member_epoch=-1, member_id="", topics=[
+                M.OffsetCommitRequest.OffsetCommitRequestTopic(name="t", partitions=[
+                    part(partition_index=index, committed_offset=1) for index in (0, 1)])]), 8)
+        for index, there in ((9, True), (0, True), (1, kept)):
+            row = M.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index)
+            connection.send(M.OffsetDeleteRequest(group_id="o", topics=[
+                M.OffsetDeleteRequest.OffsetDeleteRequestTopic(name="t", partitions=[row])]))
+            assert ("o" in fleet.cluster.groups.groups) == there
+
+
 def test_kip_848_needs_its_level() -> None:
     with Fleet("4.4", levels={"group.version": 0}) as fleet, connect_sync(fleet.bootstrap) as connection:
         request = M.ConsumerGroupHeartbeatRequest(

@@ -9,7 +9,7 @@ from kwire import messages
 from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.assignors import ASSIGNORS, Partition
-from kwire.fleet.consumer_groups import HEARTBEAT_MS, LEAVE, LEAVE_STATIC, ConsumerGroup, ConsumerMember, Rules, Said
+from kwire.fleet.consumer_groups import HEARTBEAT_MS, LEAVE, LEAVE_STATIC, ConsumerGroup, ConsumerMember, Said
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import check_group_id
 from kwire.schema.error_codes import ErrorCode
@@ -26,7 +26,7 @@ def consumer_group_heartbeat(call: Call) -> Any:
     message, response = call.message, messages.ConsumerGroupHeartbeatResponse
     try:
         if call.cluster.levels.get(GROUP_VERSION, 0) < 1:
-            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+            return response(error_code=ErrorCode.UNSUPPORTED_VERSION)
         _check(call)
         call.cluster.check_coordinator(call.node, message.group_id)
         if message.member_epoch in (LEAVE, LEAVE_STATIC):
@@ -91,7 +91,7 @@ def _beat(call: Call) -> Any:
     message, groups, response = call.message, call.cluster.groups, messages.ConsumerGroupHeartbeatResponse
     joins = message.member_epoch == 0
     if joins:
-        group = groups.joined(message.group_id, Rules.of(call.node.offer))
+        group = groups.joined(message.group_id)
     elif message.group_id in groups.groups:
         group = groups.consumer(message.group_id)
     else:

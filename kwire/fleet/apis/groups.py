@@ -34,6 +34,7 @@ MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
 _FIRST_WITH_MEMBER_EPOCHS = 9  # version of OffsetCommit and OffsetFetch (KIP-848)
+_KEEPS_WITHOUT_OFFSETS = "4.0"  # a group without members and offsets; before, it is gone with its last offset
 Check = Callable[[TopicPartition], None]  # may this partition be committed to? Raises ApiError
 
 
@@ -493,6 +494,10 @@ def offset_delete(call: Call) -> Any:
                 row.error_code = error.code
             results.append(row)
         rows.append(response.OffsetDeleteResponseTopic(name=topic.name, partitions=results))
+    deleted = any(not row.error_code for topic in rows for row in topic.partitions)
+    if deleted and not call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) and (
+            group.state == EMPTY and not group.offsets and not group.pending_offsets):
+        call.cluster.groups.delete(group.id)
     return response(topics=rows)
 
 
