@@ -22,12 +22,14 @@ from kwire_c.crc32c import crc32c
 Step = tuple[str, Any, int]
 Has = dict[str, range]
 Dialogue = Callable[[str], Generator[Step, Any, None]]  # of a release
+OWN_IDS = range(500, 1000)  # of producers that no broker gave
+NOW = 1_750_000_000_000  # milliseconds; timestamps of records are before it, those of brokers after it
 EXEMPT = {"throttleTimeMs", "clusterId", "sessionId"}
 TEXT = "errorMessage"
 UNORDERED = {
     "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
     "finalizedFeatures", "configs", "responses",
-    "partitions", "members", "topicPartitions", "subscribedTopicNames",
+    "partitions", "activeProducers", "members", "topicPartitions", "subscribedTopicNames",
 }
 NODES = {"nodeId", "leaderId", "replicaNodes", "isrNodes", "controllerId", "brokerId"}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -85,7 +87,7 @@ class Normal:
         if isinstance(value, dict):
             return {name: self._value(name, inner) for name, inner in value.items() if name not in self.exempt}
         if isinstance(value, list):
-            rows = [self._value(key, inner) for inner in value]
+            rows = [self._value(key, inner) for inner in (_merged(value) if key == "responses" else value)]
             return sorted(rows, key=repr) if key in UNORDERED else rows
         if key == "records" and isinstance(value, str):
             return _rows_of(base64.b64decode(value))
@@ -95,8 +97,10 @@ class Normal:
             return "node" if value == self.node_id else value
         if key == "topicId" and value != "AAAAAAAAAAAAAAAAAAAAAA":
             return self._named("topic", value)
-        if key == "producerId" and value >= 0:
+        if key == "producerId" and value >= 0 and value not in OWN_IDS:
             return self._named("producer", value)
+        if key == "timestamp" and value > NOW:
+            return "time"
         if key in ("finalizedFeaturesEpoch", "logAppendTimeMs", "lastTimestamp", "transactionStartTimeMs"):
             return value if value < 0 else "time"
         if key == "memberId" and isinstance(value, str) and len(set(value)) > 5 and _MEMBER.fullmatch(value):
@@ -104,6 +108,17 @@ class Normal:
         if isinstance(value, str):
             return _UUID.sub(lambda found: self._named("uuid", found[0]), value)
         return value
+
+
+def _merged(topics: list[Any]) -> list[Any]:
+    """Fetched topics, each once: those of sessions come in the order in which partitions had data."""
+    found: dict[Any, Any] = {}
+    for topic in topics:
+        if "partitions" not in topic:
+            return topics
+        known = found.setdefault((topic.get("topic"), topic.get("topicId")), {**topic, "partitions": []})
+        known["partitions"].extend(topic["partitions"])
+    return list(found.values())
 
 
 def _rows_of(data: bytes) -> Any:
@@ -284,7 +299,8 @@ def _records(has: Has) -> Generator[Step, Any, None]:
         magic = 2 if version >= 3 else 1 if version == 2 else 0
         good = records_of("a", "b", magic=magic)
         yield "produce", produce(good, version, "kept", topic_id), version
-        yield "produce gzip", produce(records_of("a" * 100, codec="gzip", magic=magic), version, "kept", topic_id), version
+        packed = records_of("a" * 100, codec="gzip", magic=magic)
+        yield "produce gzip", produce(packed, version, "kept", topic_id), version
         bad = bytearray(good)
         bad[-1] ^= 1
         yield "produce damaged", produce(bytes(bad), version, "kept", topic_id), version

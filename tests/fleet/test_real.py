@@ -12,6 +12,7 @@ from kwire.fleet import Fleet
 from kwire.net import connect_sync
 from tests.fleet.dialogue import Dialogue, play, steps
 from tests.fleet.dialogue_consumer_groups import consumer_groups
+from tests.fleet.dialogue_more import more
 from tools.kafka import broker
 from tools.kafka.releases import version as release_of
 
@@ -72,6 +73,15 @@ def test_answers_are_those_of_a_real_broker(release: str) -> None:
 @pytest.mark.parametrize("release", ["4.4.0", "4.3.0", "4.2.0", "4.1.1", "4.0.1", "3.9.1"])
 def test_consumer_groups_are_those_of_a_real_broker(release: str) -> None:
     ours, real = both(release, consumer_groups)
+    assert list(differing(ours, real, ())) == []
+
+
+@pytest.mark.java
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("release", ["4.4.0", "4.3.0", "3.9.1", "2.8.2"])
+def test_further_answers_are_those_of_a_real_broker(release: str) -> None:
+    ours, real = both(release, more)
     assert list(differing(ours, real, ())) == []
 
 

@@ -482,8 +482,11 @@ def offset_delete(call: Call) -> Any:
     read = _subscribed(group)
     rows = []
     for topic in message.topics:
+        if not topic.partitions:
+            continue
         results = []
-        for one in topic.partitions:
+        once = {one.partition_index: one for one in topic.partitions}
+        for one in topic.partitions if call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) else once.values():
             row = response.OffsetDeleteResponsePartition(partition_index=one.partition_index)
             try:
                 call.cluster.partition(topic.name, one.partition_index)
