@@ -10,6 +10,7 @@ from typing import Any
 
 from kwire.fleet.errors import ApiError
 from kwire.fleet.users import Exchange
+from kwire.schema import api_keys
 
 
 class Connection:
@@ -23,6 +24,7 @@ class Connection:
         self.principal: str | None = None  # who was let in
         self.exchange: Exchange | None = None  # of SASL, under way
         self.telemetry: Any = None  # apis.telemetry.ClientTelemetry, once it asked for it
+        self.said_versions = False  # ApiVersions was answered before it was let in
         self.raw_sasl = False  # SaslHandshake 0: what follows are tokens without headers
         self._waiting: asyncio.Task[Any] | None = None  # it makes an answer that comes later
         self._gone = False
@@ -44,6 +46,12 @@ class Connection:
         if self.exchange.user is not None:
             self.principal, self.exchange = self.exchange.user, None
         return answer
+
+    def may_ask(self, api_key: int) -> bool:
+        """Whether a request is in its order before the client was let in (SaslServerAuthenticator)."""
+        if self.exchange is not None:
+            return api_key == api_keys.SASL_AUTHENTICATE
+        return api_key == api_keys.SASL_HANDSHAKE or (api_key == api_keys.API_VERSIONS and not self.said_versions)
 
     @contextlib.contextmanager
     def waits(self) -> Iterator[None]:

@@ -2,75 +2,147 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
+from kwire.fleet.assignors import ASSIGNORS, Assignment, Partition, Subscriber, assign
 from kwire.fleet.clock import Timer
 from kwire.fleet.errors import ApiError
-from kwire.fleet.groups import CommittedOffsets, TopicPartition
+from kwire.fleet.groups import CommittedOffsets
 from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.java_semantics import put_order
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState
+    from kwire.fleet.releases import Offer
 
-EMPTY, STABLE, ASSIGNING, RECONCILING = "Empty", "Stable", "Assigning", "Reconciling"
-ASSIGNORS = ("uniform", "range")  # group.consumer.assignors
+EMPTY, ASSIGNING, RECONCILING = "Empty", "Assigning", "Reconciling"  # states of groups
+STABLE, UNREVOKED, UNRELEASED = "Stable", "Unrevoked", "Unreleased"  # of members (MemberState), the first of groups too
 HEARTBEAT_MS, SESSION_MS = 5_000, 45_000  # group.consumer.heartbeat.interval.ms, group.consumer.session.timeout.ms
 LEAVE, LEAVE_STATIC = -1, -2  # member epochs of those that leave
+_REFRESH = 10.0  # seconds between two looks for new topics that match expressions (REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)
 
 
 @dataclass(eq=False)
 class ConsumerMember:
-    """A member. assigned: what it may read; revoking: what it must give up first; sent: what it was last sent."""
+    """A member. assigned: what it may read, with the epochs in which it got them; revoking: what it must give up.
+
+    topics, regex: what it subscribed to; deadline: of its session; late: when it must have given up, with its epoch.
+    """
 
     id: str
     instance_id: str | None
     client_id: str
     client_host: str
     rack_id: str | None = None
-    topics: set[str] = field(default_factory=set)
-    regex: str | None = None
+    topics: frozenset[str] = frozenset()
+    regex: str = ""
     assignor: str | None = None
     epoch: int = 0
     previous_epoch: int = -1
-    assigned: set[TopicPartition] = field(default_factory=set)
-    revoking: set[TopicPartition] = field(default_factory=set)
-    sent: set[TopicPartition] | None = None
-    rebalance_timeout: float = 45.0
+    state: str = STABLE
+    assigned: dict[Partition, int] = field(default_factory=dict)
+    revoking: dict[Partition, int] = field(default_factory=dict)
+    rebalance_timeout: float = -0.001
     deadline: float = 0.0
-    is_static_away: bool = False
+    late: tuple[float, int] | None = None
+
+    def is_reconciled(self, epoch: int) -> bool:
+        """Whether it has all of the assignment of an epoch."""
+        return self.state == STABLE and self.epoch == epoch
+
+    def check_epoch(self, epoch: int, owned: set[Partition] | None, rules: Rules) -> None:
+        """May it go on with this epoch, its last one or the one before? Raises ApiError: FENCED_MEMBER_EPOCH."""
+        if epoch == self.epoch or (epoch == 0 and rules.joins_again):
+            return
+        if epoch < self.epoch and epoch == self.previous_epoch and owned is not None and owned <= self.assigned.keys():
+            return  # the answer with the new epoch was lost
+        raise ApiError(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The consumer group member has a {'smaller' if epoch < self.epoch else 'greater'} member epoch ({epoch}) "
+            f"than the one known by the group coordinator ({self.epoch}). The member must abandon all its partitions "
+            "and rejoin.")
+
+
+class Said(NamedTuple):
+    """What a heartbeat says; None: as before. owned: what the member has, None if it does not say."""
+
+    topics: frozenset[str] | None
+    regex: str | None
+    assignor: str | None
+    owned: set[Partition] | None
+
+
+class Rules(NamedTuple):
+    """What differs from release to release.
+
+    first_epoch: of a group that nobody has joined yet; joins_again: a member that is there may join, else only if the
+    answer to its first request was lost; drops_unread: a member gives up what it does not read any more, whatever its
+    target is; lost_regex_counts: a member that gave its expression up is a reason for a new epoch; shows_revoking: what
+    it must give up is described; commits_of_before: a member commits in an epoch of before to what it had then
+    (KIP-1251); assignor_counts: another assignor is a reason for a new epoch; assigns_nobody: so is a group that
+    everybody left.
+    """
+
+    first_epoch: int
+    joins_again: bool
+    drops_unread: bool
+    lost_regex_counts: bool
+    shows_revoking: bool
+    commits_of_before: bool
+    assignor_counts: bool
+    assigns_nobody: bool
+
+    @classmethod
+    def of(cls, offer: Offer) -> Rules:
+        """Those of a release."""
+        since_2, since_3, since_4 = (offer.at_least(release) for release in ("4.2", "4.3", "4.4"))
+        return cls(
+            first_epoch=int(since_3), joins_again=since_2, drops_unread=since_2, lost_regex_counts=since_2,
+            shows_revoking=since_3, commits_of_before=since_3, assignor_counts=since_4, assigns_nobody=since_4)
 
 
 class ConsumerGroup(CommittedOffsets):
-    """One group."""
+    """One group. epoch: of its members and of what they read; assignment_epoch: for which it was assigned."""
 
     def __init__(self, group_id: str, cluster: ClusterState) -> None:
         super().__init__()
         self.id, self._cluster = group_id, cluster
-        self.epoch = 0
+        self.epoch = self.assignment_epoch = 0
         self.members: dict[str, ConsumerMember] = {}
-        self.instances: dict[str, ConsumerMember] = {}  # the static members, by instance id
-        self.target: dict[str, set[TopicPartition]] = {}
-        self._counts: dict[str, int] = {}  # partitions of the topics that are read, when last assigned
+        self.target: Assignment = {}
+        self._static: dict[str, str] = {}  # group.instance.id -> member id
+        self._resolved: dict[str, frozenset[str]] = {}  # expression -> topics that match
+        self._resolved_at, self._resolved_of = 0.0, -1  # when, and of which change of topics
+        self._topics: dict[UUID, int] = {}  # those that are read, with their partitions, at the last look
         self._seen = -1  # of the cluster's changes of topics
         self._expiry = Timer(cluster.clock, self._expire)
 
     @property
+    def rules(self) -> Rules:
+        """Those of the node that coordinates it."""
+        return Rules.of(self._cluster.coordinator_of(self.id).offer)
+
+    @property
     def state(self) -> str:
-        """Empty, Stable or Reconciling; the assignment is made at once, so that Assigning is never seen."""
+        """Empty, Assigning, Reconciling or Stable."""
         if not self.members:
             return EMPTY
-        settled = all(
-            member.epoch == self.epoch and member.assigned == self.target.get(member.id, set())
-            and not member.revoking for member in self.members.values())
+        if self.epoch > self.assignment_epoch:
+            return ASSIGNING
+        settled = all(member.is_reconciled(self.assignment_epoch) for member in self.members.values())
         return STABLE if settled else RECONCILING
 
     @property
     def assignor(self) -> str:
         """The assignor that most members ask for, else the first of the broker's."""
-        asked = [member.assignor for member in self.members.values() if member.assignor]
-        return max(set(asked), key=asked.count) if asked else ASSIGNORS[0]
+        asked = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        return max(put_order(list(asked)), key=lambda name: asked[name], default=ASSIGNORS[0])
 
     def member(self, member_id: str) -> ConsumerMember:
         """A member. Raises ApiError: UNKNOWN_MEMBER_ID."""
@@ -78,91 +150,242 @@ class ConsumerGroup(CommittedOffsets):
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.id}.")
         return self.members[member_id]
 
+    def static_member(self, instance_id: str) -> ConsumerMember | None:
+        """The member of a group.instance.id, None if there is none."""
+        found = self._static.get(instance_id)
+        return None if found is None else self.members[found]
+
+    def member_of_instance(self, instance_id: str, member_id: str) -> ConsumerMember:
+        """The member of a group.instance.id, if it is this one.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        member = self.static_member(instance_id)
+        if member is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if member.id != member_id:
+            raise ApiError(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member {member.id}.")
+        return member
+
+    def leaving(self, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """The member that LeaveGroup names: by its id, or by its group.instance.id alone. Raises ApiError."""
+        if instance_id is None:
+            return self.member(member_id)
+        static = self.static_member(instance_id)
+        return self.member_of_instance(instance_id, member_id or ("" if static is None else static.id))
+
     def subscribed(self, member: ConsumerMember) -> set[str]:
         """The topics that a member reads."""
-        names = {name for name in member.topics if name in self._cluster.topics}
-        if member.regex:
-            pattern = name_pattern(member.regex)
-            names |= {name for name in self._cluster.topics if pattern.fullmatch(name)}
-        return names
+        return {
+            name for name in (*member.topics, *self._resolved.get(member.regex, ())) if name in self._cluster.topics}
 
-    def join(self, member: ConsumerMember) -> None:
-        """Let a member in."""
-        self.members[member.id] = member
-        if member.instance_id is not None:
-            self.instances[member.instance_id] = member
-        self.touch(member)
-        self.changed()
+    def check_regex(self, regex: str) -> None:
+        """May a member subscribe to an expression? One that somebody has is not compiled again.
 
-    def remove(self, member: ConsumerMember) -> None:
-        """A member left, or is late."""
-        self.drop(member)
-        self.changed()
+        Raises ApiError: INVALID_REGULAR_EXPRESSION.
+        """
+        if regex and not any(member.regex == regex for member in self.members.values()):
+            try:
+                name_pattern(regex)
+            except ApiError as error:
+                raise ApiError(
+                    error.code,
+                    f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error.message}.") from None
 
-    def drop(self, member: ConsumerMember) -> None:
-        """Have a member no more, before another one takes its place."""
-        self.members.pop(member.id, None)
-        self.target.pop(member.id, None)
-        if member.instance_id is not None and self.instances.get(member.instance_id) is member:
-            del self.instances[member.instance_id]
+    def returned(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
+        """The member that takes the place of a static one which left for a while. It is not let in yet."""
+        member = copy(old)
+        member.id, member.epoch, member.previous_epoch = member_id, 0, 0
+        return member
 
-    def touch(self, member: ConsumerMember) -> None:
-        """A member was heard of."""
+    def beat(self, member: ConsumerMember, said: Said) -> None:
+        """A member is heard of, or joins.
+
+        The group gets a new epoch if that changes what is read, a new assignment if it has a new epoch, and the member
+        comes nearer to its part of it. Source: GroupMetadataManager.consumerGroupHeartbeat.
+        """
+        assignor = self.assignor
+        self.epoch = self.epoch or self.rules.first_epoch
+        self._let_in(member)
+        named = said.topics is not None and said.topics != member.topics
+        expressed = said.regex is not None and said.regex != member.regex
+        known = expressed and (said.regex in self._resolved if said.regex else (
+            self.rules.lost_regex_counts and bool(member.regex)))
+        member.topics = member.topics if said.topics is None else said.topics
+        member.regex = member.regex if said.regex is None else said.regex
+        member.assignor = member.assignor if said.assignor is None else said.assignor
+        self._forget_unread()
+        changed = named or known or not self.epoch or (self.rules.assignor_counts and assignor != self.assignor)
+        if changed or self._seen != self._cluster.topic_changes:
+            self._look(changed)
+        if self.assignment_epoch < self.epoch:
+            self._assign()
+        if named or expressed or not member.is_reconciled(self.assignment_epoch):
+            self._reconcile(member, said.owned, named or expressed)
         member.deadline = self._cluster.clock.now() + SESSION_MS / 1000
         self._expiry.at(member.deadline)
 
-    def _expire(self) -> float | None:
-        now = self._cluster.clock.now()
-        for member in [one for one in self.members.values() if one.deadline <= now]:
-            self.remove(member)
-        return min((one.deadline for one in self.members.values()), default=None)
+    def _let_in(self, member: ConsumerMember) -> None:
+        old = None if member.instance_id is None else self._static.get(member.instance_id)
+        if old is not None and old != member.id:
+            del self.members[old]
+            self.target[member.id] = self.target.pop(old, set())
+        self.members[member.id] = member
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.id
 
-    def changed(self) -> None:
-        """Members or what they read changed: a new epoch with a new target assignment."""
-        self.epoch += 1
-        self._counts, self._seen = self._partition_counts(), self._cluster.topic_changes
-        wanted = {member.id: self.subscribed(member) for member in self.members.values()}
-        self.target = (_range if self.assignor == "range" else _uniform)(wanted, self._counts, self.target)
+    def resolve(self) -> None:
+        """Look which topics match the expressions, if one is new or, now and then, if topics changed.
 
-    def follow_topics(self) -> None:
-        """Assign again if a topic came, went or grew."""
-        if self._seen != self._cluster.topic_changes:
-            self._seen = self._cluster.topic_changes
-            if self._partition_counts() != self._counts:
-                self.changed()
+        To be called after a heartbeat was answered: a coordinator does it later, too.
+        Source: GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
+        """
+        wanted = {member.regex for member in self.members.values() if member.regex}
+        now, changes = self._cluster.clock.now(), self._cluster.topic_changes
+        if not wanted or (self._resolved and now <= self._resolved_at + _REFRESH) or (
+                wanted <= self._resolved.keys() and self._resolved_of == changes):
+            return
+        self._resolved_at, self._resolved_of = now, changes
+        found = {
+            regex: frozenset(filter(name_pattern(regex).fullmatch, self._cluster.topics)) for regex in wanted}
+        news = any(found[regex] != self._resolved.get(regex, frozenset()) for regex in wanted)
+        self._resolved = found
+        self._look(changed=news)
 
-    def _partition_counts(self) -> dict[str, int]:
-        topics = set().union(*map(self.subscribed, self.members.values())) if self.members else set()
-        return {name: len(self._cluster.topics[name].partitions) for name in sorted(topics)}
+    def _forget_unread(self) -> None:
+        """Expressions that nobody subscribes to any more are resolved again by the next one."""
+        wanted = {member.regex for member in self.members.values()}
+        self._resolved = {regex: topics for regex, topics in self._resolved.items() if regex in wanted}
 
-    def reconcile(self, member: ConsumerMember, owned: set[TopicPartition] | None) -> None:
+    def _look(self, changed: bool) -> None:
+        """At the topics that are read: a new epoch if they changed, or their readers did."""
+        topics = self._read_topics()
+        if changed or topics != self._topics:
+            self.epoch += 1
+        self._topics, self._seen = topics, self._cluster.topic_changes
+
+    def _read_topics(self) -> dict[UUID, int]:
+        names = set[str]().union(*map(self.subscribed, self.members.values()))
+        topics = [self._cluster.topics[name] for name in sorted(names)]
+        return {topic.id: len(topic.partitions) for topic in topics}
+
+    def _assign(self) -> None:
+        """Who is to read what (TargetAssignmentBuilder)."""
+        members = {
+            member.id: Subscriber(
+                member.instance_id, frozenset(self._cluster.topics[name].id for name in self.subscribed(member)))
+            for member in self.members.values()}
+        self.target = assign(self.assignor, members, self._read_topics(), self.target)
+        self.assignment_epoch = self.epoch
+
+    def _reconcile(self, member: ConsumerMember, owned: set[Partition] | None, changed: bool) -> None:
         """Bring a member nearer to its target: it gives up first, then gets what others gave up.
 
-        owned: what it says that it has, None if it does not say. Source: CurrentAssignmentBuilder.
+        changed: whether it has just subscribed to other topics. Source: CurrentAssignmentBuilder.
         """
-        if member.revoking:
-            if owned is None or owned & member.revoking:
+        if member.is_reconciled(self.assignment_epoch) or (
+                member.state == UNREVOKED and _owns(owned, member.revoking)):
+            if not changed or not self.rules.drops_unread:
                 return
-            member.revoking = set()
-        target = self.target.get(member.id, set())
-        gone = member.assigned - target
-        if gone and (owned is None or owned & gone):
-            member.assigned, member.revoking = member.assigned & target, gone
-            return
-        if target != member.assigned:
-            taken = set().union(*(
-                other.assigned | other.revoking for other in self.members.values() if other is not member))
-            member.assigned = target - taken
-        if member.epoch != self.epoch:
-            member.previous_epoch, member.epoch = member.epoch, self.epoch
+            self._drop_unread(member, owned)
+        else:
+            self._next_assignment(member, owned)
+        member.late = None
+        if member.state == UNREVOKED:
+            member.late = self._cluster.clock.now() + member.rebalance_timeout, member.epoch
+            self._expiry.at(member.late[0])
 
-    def check_epoch(self, member_id: str, epoch: int) -> None:
-        """May the member commit in this epoch? Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
-        if epoch < 0 and not member_id:
-            if self.members:
-                raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    def _drop_unread(self, member: ConsumerMember, owned: set[Partition] | None) -> None:
+        """What it does not read any more it gives up at once (CurrentAssignmentBuilder.updateCurrentAssignment)."""
+        read = self._ids_read(member)
+        gone = {one: epoch for one, epoch in member.assigned.items() if one[0] not in read}
+        if not gone:
             return
-        if self.member(member_id).epoch != epoch:
+        member.assigned = {one: epoch for one, epoch in member.assigned.items() if one not in gone}
+        revoking = member.revoking | gone
+        if _owns(owned, revoking):
+            member.state, member.revoking = UNREVOKED, revoking
+        member.previous_epoch = member.epoch
+
+    def _next_assignment(self, member: ConsumerMember, owned: set[Partition] | None) -> None:
+        """CurrentAssignmentBuilder.computeNextAssignment."""
+        target = self.target.get(member.id, set())
+        if self.rules.drops_unread:
+            read = self._ids_read(member)
+            target = {one for one in target if one[0] in read}
+        kept = {one: epoch for one, epoch in member.assigned.items() if one in target}
+        gone = {one: epoch for one, epoch in member.assigned.items() if one not in target}
+        if gone and _owns(owned, gone):
+            member.state, member.assigned, member.revoking = UNREVOKED, kept, gone
+            member.previous_epoch = member.epoch
+            return
+        others = set[Partition]().union(*(
+            {*other.assigned, *other.revoking} for other in self.members.values() if other is not member))
+        unreleased = (target - kept.keys()) & others
+        gained = target - kept.keys() - unreleased
+        member.assigned = kept | dict.fromkeys(gained, self.assignment_epoch)
+        member.revoking = {}
+        member.state = UNRELEASED if unreleased else STABLE
+        member.previous_epoch, member.epoch = member.epoch, self.assignment_epoch
+
+    def _ids_read(self, member: ConsumerMember) -> set[UUID]:
+        return {self._cluster.topics[name].id for name in self.subscribed(member)}
+
+    def leave_for_a_while(self, member: ConsumerMember) -> None:
+        """A static member left, and comes back before its session is over."""
+        member.previous_epoch, member.epoch = member.epoch, LEAVE_STATIC
+        member.revoking, member.assigned = {}, dict.fromkeys(member.assigned, 0)
+
+    def remove(self, members: Iterable[ConsumerMember]) -> None:
+        """Members left, or are late: the others are assigned again at the next heartbeat."""
+        gone = list(dict.fromkeys(members))
+        for member in gone:
+            del self.members[member.id]
+            self.target.pop(member.id, None)
+            if member.instance_id is not None and self._static.get(member.instance_id) == member.id:
+                del self._static[member.instance_id]
+        if gone:
+            self._forget_unread()
+            self._look(changed=True)
+        if not self.members and self._cluster.alive() and self.rules.assigns_nobody:
+            self.assignment_epoch = self.epoch
+
+    def _expire(self) -> float | None:
+        now = self._cluster.clock.now()
+        self.remove([
+            one for one in self.members.values()
+            if one.deadline <= now or (one.late is not None and one.late[0] <= now and one.late[1] == one.epoch)])
+        return min((
+            time for one in self.members.values()
+            for time in (one.deadline, *(one.late or ())[:1])), default=None)
+
+    def check_commit(
+        self, member_id: str, epoch: int, *, in_transaction: bool, has_epochs: bool
+    ) -> ConsumerMember | None:
+        """May a member commit? The member, if its epoch is of before: that depends on the partition.
+
+        has_epochs: whether the version of the request can carry epochs.
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+        Source: ConsumerGroup.validateOffsetCommit.
+        """
+        if epoch < 0 and (not self.members or (in_transaction and not member_id)):
+            return None
+        member = self.member(member_id)
+        if not in_transaction and not has_epochs:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        if epoch == member.epoch:
+            return None
+        if epoch > member.epoch or not self.rules.commits_of_before:
+            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
+        return member
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """May a member read the committed offsets? Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        if member_id is None and epoch < 0:
+            return
+        if self.member(member_id or "").epoch != epoch:
             raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
 
     def close(self) -> None:
@@ -170,55 +393,6 @@ class ConsumerGroup(CommittedOffsets):
         self._expiry.close()
 
 
-Assignment = dict[str, set[TopicPartition]]
-
-
-def _uniform(wanted: dict[str, set[str]], counts: dict[str, int], before: Assignment) -> Assignment:
-    """As many partitions for each, and as many as possible stay where they are (UniformAssignor)."""
-    target: Assignment = {member: set() for member in wanted}
-    keepers = {partition: one for one in wanted for partition in before.get(one, ()) if partition[0] in wanted[one]}
-    free = []
-    for partition in [(topic, index) for topic, count in counts.items() for index in range(count)]:
-        if partition in keepers:
-            target[keepers[partition]].add(partition)
-        else:
-            free.append(partition)
-    members = sorted(wanted)
-    readers = {topic: [one for one in members if topic in wanted[one]] for topic in {topic for topic, _ in free}}
-    for partition in free:
-        if readers[partition[0]]:
-            target[min(readers[partition[0]], key=lambda one: len(target[one]))].add(partition)
-    _level(target, wanted)
-    return target
-
-
-def _level(target: Assignment, wanted: dict[str, set[str]]) -> None:
-    """Move partitions until no two members differ by more than one where both read the topic."""
-    moved = True
-    while moved:
-        moved = False
-        for most in sorted(target, key=lambda one: -len(target[one])):
-            if len(target[most]) - min(map(len, target.values())) < 2:
-                break
-            for least in sorted(target, key=lambda one: len(target[one])):
-                if len(target[most]) - len(target[least]) < 2:
-                    break
-                partition = next((one for one in sorted(target[most]) if one[0] in wanted[least]), None)
-                if partition is not None:
-                    target[most].remove(partition)
-                    target[least].add(partition)
-                    moved = True
-                    break
-
-
-def _range(wanted: dict[str, set[str]], counts: dict[str, int], before: Assignment) -> Assignment:
-    """Of each topic a run of partitions for each member (RangeAssignor)."""
-    target: Assignment = {member: set() for member in wanted}
-    for topic, count in counts.items():
-        readers = sorted(member for member in wanted if topic in wanted[member])
-        at = 0
-        for number, member in enumerate(readers):
-            share = count // len(readers) + (number < count % len(readers))
-            target[member] |= {(topic, index) for index in range(at, at + share)}
-            at += share
-    return target
+def _owns(owned: set[Partition] | None, partitions: Iterable[Partition]) -> bool:
+    """Whether a member has any of these, or may have, since it does not say."""
+    return owned is None or not owned.isdisjoint(partitions)

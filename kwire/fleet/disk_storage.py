@@ -229,7 +229,7 @@ class DiskStorage(Storage):
         for log in self._logs_of(OFFSETS_TOPIC):
             commits, pending, consumers = read_offsets(log)
             for group_id in consumers:
-                cluster.groups.consumer(group_id, make=True)
+                cluster.groups.keep(cluster.groups.joined(group_id))
             for group_id, offsets in commits.items():
                 if offsets:
                     cluster.groups.restored(group_id).offsets.update(offsets)

@@ -45,6 +45,8 @@ class FetchSession:
                     row.diverging_epoch.epoch >= 0):
                 news.append((key, row))
             self._said[key] = now
+            if self.incremental and len(row.records) and key in self.partitions:
+                self.partitions[key] = self.partitions.pop(key)  # the others come first the next time
         return news
 
 
@@ -89,12 +91,12 @@ class FetchSessions:
 
     def _take(self, session: FetchSession, call: Call) -> None:
         by_id = call.version >= 13
-        for topic in call.message.forgotten_topics_data if call.version >= 7 else ():
-            for partition in topic.partitions:
-                session.partitions.pop(_key(topic, partition, by_id), None)
         for topic in call.message.topics:
             for one in topic.partitions:
                 session.partitions[_key(topic, one.partition, by_id)] = one
+        for topic in call.message.forgotten_topics_data if call.version >= 7 else ():
+            for partition in topic.partitions:
+                session.partitions.pop(_key(topic, partition, by_id), None)
 
 
 def _key(topic: Any, partition: int, by_id: bool) -> FetchKey:

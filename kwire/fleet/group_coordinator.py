@@ -50,18 +50,33 @@ class GroupCoordinator:
         self._replace(known, group, group_id)
         return group
 
-    def consumer(self, group_id: str, make: bool) -> ConsumerGroup:
+    def consumer(self, group_id: str) -> ConsumerGroup:
         """A group of KIP-848. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        known = self.group(group_id)
+        if isinstance(known, ConsumerGroup):
+            return known
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+
+    def joined(self, group_id: str) -> ConsumerGroup:
+        """The group that a consumer joins: a new one, which keep() keeps, where there is none, or an empty classic one.
+
+        Raises ApiError: GROUP_ID_NOT_FOUND.
+        """
         known = self.groups.get(group_id)
         if isinstance(known, ConsumerGroup):
             return known
-        if not make or (known is not None and known.members):
+        if known is not None and known.members:
             raise ApiError(
-                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found." if known is None else
-                f"Group {group_id} is not a consumer group.")
-        group = ConsumerGroup(group_id, self._cluster)
-        self._replace(known, group, group_id)
-        return group
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot upgrade classic group {group_id} to consumer group because the group does not use the "
+                "consumer embedded protocol.")
+        return ConsumerGroup(group_id, self._cluster)
+
+    def keep(self, group: ConsumerGroup) -> None:
+        """Keep the group that a consumer joined, in the place of an empty classic one."""
+        known = self.groups.get(group.id)
+        if known is not group:
+            self._replace(known, group, group.id)
 
     def restored(self, group_id: str) -> Group | ConsumerGroup:
         """A group whose offsets were kept: classic, if nothing says that it is another."""

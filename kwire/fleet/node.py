@@ -29,7 +29,6 @@ from kwire.storage.metadata.image import ClusterImage
 
 _READ_BYTES = 1 << 18
 _MOST_UNREAD = 1 << 16  # bytes that a client may leave unread before its next request is read
-_BEFORE_SASL = (api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE)
 BOTH_ROLES = frozenset({"broker", "controller"})
 
 
@@ -365,7 +364,10 @@ class Listener:
         request = self._decoded(frame, connection)
         if request is None:
             return
-        if self.node.users is not None and connection.principal is None and request.api_key not in _BEFORE_SASL:
+        if self.node.users is not None and connection.principal is None and not connection.may_ask(request.api_key):
+            if connection.exchange is not None:
+                late = self._packed(refusal(request, ErrorCode.ILLEGAL_SASL_STATE), request, connection)
+                connection.write(late or b"")
             connection.close()
             return
         outcome = self._faults.before(request, self.node.id)

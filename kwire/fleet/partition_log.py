@@ -222,32 +222,22 @@ class PartitionLog:
             return self.start_offset, -1, self.epoch_of(self.start_offset)
         if timestamp == LATEST:
             return self.end_offset, -1, self.epochs[-1][0] if self.epochs else -1
-        if timestamp == MAX_TIMESTAMP:
-            timestamp = self._largest_timestamp()
-        return self._first_at(timestamp) if timestamp >= 0 else (-1, -1, -1)
+        if timestamp == MAX_TIMESTAMP:  # also of what is deleted in the first segment, as UnifiedLog has it
+            timestamp = max((one.largest_timestamp for one in self.store.segments), default=-1)
+            return self.first_at(timestamp, 0) if timestamp >= 0 else (-1, -1, -1)
+        return self.first_at(timestamp, self.start_offset) if timestamp >= 0 else (-1, -1, -1)
 
-    def _largest_timestamp(self) -> int:
-        """The largest timestamp of a batch that is not deleted, -1 if there is none."""
-        segments = self.store.segments
-        whole = [one.largest_timestamp for one in segments if one.base_offset >= self.start_offset]
-        if len(whole) < len(segments):  # of one segment a part is deleted
-            end = next((one.base_offset for one in segments if one.base_offset >= self.start_offset), self.end_offset)
-            for entry in self.store.entries(self.start_offset):
-                if entry.base_offset >= end:
-                    break
-                whole.append(entry.max_timestamp)
-        return max(whole, default=-1)
-
-    def _first_at(self, timestamp: int) -> tuple[int, int, int]:
+    def first_at(self, timestamp: int, start: int) -> tuple[int, int, int]:
+        """As find, of the first record from start on whose timestamp is not smaller."""
         near = self.store.near(timestamp)
         if near is None:
             return -1, -1, -1
-        for entry in self.store.entries(max(near, self.start_offset)):
+        for entry in self.store.entries(max(near, start)):
             if entry.max_timestamp < timestamp:
                 continue
             (batch,) = read_batches(entry.data)
             for record in batch:
-                if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                if record.timestamp >= timestamp and record.offset >= start:
                     return record.offset, record.timestamp, entry.epoch
         return -1, -1, -1
 
@@ -257,15 +247,20 @@ class PartitionLog:
         return self.epochs[at][0] if at >= 0 else -1
 
     def end_of_epoch(self, epoch: int, current: int) -> tuple[int, int]:
-        """(the largest epoch not above this one, its end offset); -1, -1 if unknown (LeaderEpochFileCache)."""
+        """(the largest epoch not above this one, its end offset); -1, -1 if unknown (LeaderEpochFileCache).
+
+        current: that of the leader, which begins where the log ends, if nothing was written in it yet.
+        """
         if epoch == current:
             return current, self.end_offset
-        at = bisect_left(self.epochs, (epoch + 1, -1))
-        if epoch < 0 or at >= len(self.epochs):
+        begun = bool(self.epochs) and self.epochs[-1][0] >= current
+        epochs = self.epochs if begun else [*self.epochs, (current, self.end_offset)]
+        at = bisect_left(epochs, (epoch + 1, -1))
+        if epoch == -1 or at >= len(epochs):
             return -1, -1
         if at == 0:
-            return epoch, self.epochs[0][1]
-        return self.epochs[at - 1][0], self.epochs[at][1]
+            return epoch, epochs[0][1]
+        return epochs[at - 1][0], epochs[at][1]
 
     def delete_before(self, offset: int) -> int:
         """Move the start of the log (DeleteRecords); -1 is its end. The new start. Raises ApiError."""

@@ -58,10 +58,7 @@ class ProducerStates:
         known = self.producers.get(producer_id)
         if known is None:
             return None
-        if epoch < known.epoch:
-            raise ApiError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {known.epoch}")
+        self.check_epoch(producer_id, epoch)
         if epoch == known.epoch:
             for batch in known.batches:
                 if (batch.first_sequence, batch.last_sequence) == (first, last):
@@ -89,6 +86,14 @@ class ProducerStates:
         known.last_timestamp = batch.timestamp
         if transactional and known.first_offset is None:
             known.first_offset = self._open[producer_id] = batch.first_offset
+
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        """May a producer write in this epoch? Raises ApiError: INVALID_PRODUCER_EPOCH."""
+        known = self.producers.get(producer_id)
+        if known is not None and epoch < known.epoch:
+            raise ApiError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {known.epoch}")
 
     def end_transaction(self, producer_id: int, epoch: int, coordinator_epoch: int, timestamp: int) -> int | None:
         """A marker was written; the first offset of the transaction that it ends, None if none was ongoing."""

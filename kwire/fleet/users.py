@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
-from importlib.util import find_spec
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
 from kwire import messages
 from kwire.fleet.errors import ApiError
+from kwire.fleet.scram import BrokenProofError, OtherIdentityError, ScramError, ScramServer, Secret
 from kwire.schema.error_codes import ErrorCode
 
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
 _NUMBERS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}  # ScramMechanism
-_ITERATIONS = 4096
-Secret = tuple[bytes, bytes, bytes, int]  # what a server keeps: salt, stored key, server key, iterations
+_ITERATIONS, _SALT_BYTES = 4096, 16
+_DIGESTS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
+_OTHER_IDENTITY = "Authentication failed: Client requested an authorization id that is different from username"
 Kept = Mapping[tuple[str, int], messages.UserScramCredentialRecord]
 
 
@@ -23,7 +26,11 @@ class Exchange(Protocol):
     user: str | None
 
     def step(self, data: bytes) -> bytes:
-        """The answer to what the client says. Raises ApiError: SASL_AUTHENTICATION_FAILED."""
+        """The answer to what the client says. Raises ApiError: SASL_AUTHENTICATION_FAILED, UnansweredError."""
+
+
+class UnansweredError(ApiError):
+    """The connection ends without an answer."""
 
 
 class Users:
@@ -32,7 +39,7 @@ class Users:
     kept: gives those of the log, by name and ScramMechanism.
     """
 
-    mechanisms = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512)
+    mechanisms = (PLAIN, SCRAM_SHA_512, SCRAM_SHA_256)  # in the order in which brokers name them
 
     def __init__(self, passwords: Mapping[str, str], kept: Callable[[], Kept]) -> None:
         self._passwords, self._kept = dict(passwords), kept
@@ -42,101 +49,80 @@ class Users:
 
     def begin(self, mechanism: str) -> Exchange:
         """A new exchange."""
-        return _Plain(self._passwords) if mechanism == PLAIN else _Scram(self._secret, mechanism)
+        return _Plain(self._passwords) if mechanism == PLAIN else _Scram(mechanism, self._secret)
 
     def _secret(self, mechanism: str, name: str) -> Secret:
         """What SCRAM needs of a user. Raises KeyError."""
         known = self._kept().get((name, _NUMBERS[mechanism]))
-        return _secret(mechanism, self._passwords[name]) if known is None else (
+        return _secret(mechanism, self._passwords[name], secrets.token_bytes(_SALT_BYTES)) if known is None else Secret(
             known.salt, known.stored_key, known.server_key, known.iterations)
 
     def new_records(self, new_salt: Callable[[], bytes]) -> Iterator[messages.UserScramCredentialRecord]:
-        """The credentials of passwords that the metadata log does not have: of new users, or other passwords.
-
-        None where SCRAM is not installed, and none of a password that it does not take.
-        """
-        for name, password in self._passwords.items() if find_spec("scramp") is not None else ():
-            if not _is_taken(password):
-                continue
+        """The credentials of passwords that the metadata log does not have: of new users, or other passwords."""
+        for name, password in self._passwords.items():
             for mechanism, number in _NUMBERS.items():
                 known = self._kept().get((name, number))
                 if known is not None and known.iterations == _ITERATIONS and (
-                        _secret(mechanism, password, known.salt)[:2] == (known.salt, known.stored_key)):
+                        _secret(mechanism, password, known.salt).stored_key == known.stored_key):
                     continue
-                salt, stored_key, server_key, iterations = _secret(mechanism, password, new_salt())
+                made = _secret(mechanism, password, new_salt())
                 yield messages.UserScramCredentialRecord(
-                    name=name, mechanism=number, salt=salt, stored_key=stored_key, server_key=server_key,
-                    iterations=iterations)
+                    name=name, mechanism=number, salt=made.salt, stored_key=made.stored_key,
+                    server_key=made.server_key, iterations=made.iterations)
 
 
-def _is_taken(password: str) -> bool:
-    """Whether SCRAM takes a password (SASLprep)."""
-    from scramp import ScramException  # type: ignore[import-untyped,unused-ignore]
-
-    try:
-        _secret(SCRAM_SHA_256, password)
-    except (ScramException, ValueError):
-        return False
-    return True
-
-
-def _secret(mechanism: str, password: str, salt: bytes | None = None) -> Secret:
-    from scramp import ScramMechanism  # type: ignore[import-untyped,unused-ignore]
-
-    made: Secret = ScramMechanism(mechanism).make_auth_info(password, iteration_count=_ITERATIONS, salt=salt)
-    return made
-
-
-def _failed(mechanism: str) -> ApiError:
-    reason = (
-        "Authentication failed: Invalid username or password" if mechanism == PLAIN else
-        f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}")
-    return ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, reason)
+def _secret(mechanism: str, password: str, salt: bytes) -> Secret:
+    return Secret.of(_DIGESTS[mechanism], password, salt, _ITERATIONS)
 
 
 class _Plain:
+    """PLAIN (RFC 4616; Kafka's PlainSaslServer)."""
+
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
         self.user: str | None = None
 
     def step(self, data: bytes) -> bytes:
-        parts = data.split(b"\0")
+        parts = data.split(b"\0", 3)
         if len(parts) != 3:
-            raise ApiError(
-                ErrorCode.SASL_AUTHENTICATION_FAILED,
-                f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
-        name, password = parts[1].decode("utf-8", "replace"), parts[2].decode("utf-8", "replace")
+            raise _refused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        acts_for, name, password = (part.decode("utf-8", "replace") for part in parts)
+        if not name:
+            raise _refused("Authentication failed: username not specified")
+        if not password:
+            raise _refused("Authentication failed: password not specified")
         if self._passwords.get(name) != password:
-            raise _failed(PLAIN)
+            raise _refused("Authentication failed: Invalid username or password")
+        if acts_for not in ("", name):
+            raise _refused(_OTHER_IDENTITY)
         self.user = name
         return b""
 
 
 class _Scram:
-    def __init__(self, secret: Callable[[str, str], Secret], mechanism: str) -> None:
-        from scramp import ScramMechanism
-
+    def __init__(self, mechanism: str, secret_of: Callable[[str, str], Secret]) -> None:
         self.user: str | None = None
-        self._mechanism, self._name, self._steps = mechanism, "", 0
-
-        def credentials(name: str) -> Any:
-            found = secret(mechanism, name)
-            self._name = name
-            return found
-
-        self._server = ScramMechanism(mechanism).make_server(credentials)
+        self._mechanism = mechanism
+        self._server = ScramServer(_DIGESTS[mechanism], partial(secret_of, mechanism))
+        self._steps = 0
 
     def step(self, data: bytes) -> bytes:
         self._steps += 1
-        first: Callable[[str], None] = self._server.set_client_first
-        final: Callable[[str], None] = self._server.set_client_final
         try:
             if self._steps == 1:
-                first(data.decode())
-                return str(self._server.get_server_first()).encode()
-            final(data.decode())
-            answer = str(self._server.get_server_final()).encode()
-        except Exception as error:  # scramp's own, a KeyError for an unknown user, bad UTF-8
-            raise _failed(self._mechanism) from error
-        self.user = self._name
+                return self._server.first(data)
+            answer = self._server.final(data)
+        except BrokenProofError:
+            raise UnansweredError(ErrorCode.SASL_AUTHENTICATION_FAILED) from None
+        except OtherIdentityError:
+            raise _refused(_OTHER_IDENTITY) from None
+        except ScramError:
+            raise _refused(
+                f"Authentication failed during authentication due to invalid credentials with SASL mechanism "
+                f"{self._mechanism}") from None
+        self.user = self._server.user
         return answer
+
+
+def _refused(reason: str) -> ApiError:
+    return ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, reason)

@@ -10,7 +10,7 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import kwire
@@ -20,15 +20,21 @@ from kwire.fleet.releases import offer
 from kwire_c.crc32c import crc32c
 
 Step = tuple[str, Any, int]
+Has = dict[str, range]
+Dialogue = Callable[[str], Generator[Step, Any, None]]  # of a release
+OWN_IDS = range(500, 1000)  # of producers that no broker gave
+NOW = 1_750_000_000_000  # milliseconds; timestamps of records are before it, those of brokers after it
 EXEMPT = {"throttleTimeMs", "clusterId", "sessionId", "logDir", "totalBytes", "usableBytes"}
 TEXT = "errorMessage"
 UNORDERED = {
     "topics", "apiKeys", "resources", "acls", "matchingAcls", "results", "groups", "supportedFeatures",
     "finalizedFeatures", "configs", "responses",
-    "partitions", "entries", "entity", "values", "credentialInfos",
+    "partitions", "entries", "entity", "values", "credentialInfos", "activeProducers", "members", "topicPartitions",
+    "subscribedTopicNames",
 }
 NODES = {"nodeId", "leaderId", "replicaNodes", "isrNodes", "controllerId", "brokerId"}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MEMBER = re.compile(r"[\w-]{22}")  # an id that a coordinator gave
 M = messages
 
 
@@ -82,26 +88,41 @@ class Normal:
         if isinstance(value, dict):
             return {name: self._value(name, inner) for name, inner in value.items() if name not in self.exempt}
         if isinstance(value, list):
-            rows = [self._value(key, inner) for inner in value]
+            rows = [self._value(key, inner) for inner in (_merged(value) if key == "responses" else value)]
             return sorted(rows, key=repr) if key in UNORDERED else rows
         if key == "records" and isinstance(value, str):
-            return _records_of(base64.b64decode(value))
+            return _rows_of(base64.b64decode(value))
         if key == "port":
             return 0 if value == self.port else value
         if key in NODES:
             return "node" if value == self.node_id else value
         if key == "topicId" and value != "AAAAAAAAAAAAAAAAAAAAAA":
             return self._named("topic", value)
-        if key == "producerId" and value >= 0:
+        if key == "producerId" and value >= 0 and value not in OWN_IDS:
             return self._named("producer", value)
+        if key == "timestamp" and value > NOW:
+            return "time"
         if key in ("finalizedFeaturesEpoch", "logAppendTimeMs", "lastTimestamp", "transactionStartTimeMs"):
             return value if value < 0 else "time"
+        if key == "memberId" and isinstance(value, str) and len(set(value)) > 5 and _MEMBER.fullmatch(value):
+            return self._named("member", value)
         if isinstance(value, str):
             return _UUID.sub(lambda found: self._named("uuid", found[0]), value)
         return value
 
 
-def _records_of(data: bytes) -> Any:
+def _merged(topics: list[Any]) -> list[Any]:
+    """Fetched topics, each once: those of sessions come in the order in which partitions had data."""
+    found: dict[Any, Any] = {}
+    for topic in topics:
+        if "partitions" not in topic:
+            return topics
+        known = found.setdefault((topic.get("topic"), topic.get("topicId")), {**topic, "partitions": []})
+        known["partitions"].extend(topic["partitions"])
+    return list(found.values())
+
+
+def _rows_of(data: bytes) -> Any:
     """What is in batches: compressed and converted ones may differ in their bytes."""
     return [
         (batch.magic, batch.codec, batch.base_offset, batch.last_offset, batch.base_timestamp, batch.max_timestamp,
@@ -110,10 +131,12 @@ def _records_of(data: bytes) -> Any:
         for batch in kwire.read_batches(data)]
 
 
-def play(address: str, release: str, node_id: int, texts: bool = False) -> list[tuple[str, Any]]:
+def play(
+    address: str, release: str, node_id: int, texts: bool = False, dialogue: Dialogue | None = None
+) -> list[tuple[str, Any]]:
     """(what was asked, the normal form of the answer), of all steps. texts: with the texts of errors."""
     client, normal = Client(address), Normal(node_id, int(address.split(":")[1]))
-    talk, answers = steps(release), []
+    talk, answers = (dialogue or steps)(release), []
     step = next(talk)
     while True:
         label, message, version = step
@@ -135,10 +158,7 @@ def play(address: str, release: str, node_id: int, texts: bool = False) -> list[
 
 def steps(release: str) -> Generator[Step, Any, None]:
     """The requests, each in every version of the release."""
-    ranges = offer(release).usable
-    key = {row: kwire.schema.api(row).key for row in NAMES}
-    has = {name: range(ranges[key[name]][0], ranges[key[name]][1] + 1) if key[name] in ranges else range(0)
-           for name in NAMES}
+    has = versions_of(release)
     yield from _topics(has)
     yield from _records(has)
     yield from _transactions(has)
@@ -153,6 +173,14 @@ def steps(release: str) -> Generator[Step, Any, None]:
         yield from _users(has)
 
 
+def versions_of(release: str) -> Has:
+    """The versions of each API that a broker of a release has."""
+    ranges = offer(release).usable
+    key = {row: kwire.schema.api(row).key for row in NAMES}
+    return {name: range(ranges[key[name]][0], ranges[key[name]][1] + 1) if key[name] in ranges else range(0)
+            for name in NAMES}
+
+
 NAMES = (
     "ApiVersions", "Metadata", "DescribeCluster", "CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords",
     "Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat",
@@ -163,11 +191,11 @@ NAMES = (
     "DescribeAcls", "CreateAcls", "DeleteAcls", "GetTelemetrySubscriptions", "PushTelemetry", "ConsumerGroupDescribe",
     "ElectLeaders", "AlterPartitionReassignments", "ListPartitionReassignments", "DescribeLogDirs",
     "DescribeClientQuotas", "AlterClientQuotas", "DescribeUserScramCredentials", "AlterUserScramCredentials",
+    "ConsumerGroupHeartbeat", "WriteTxnMarkers",
 )
-Has = dict[str, range]
 
 
-def _create(name: str, version: int, partitions: int = 2, replication: int = 1, configs: Any = (), **more: Any) -> Any:
+def create(name: str, version: int, partitions: int = 2, replication: int = 1, configs: Any = (), **more: Any) -> Any:
     config = M.CreateTopicsRequest.CreatableTopicConfig
     request = M.CreateTopicsRequest(timeout_ms=10_000, topics=[M.CreateTopicsRequest.CreatableTopic(
         name=name, num_partitions=partitions, replication_factor=replication,
@@ -179,20 +207,20 @@ def _create(name: str, version: int, partitions: int = 2, replication: int = 1, 
 
 def _topics(has: Has) -> Generator[Step, Any, None]:
     for version in has["CreateTopics"]:
-        yield "create", _create(f"t{version}", version), version
-        yield "create again", _create(f"t{version}", version), version
-        yield "create an invalid name", _create("no/name", version), version
-        yield "create with too many replicas", _create("many", version, replication=9), version
-        yield "create with no partitions", _create("none", version, partitions=0), version
-        yield "create with default partitions", _create(f"d{version}", version, partitions=-1), version
-        yield "create with default replicas", _create(f"e{version}", version, replication=-1), version
-        yield "create with an unknown config", _create("c", version, configs=[("no.such", "1")]), version
-        yield "create with a bad config", _create("c", version, configs=[("retention.ms", "x")]), version
+        yield "create", create(f"t{version}", version), version
+        yield "create again", create(f"t{version}", version), version
+        yield "create an invalid name", create("no/name", version), version
+        yield "create with too many replicas", create("many", version, replication=9), version
+        yield "create with no partitions", create("none", version, partitions=0), version
+        yield "create with default partitions", create(f"d{version}", version, partitions=-1), version
+        yield "create with default replicas", create(f"e{version}", version, replication=-1), version
+        yield "create with an unknown config", create("c", version, configs=[("no.such", "1")]), version
+        yield "create with a bad config", create("c", version, configs=[("retention.ms", "x")]), version
         if version >= 1:
-            yield "validate", _create("only", version, validate_only=True), version
+            yield "validate", create("only", version, validate_only=True), version
     newest = has["CreateTopics"][-1]
-    yield "create", _create("kept", newest, 2), newest
-    yield from _topic_id(has, "kept")  # until it is there
+    yield "create", create("kept", newest, 2), newest
+    yield from id_of_topic(has, "kept")  # until it is there
     ids = {}
     for version in has["Metadata"]:
         row = M.MetadataRequest.MetadataRequestTopic
@@ -236,20 +264,20 @@ def _topics(has: Has) -> Generator[Step, Any, None]:
                 topics=[M.DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in names]), version
 
 
-def _batch(*texts: str, **more: Any) -> bytes:
+def records_of(*texts: str, **more: Any) -> bytes:
     return kwire.build_batch(
         [(1_700_000_000_000 + at, b"k", text.encode()) for at, text in enumerate(texts)], **more)
 
 
 def _broken(codec: str) -> bytes:
     """A batch whose checksum holds, and whose records cannot be read."""
-    batch = bytearray(_batch("a" * 100, "b" * 100, codec=codec))
+    batch = bytearray(records_of("a" * 100, "b" * 100, codec=codec))
     batch[61:-1] = b"\xff" * (len(batch) - 62)
     batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
     return bytes(batch)
 
 
-def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
+def produce(records: bytes, version: int, topic: str, topic_id: Any, partition: int = 0, **more: Any) -> Any:
     row = M.ProduceRequest.TopicProduceData(partition_data=[
         M.ProduceRequest.PartitionProduceData(index=partition, records=records)])
     if version >= 13:
@@ -259,7 +287,7 @@ def _produce(records: bytes, version: int, topic: str, topic_id: Any, partition:
     return M.ProduceRequest(acks=more.pop("acks", -1), timeout_ms=10_000, topic_data=[row], **more)
 
 
-def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
+def id_of_topic(has: Has, name: str) -> Generator[Step, Any, Any]:
     version = has["Metadata"][-1]
     row = M.MetadataRequest.MetadataRequestTopic(name=name)
     for _ in range(100):
@@ -271,31 +299,32 @@ def _topic_id(has: Has, name: str) -> Generator[Step, Any, Any]:
 
 
 def _records(has: Has) -> Generator[Step, Any, None]:
-    topic_id = yield from _topic_id(has, "kept")
+    topic_id = yield from id_of_topic(has, "kept")
     newest = has["CreateTopics"][-1]
-    yield "create", _create("compact", newest, 1, configs=[("cleanup.policy", "compact")]), newest
-    compact_id = yield from _topic_id(has, "compact")
+    yield "create", create("compact", newest, 1, configs=[("cleanup.policy", "compact")]), newest
+    compact_id = yield from id_of_topic(has, "compact")
     for version in has["Produce"]:
         magic = 2 if version >= 3 else 1 if version == 2 else 0
-        good = _batch("a", "b", magic=magic)
-        yield "produce", _produce(good, version, "kept", topic_id), version
-        yield "produce gzip", _produce(_batch("a" * 100, codec="gzip", magic=magic), version, "kept", topic_id), version
+        good = records_of("a", "b", magic=magic)
+        yield "produce", produce(good, version, "kept", topic_id), version
+        packed = records_of("a" * 100, codec="gzip", magic=magic)
+        yield "produce gzip", produce(packed, version, "kept", topic_id), version
         bad = bytearray(good)
         bad[-1] ^= 1
-        yield "produce damaged", _produce(bytes(bad), version, "kept", topic_id), version
-        yield "produce to no partition", _produce(good, version, "kept", topic_id, 9), version
-        yield "produce to no topic", _produce(good, version, "no/body", uuid.UUID(int=9)), version
+        yield "produce damaged", produce(bytes(bad), version, "kept", topic_id), version
+        yield "produce to no partition", produce(good, version, "kept", topic_id, 9), version
+        yield "produce to no topic", produce(good, version, "no/body", uuid.UUID(int=9)), version
         if version >= 3:
             for codec in ("none", "gzip", "snappy", "lz4") + (("zstd",) if version >= 7 else ()):
-                yield f"produce broken {codec}", _produce(_broken(codec), version, "compact", compact_id), version
-            yield "produce without keys", _produce(
+                yield f"produce broken {codec}", produce(_broken(codec), version, "compact", compact_id), version
+            yield "produce without keys", produce(
                 kwire.build_batch([(1_700_000_000_000, None, b"a")]), version, "compact", compact_id), version
             numbered = {"producer_id": 77, "producer_epoch": version}
             for label, sequence in (("first", 0), ("again", 0), ("gap", 7), ("next", 1)):
-                records = _batch(label, base_sequence=sequence, **numbered)
-                yield f"produce {label}", _produce(records, version, "kept", topic_id, 1), version
-            old = _batch("old", base_sequence=0, producer_id=77, producer_epoch=0)
-            yield "produce with an old epoch", _produce(old, version, "kept", topic_id, 1), version
+                records = records_of(label, base_sequence=sequence, **numbered)
+                yield f"produce {label}", produce(records, version, "kept", topic_id, 1), version
+            old = records_of("old", base_sequence=0, producer_id=77, producer_epoch=0)
+            yield "produce with an old epoch", produce(old, version, "kept", topic_id, 1), version
     for version in has["Fetch"]:
         for offset, partition in ((0, 0), (3, 0), (99, 0), (0, 1), (0, 9)):
             part = M.FetchRequest.FetchPartition(
@@ -336,7 +365,7 @@ SUBSCRIPTION = b"\0\1\0\0\0\1\0\4kept\0\0\0\0\0\0\0\0"
 LOADING = (14, 15, 16)  # what a coordinator says until its partition of the internal topic is there
 
 
-def _wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
+def wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
     version = min(has["DescribeGroups"][-1], 4)
     while True:
         answer = yield "wait", M.DescribeGroupsRequest(groups=list(names)), version
@@ -344,7 +373,7 @@ def _wait_for_groups(has: Has, *names: str) -> Generator[Step, Any, None]:
             return
 
 
-def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
+def wait_for_coordinator(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
     newest = has["FindCoordinator"][-1]
     while newest >= 1 or not kind:
         more = {"key_type": kind} if newest >= 1 else {}
@@ -352,6 +381,10 @@ def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
         answer = yield "wait", M.FindCoordinatorRequest(**wanted, **more), newest
         if not (answer.coordinators[0] if newest >= 4 else answer).error_code:
             break
+
+
+def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
+    yield from wait_for_coordinator(has, key, kind)
     for version in has["FindCoordinator"]:
         if kind and version < 1:
             continue
@@ -365,7 +398,7 @@ def _find(has: Has, key: str, kind: int) -> Generator[Step, Any, None]:
 def _transactions(has: Has) -> Generator[Step, Any, None]:
     yield from _find(has, "x", 1)
     yield from _find(has, "g", 0)
-    yield from _wait_for_groups(has, "g")
+    yield from wait_for_groups(has, "g")
     while has["InitProducerId"]:
         answer = yield "wait", M.InitProducerIdRequest(
             transactional_id="x", transaction_timeout_ms=60_000), has["InitProducerId"][0]
@@ -425,7 +458,7 @@ def _transactions(has: Has) -> Generator[Step, Any, None]:
 
 def _groups(has: Has) -> Generator[Step, Any, None]:
     yield from _find(has, "g", 0)
-    yield from _wait_for_groups(has, "nobody", *(f"g{version}" for version in has["JoinGroup"]))
+    yield from wait_for_groups(has, "nobody", *(f"g{version}" for version in has["JoinGroup"]))
     for version in has["JoinGroup"]:
         member, generation = "", -1
         group = f"g{version}"
@@ -577,18 +610,18 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
 
 def _refused(has: Has) -> Generator[Step, Any, None]:
     """Requests that are wrong in what they say: half an identity, two names of one thing, nothing at all."""
-    topic_id = yield from _topic_id(has, "kept")
-    good = _batch("a", "b")
+    topic_id = yield from id_of_topic(has, "kept")
+    good = records_of("a", "b")
     for version in has["Produce"]:
         if version < 3:
             continue
         cut = kwire.build_batch([(1, b"k", b"v")], producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
-        yield "produce a part of a batch", _produce(good[:-3], version, "kept", topic_id), version
-        yield "produce no batch", _produce(b"", version, "kept", topic_id), version
-        yield "produce two batches", _produce(good + good, version, "kept", topic_id), version
-        yield "produce in a transaction of nobody", _produce(cut, version, "kept", topic_id), version
-        yield "produce with bad acks", _produce(good, version, "kept", topic_id, acks=5), version
-        yield "produce with bad acks to nobody", _produce(
+        yield "produce a part of a batch", produce(good[:-3], version, "kept", topic_id), version
+        yield "produce no batch", produce(b"", version, "kept", topic_id), version
+        yield "produce two batches", produce(good + good, version, "kept", topic_id), version
+        yield "produce in a transaction of nobody", produce(cut, version, "kept", topic_id), version
+        yield "produce with bad acks", produce(good, version, "kept", topic_id, acks=5), version
+        yield "produce with bad acks to nobody", produce(
             good, version, "nobody-at-all", uuid.UUID(int=9), acks=5), version
     session = 0
     for version in has["Fetch"]:
@@ -729,7 +762,7 @@ def _emptied(has: Has) -> Generator[Step, Any, None]:
 
 def _replicas(has: Has) -> Generator[Step, Any, None]:
     """Elections and reassignments of one broker: it leads what it has, and there is none to move anything to."""
-    yield from _topic_id(has, "kept")
+    yield from id_of_topic(has, "kept")
     answer = yield "metadata of all", M.MetadataRequest(topics=[]), has["Metadata"][-1]
     node = answer.brokers[0].node_id
     places = (("kept", 0), ("kept", 9), ("nobody", 0))
@@ -762,10 +795,10 @@ def _replicas(has: Has) -> Generator[Step, Any, None]:
     if not has["DescribeLogDirs"]:
         return
     newest = has["CreateTopics"][-1]
-    yield "create", _create("sized", newest, 1), newest
-    topic_id = yield from _topic_id(has, "sized")
+    yield "create", create("sized", newest, 1), newest
+    topic_id = yield from id_of_topic(has, "sized")
     version = has["Produce"][-1]
-    yield "produce", _produce(_batch("a", "b"), version, "sized", topic_id), version
+    yield "produce", produce(records_of("a", "b"), version, "sized", topic_id), version
     for version in has["DescribeLogDirs"]:
         row = M.DescribeLogDirsRequest.DescribableLogDirTopic
         for names, indexes in ((["sized"], [0]), (["sized"], [9]), (["nobody"], [0]), (["sized"], []), ([], [])):

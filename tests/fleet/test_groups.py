@@ -115,23 +115,138 @@ def test_kip_848(fleet: Fleet, connection: SyncConnection) -> None:
         return {"topic_partitions": rows if indexes else []}
 
     first = consumer_beat(connection, a, 0, **start)
-    assert (first.error_code, first.member_epoch, assigned(first)) == (0, 1, [0, 1, 2, 3])
+    assert (first.error_code, first.member_epoch, assigned(first)) == (0, 2, [0, 1, 2, 3])
     second = consumer_beat(connection, b, 0, **start)
     assert assigned(second) == []  # the other one has them all, still
-    told = consumer_beat(connection, a, 1, **owns(0, 1, 2, 3))
-    assert told.member_epoch == 1 and len(assigned(told) or ()) == 2
+    told = consumer_beat(connection, a, 2, **owns(0, 1, 2, 3))
+    assert told.member_epoch == 2 and len(assigned(told) or ()) == 2
     kept = assigned(told) or []
     assert assigned(consumer_beat(connection, b, second.member_epoch)) is None  # not given up yet: nothing new
-    released = consumer_beat(connection, a, 1, **owns(*kept))
-    assert released.member_epoch == 2
+    released = consumer_beat(connection, a, 2, **owns(*kept))
+    assert released.member_epoch == 3
     gained = consumer_beat(connection, b, second.member_epoch)
     assert sorted([*kept, *(assigned(gained) or [])]) == [0, 1, 2, 3]
     assert consumer_beat(connection, b, 1).error_code == E.FENCED_MEMBER_EPOCH
     assert consumer_beat(connection, "nobody", 1).error_code == E.UNKNOWN_MEMBER_ID
     assert consumer_beat(connection, b, -1).member_epoch == -1
-    assert assigned(consumer_beat(connection, a, 2, **owns(*kept))) == [0, 1, 2, 3]
+    assert assigned(consumer_beat(connection, a, 3, **owns(*kept))) == [0, 1, 2, 3]
     fleet.advance(46)
-    assert consumer_beat(connection, a, 3).error_code == E.UNKNOWN_MEMBER_ID
+    assert consumer_beat(connection, a, 4).error_code == E.UNKNOWN_MEMBER_ID
+
+
+START: dict[str, Any] = {"rebalance_timeout_ms": 9000, "topic_partitions": [], "subscribed_topic_names": ["t"]}
+A, B = "a" * 22, "b" * 22
+
+
+def consumers(fleet: Fleet) -> Any:
+    return fleet.cluster.groups.consumer("n")
+
+
+def test_a_member_that_gives_nothing_up_in_time_is_removed(fleet: Fleet, connection: SyncConnection) -> None:
+    """Within its rebalance timeout (GroupMetadataManager.scheduleConsumerGroupRebalanceTimeout)."""
+    consumer_beat(connection, A, 0, **START)
+    consumer_beat(connection, B, 0, **START)
+    assert len(assigned(consumer_beat(connection, A, 2)) or ()) == 2  # of four, and now it has 9 seconds
+    fleet.advance(8)
+    assert consumer_beat(connection, A, 2).error_code == 0
+    fleet.advance(2)
+    gone = consumer_beat(connection, A, 2)
+    assert (gone.error_code, gone.error_message) == (E.UNKNOWN_MEMBER_ID, f"Member {A} is not a member of group n.")
+    assert assigned(consumer_beat(connection, B, 3)) == [0, 1, 2, 3]
+
+
+def test_the_answer_to_a_heartbeat_was_lost(fleet: Fleet, connection: SyncConnection) -> None:
+    """It may be sent again in the epoch before, by a member that has no more than it was given."""
+    consumer_beat(connection, A, 0, **START)
+    fleet.cluster.create_topic("u", 2)
+    assert consumer_beat(connection, A, 2, subscribed_topic_names=["t", "u"]).member_epoch == 3
+    rows = [M.ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=fleet.cluster.topics["t"].id, partitions=[0, 1])]
+    assert consumer_beat(connection, A, 2, topic_partitions=rows).member_epoch == 3
+    assert consumer_beat(connection, A, 2).error_code == E.FENCED_MEMBER_EPOCH
+    rows[0].partitions = [9]
+    assert consumer_beat(connection, A, 2, topic_partitions=rows).error_code == E.FENCED_MEMBER_EPOCH
+
+
+def test_a_static_member_comes_back(fleet: Fleet, connection: SyncConnection) -> None:
+    """After -2 another process takes its place and keeps what it has, without a new epoch."""
+    me = {"instance_id": "i"}
+    consumer_beat(connection, A, 0, **START, **me)
+    refused = consumer_beat(connection, B, 0, **START, **me)
+    assert (refused.error_code, refused.error_message) == (
+        E.UNRELEASED_INSTANCE_ID, f"Static member {B} with instance id i cannot join the group because the instance id "
+        f"is owned by {A} member.")
+    assert consumer_beat(connection, A, -2, **me).member_epoch == -2
+    assert consumers(fleet).state == "Reconciling"
+    again = consumer_beat(connection, B, 0, **START, **me)
+    assert (again.member_epoch, assigned(again)) == (2, [0, 1, 2, 3])
+    fenced = consumer_beat(connection, A, 2, **me)
+    assert fenced.error_code == E.FENCED_INSTANCE_ID
+    assert list(consumers(fleet).members) == [B]
+    consumer_beat(connection, B, -2, **me)
+    fleet.advance(46)
+    assert consumer_beat(connection, B, 2).error_code == E.UNKNOWN_MEMBER_ID
+    assert consumers(fleet).state == "Empty"
+
+
+def test_an_expression_is_resolved_after_the_answer(fleet: Fleet, connection: SyncConnection) -> None:
+    """A topic that comes later is seen at a heartbeat, at the earliest ten seconds after the last look."""
+    start = {**START, "subscribed_topic_names": None, "subscribed_topic_regex": "t.*"}
+    assert assigned(consumer_beat(connection, A, 0, **start)) == []
+    assert assigned(consumer_beat(connection, A, 1)) == [0, 1, 2, 3]
+    fleet.cluster.create_topic("tt", 1)
+    assert consumer_beat(connection, A, 2).member_epoch == 2
+    fleet.advance(11)
+    consumer_beat(connection, A, 2)
+    assert len(assigned(consumer_beat(connection, A, 2)) or ()) == 5
+    assert consumer_beat(connection, A, 3, subscribed_topic_regex="(").error_code == E.INVALID_REGULAR_EXPRESSION
+    assert consumers(fleet).members[A].regex == "t.*"
+
+
+def test_a_commit_in_an_epoch_of_before(fleet: Fleet, connection: SyncConnection) -> None:
+    """From 4.3 on a member may commit to what it had in that epoch (KIP-1251)."""
+    consumer_beat(connection, A, 0, **START)
+    fleet.cluster.create_topic("u", 1)
+    consumer_beat(connection, A, 2, subscribed_topic_names=["t", "u"])
+    row = M.OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+
+    def codes(epoch: int, version: int = 9) -> list[int]:
+        answer: Any = connection.send(M.OffsetCommitRequest(
+            group_id="n", generation_id_or_member_epoch=epoch, member_id=A, topics=[
+                M.OffsetCommitRequest.OffsetCommitRequestTopic(name=name, partitions=[row]) for name in "tu"]), version)
+        return [topic.partitions[0].error_code for topic in answer.topics]
+
+    assert codes(3) == [0, 0]
+    assert codes(2) == [0, E.STALE_MEMBER_EPOCH]
+    assert codes(4) == [E.STALE_MEMBER_EPOCH] * 2
+    assert codes(3, 8) == [E.UNSUPPORTED_VERSION] * 2
+
+
+@pytest.mark.parametrize(("release", "first", "again", "empty"), [
+    ("4.0", 1, E.FENCED_MEMBER_EPOCH, 1), ("4.2", 1, 0, 1), ("4.3", 2, 0, 2), ("4.4", 2, 0, 3)])
+def test_epochs_of_the_releases(release: str, first: int, again: int, empty: int) -> None:
+    with Fleet(release, topics={"t": 1}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        assert consumer_beat(connection, A, 0, **START).member_epoch == first
+        consumer_beat(connection, A, first, subscribed_topic_names=["t", "nobody"])
+        consumer_beat(connection, A, first + 1, subscribed_topic_names=["t"])
+        assert consumer_beat(connection, A, 0, **START).error_code == again
+        group = consumers(fleet)
+        consumer_beat(connection, A, -1)
+        assert (group.epoch, group.assignment_epoch) == (first + 3, first + 2 + (empty == 3))
+
+
+@pytest.mark.parametrize(("release", "kept"), [("3.9", False), ("4.0", True)])
+def test_a_group_whose_last_offset_was_deleted(release: str, kept: bool) -> None:
+    part = M.OffsetCommitRequest.OffsetCommitRequestPartition
+    with Fleet(release, topics={"t": 2}) as fleet, connect_sync(fleet.bootstrap) as connection:
+        connection.send(M.OffsetCommitRequest(
+            group_id="o", generation_id_or_member_epoch=-1, member_id="", topics=[
+                M.OffsetCommitRequest.OffsetCommitRequestTopic(name="t", partitions=[
+                    part(partition_index=index, committed_offset=1) for index in (0, 1)])]), 8)
+        for index, there in ((9, True), (0, True), (1, kept)):
+            row = M.OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index)
+            connection.send(M.OffsetDeleteRequest(group_id="o", topics=[
+                M.OffsetDeleteRequest.OffsetDeleteRequestTopic(name="t", partitions=[row])]))
+            assert ("o" in fleet.cluster.groups.groups) == there
 
 
 def test_kip_848_needs_its_level() -> None:

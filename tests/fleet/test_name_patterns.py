@@ -88,6 +88,7 @@ def test_a_client_is_answered(engine: str) -> None:
         answer = subscribed("(")
         assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
         assert answer.error_message.startswith("SubscribedTopicRegex `(` is not a valid regular expression: missing ")
+        assert subscribed("or.*").assignment.topic_partitions == []  # it is resolved after the answer
         assert [len(one.partitions) for one in subscribed("or.*").assignment.topic_partitions] == [1]
         listed = connection.send(messages.ListTransactionsRequest(transactional_id_pattern="("), 2)
         assert listed.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

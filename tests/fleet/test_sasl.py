@@ -15,6 +15,7 @@ from kwire import messages
 from kwire.fleet import Fleet
 from kwire.net import AuthenticationError, BrokerConnectionError, connect_sync
 from kwire.schema.error_codes import ErrorCode
+from tests.fleet import dialogue_sasl
 
 pytestmark = pytest.mark.quick
 SECRET = "marker-secret-7"
@@ -81,19 +82,20 @@ def test_the_metadata_log_has_the_users(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "\0", "\ud800", "\u0221", "é"])
-def test_a_password_that_scram_does_not_take(password: str) -> None:
+def test_an_odd_password(password: str) -> None:
+    """Brokers take it as it is, without SASLprep."""
     with Fleet("4.4", sasl={"odd": password, "user": SECRET}) as fleet:
-        assert {name for name, _ in fleet.image.scram} in ({"user"}, {"odd", "user"})
+        assert {name for name, _ in fleet.image.scram} == {"odd", "user"}
+        assert logs_in(fleet, "odd", "é") == (password == "é")
         assert logs_in(fleet, "user", SECRET) and not logs_in(fleet, "odd", "x")
         assert [event for event in fleet.events if event["event"] == "failed"] == []
 
 
-def test_plain_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "scramp", None)
-        patch.setattr("kwire.fleet.users.find_spec", lambda name: None)
         with Fleet("4.4", sasl={"user": SECRET}) as fleet:
-            assert fleet.image.scram == {} and logs_in(fleet, "user", SECRET, "PLAIN")
+            assert len(fleet.image.scram) == 2 and logs_in(fleet, "user", SECRET, "PLAIN")
 
 
 def test_users_that_are_made_by_the_wire(tmp_path: Path) -> None:
@@ -134,3 +136,54 @@ def test_an_old_level_keeps_no_users() -> None:
             name="a", mechanism=1, iterations=4096, salt=b"s", salted_password=b"p")
         answer: Any = connection.send(messages.AlterUserScramCredentialsRequest(upsertions=[one]))
         assert answer.results[0].error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def said(port: int, *steps: Any) -> list[Any]:
+    """What a connection gets for (message, version) or bytes, one after the other; "closed" at its end."""
+    client = dialogue_sasl.Client(port)
+    got = [dialogue_sasl.normal(client.exchange(one) if isinstance(one, bytes) else client.ask(*one)) for one in steps]
+    client.socket.close()
+    return got
+
+
+SHAKE = messages.SaslHandshakeRequest(mechanism="PLAIN"), 1
+VERSIONS = messages.ApiVersionsRequest(), 0
+ANY = messages.HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 0
+LATE: dict[str, Any] = {"errorCode": ErrorCode.ILLEGAL_SASL_STATE}
+
+
+def test_what_is_out_of_order(fleet: Fleet) -> None:
+    """As SaslServerAuthenticator has it: an answer with an error or none, then the end of the connection."""
+    port, token = fleet.nodes[0].port, messages.SaslAuthenticateRequest(auth_bytes=f"\0user\0{SECRET}".encode())
+    assert said(port, ANY) == said(port, (token, 0)) == ["closed"]
+    assert said(port, VERSIONS, VERSIONS) == [{"errorCode": 0}, "closed"]
+    assert said(port, SHAKE, ANY, SHAKE)[1:] == [LATE, "closed"]
+    assert said(port, SHAKE, SHAKE)[1] == {**LATE, "mechanisms": []}
+    unknown = said(port, (messages.SaslHandshakeRequest(mechanism="GSSAPI"), 1), SHAKE)
+    assert unknown == [{"errorCode": ErrorCode.UNSUPPORTED_SASL_MECHANISM, "mechanisms": [
+        "PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]}, "closed"]
+    again = said(port, SHAKE, (token, 0), SHAKE, (token, 0), ANY)[1:]
+    assert [one["errorCode"] for one in again] == [
+        0, LATE["errorCode"], LATE["errorCode"], ErrorCode.UNKNOWN_MEMBER_ID]
+
+
+@pytest.mark.parametrize(("token", "reason"), [
+    (b"\0\0x", "Authentication failed: username not specified"),
+    (b"\0user\0", "Authentication failed: password not specified"),
+    (b"other\0user\0" + SECRET.encode(),
+     "Authentication failed: Client requested an authorization id that is different from username"),
+    (b"\0\0\0\0\0\0", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
+])
+def test_why_plain_is_refused(fleet: Fleet, token: bytes, reason: str) -> None:
+    answer = said(fleet.nodes[0].port, SHAKE, (messages.SaslAuthenticateRequest(auth_bytes=token), 0), ANY)[1:]
+    assert (answer[0]["errorCode"], answer[0]["errorMessage"]) == (ErrorCode.SASL_AUTHENTICATION_FAILED, reason)
+    assert answer[1] == "closed"
+
+
+@pytest.mark.parametrize(("first", "code"), [
+    (b"n,,n=user,r=x,e=1", 0), (b"n,a=user,m=1,n=user,r=x", 0), (b"y,,n=user,r=x", 58), (b"n,,n=a=2X,r=x", 58),
+    (b"n,,n=user,r=", 58), (b"n,,n=user", 58), (b"n,,n=us\0er,r=x", 58), (b"n,,n=user,r=\x7f", 58)])
+def test_first_messages_of_scram(fleet: Fleet, first: bytes, code: int) -> None:
+    shake = messages.SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1
+    token = messages.SaslAuthenticateRequest(auth_bytes=first), 0
+    assert said(fleet.nodes[0].port, shake, token)[1]["errorCode"] == code

@@ -2,183 +2,157 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kwire import messages
+from kwire.fleet import operations
 from kwire.fleet.apis.registry import Call, handles
-from kwire.fleet.consumer_groups import (
-    ASSIGNORS,
-    HEARTBEAT_MS,
-    LEAVE,
-    LEAVE_STATIC,
-    ConsumerGroup,
-    ConsumerMember,
-)
+from kwire.fleet.assignors import ASSIGNORS, Partition
+from kwire.fleet.consumer_groups import HEARTBEAT_MS, LEAVE, LEAVE_STATIC, ConsumerGroup, ConsumerMember, Said
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import check_group_id
-from kwire.fleet.groups import TopicPartition
-from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.uuids import uuid_text
 
 GROUP_VERSION = "group.version"
+_FIRST_WITH_MEMBER_IDS, _FIRST_WITH_REGEX = 1, 1  # versions of the heartbeat
+_CONSUMER_TYPE = 1
 
 
 @handles("ConsumerGroupHeartbeat")
 def consumer_group_heartbeat(call: Call) -> Any:
     """Join, go on or leave; what the member may read comes in the answer when it changed."""
-    response = messages.ConsumerGroupHeartbeatResponse
+    message, response = call.message, messages.ConsumerGroupHeartbeatResponse
     try:
         if call.cluster.levels.get(GROUP_VERSION, 0) < 1:
-            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        call.cluster.check_coordinator(call.node, call.message.group_id)
+            return response(error_code=ErrorCode.UNSUPPORTED_VERSION)
         _check(call)
-        member, full = _beat(call)
-        if member is None:
-            return response(member_id=call.message.member_id, member_epoch=call.message.member_epoch)
-        answer = response(
-            member_id=member.id, member_epoch=member.epoch, heartbeat_interval_ms=HEARTBEAT_MS)
-        if full or member.sent != member.assigned:
-            member.sent = set(member.assigned)
-            answer.assignment = response.Assignment(topic_partitions=_by_topic(
-                call, member.assigned, response.TopicPartitions))
-        return answer
+        call.cluster.check_coordinator(call.node, message.group_id)
+        if message.member_epoch in (LEAVE, LEAVE_STATIC):
+            return _leave(call)
+        return _beat(call)
     except ApiError as error:
         return response(error_code=error.code, error_message=error.message)
 
 
 def _check(call: Call) -> None:
-    """Is the request one (GroupMetadataManager.throwIfConsumerGroupHeartbeatRequestIsInvalid)? Raises ApiError."""
+    """Is the request one (GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid)? Raises ApiError."""
     message = call.message
 
     def invalid(reason: str) -> ApiError:
         return ApiError(ErrorCode.INVALID_REQUEST, reason)
 
-    if not message.group_id.strip():
-        raise invalid("GroupId can't be empty.")
-    if message.instance_id is not None and not message.instance_id.strip():
-        raise invalid("InstanceId can't be empty.")
-    if (message.member_epoch > 0 or message.member_epoch == LEAVE or call.version >= 1) and (
-            not message.member_id.strip()):
-        raise invalid("MemberId can't be empty.")
+    must_be_named = call.version >= _FIRST_WITH_MEMBER_IDS or message.member_epoch > 0 or message.member_epoch == LEAVE
+    for name, value in (
+        ("MemberId", message.member_id if must_be_named else None), ("GroupId", message.group_id),
+        ("InstanceId", message.instance_id), ("RackId", message.rack_id),
+    ):
+        if value is not None and not value.strip():
+            raise invalid(f"{name} can't be empty.")
     if message.member_epoch == 0:
         if message.rebalance_timeout_ms == -1:
             raise invalid("RebalanceTimeoutMs must be provided in first request.")
         if message.topic_partitions is None or message.topic_partitions:
             raise invalid("TopicPartitions must be empty when (re-)joining.")
-        regex = message.subscribed_topic_regex if call.version >= 1 else None
-        if message.subscribed_topic_names is None and regex is None:
-            raise invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be set in first request.")
-    if message.member_epoch < LEAVE_STATIC:
-        raise invalid("MemberEpoch is invalid.")
+        if message.subscribed_topic_names is None and _regex(call) is None:
+            raise invalid(
+                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
     if message.member_epoch == LEAVE_STATIC and message.instance_id is None:
         raise invalid("InstanceId can't be null.")
+    if message.member_epoch < LEAVE_STATIC:
+        raise invalid("MemberEpoch is invalid.")
     if message.server_assignor is not None and message.server_assignor not in ASSIGNORS:
         raise ApiError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {message.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}.")
-    if call.version >= 1 and message.subscribed_topic_regex:
-        try:
-            name_pattern(message.subscribed_topic_regex)
-        except ApiError as error:
-            raise ApiError(error.code, f"SubscribedTopicRegex `{message.subscribed_topic_regex}` is not a valid "
-                           f"regular expression: {error.message}.") from None
 
 
-def _beat(call: Call) -> tuple[ConsumerMember | None, bool]:
-    """(the member, None if it left; whether its whole assignment is due)."""
+def _regex(call: Call) -> str | None:
+    value: str | None = call.message.subscribed_topic_regex if call.version >= _FIRST_WITH_REGEX else None
+    return value
+
+
+def _leave(call: Call) -> Any:
+    """A member leaves for good, or a static one for a while (GroupMetadataManager.consumerGroupLeave)."""
     message = call.message
-    joining = message.member_epoch == 0
-    group = call.cluster.groups.consumer(message.group_id, make=joining)
-    static = None if message.instance_id is None else group.instances.get(message.instance_id)
-    if message.member_epoch in (LEAVE, LEAVE_STATIC):
-        member = group.member(message.member_id) if static is None else static
-        if static is not None and static.id != message.member_id:
-            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
-        if message.member_epoch == LEAVE_STATIC:
-            member.is_static_away = True
-        else:
-            group.remove(member)
-        return None, False
-    if joining:
-        member = _join(call, group, static)
+    group = call.cluster.groups.consumer(message.group_id)
+    member = group.member(message.member_id) if message.instance_id is None else (
+        group.member_of_instance(message.instance_id, message.member_id))
+    if message.member_epoch == LEAVE_STATIC:
+        group.leave_for_a_while(member)
     else:
-        member = group.member(message.member_id)
-        owned = _owned(call)
-        known = message.member_epoch == member.epoch or (
-            message.member_epoch == member.previous_epoch and owned is not None and owned <= member.assigned)
-        if not known:
-            raise ApiError(
-                ErrorCode.FENCED_MEMBER_EPOCH,
-                f"The consumer group member has {'a smaller' if message.member_epoch < member.epoch else 'a greater'} "
-                f"member epoch ({message.member_epoch}) than the one known by the group coordinator ({member.epoch}). "
-                "The member must abandon all its partitions and rejoin.")
-    group.touch(member)
-    if _subscribe(call, member):
-        group.changed()
-    else:
-        group.follow_topics()
-    full = joining or (message.rebalance_timeout_ms != -1 and message.topic_partitions is not None)
-    group.reconcile(member, set() if joining else _owned(call))
-    return member, full
+        group.remove([member])
+    return messages.ConsumerGroupHeartbeatResponse(member_id=member.id, member_epoch=message.member_epoch)
 
 
-def _join(call: Call, group: ConsumerGroup, static: ConsumerMember | None) -> ConsumerMember:
+def _beat(call: Call) -> Any:
+    """A member joins or goes on (GroupMetadataManager.consumerGroupHeartbeat)."""
+    message, groups, response = call.message, call.cluster.groups, messages.ConsumerGroupHeartbeatResponse
+    joins = message.member_epoch == 0
+    if joins:
+        group = groups.joined(message.group_id)
+    elif message.group_id in groups.groups:
+        group = groups.consumer(message.group_id)
+    else:
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {message.group_id} not found.")
+    owned = _owned(call)
+    member = _member(call, group, owned)
+    topics, regex = message.subscribed_topic_names, _regex(call)
+    if regex is not None and regex != member.regex:
+        group.check_regex(regex)
+    groups.keep(group)
+    member.client_id, member.client_host = call.request.client_id or "", f"/{call.connection.host}"
+    member.instance_id = message.instance_id or member.instance_id
+    member.rack_id = message.rack_id or member.rack_id
+    if message.rebalance_timeout_ms != -1:
+        member.rebalance_timeout = message.rebalance_timeout_ms / 1000
+    before = member.assigned.keys()
+    said = Said(None if topics is None else frozenset(topics), regex, message.server_assignor, owned)
+    group.beat(member, said)
+    answer = response(member_id=member.id, member_epoch=member.epoch, heartbeat_interval_ms=HEARTBEAT_MS)
+    full = message.rebalance_timeout_ms != -1 and owned is not None and (topics is not None or regex is not None)
+    if joins or full or member.assigned.keys() != before:
+        answer.assignment = response.Assignment(
+            topic_partitions=_by_topic(member.assigned, response.TopicPartitions))
+    group.resolve()
+    return answer
+
+
+def _member(call: Call, group: ConsumerGroup, owned: set[Partition] | None) -> ConsumerMember:
+    """The member of a heartbeat, which is in the group or joins it. Raises ApiError."""
     message = call.message
-    if static is not None:
-        if not static.is_static_away:
+    member_id = message.member_id or uuid_text(call.cluster.new_id())
+    joins = message.member_epoch == 0
+    if message.instance_id is not None and not joins:
+        member = group.member_of_instance(message.instance_id, member_id)
+    elif message.instance_id is not None and (old := group.static_member(message.instance_id)) is not None:
+        if old.epoch != LEAVE_STATIC:
             raise ApiError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
-                f"Static member {static.id} with instance id {message.instance_id} cannot join the group because the "
-                "instance id is owned by another member.")
-        assigned, target = static.assigned, group.target.get(static.id, set())
-        group.drop(static)
-    member_id = message.member_id or str(call.cluster.new_id())
-    known = group.members.get(member_id)
-    if known is not None:
-        known.assigned, known.revoking, known.sent = set(), set(), None
-        return known
-    member = ConsumerMember(
-        member_id, message.instance_id, call.request.client_id or "", f"/{call.connection.host}",
-        rack_id=message.rack_id)
-    _subscribe(call, member)
-    if static is not None:
-        member.assigned, group.target[member_id] = assigned, target
-    group.join(member)
+                f"Static member {member_id} with instance id {message.instance_id} cannot join the group because the "
+                f"instance id is owned by {old.id} member.")
+        return group.returned(old, member_id)
+    elif joins:
+        if message.instance_id is not None or member_id not in group.members:
+            return group.members.get(member_id) or ConsumerMember(member_id, message.instance_id, "", "")
+        member = group.members[member_id]
+    else:
+        member = group.member(member_id)
+    member.check_epoch(message.member_epoch, owned, group.rules)
     return member
 
 
-def _subscribe(call: Call, member: ConsumerMember) -> bool:
-    """Take over what the request says of the member; whether that changes what it reads."""
-    message, changed = call.message, False
-    if message.rebalance_timeout_ms != -1:
-        member.rebalance_timeout = message.rebalance_timeout_ms / 1000
-    if message.subscribed_topic_names is not None and member.topics != set(message.subscribed_topic_names):
-        member.topics, changed = set(message.subscribed_topic_names), True
-    if call.version >= 1 and message.subscribed_topic_regex is not None:
-        regex = message.subscribed_topic_regex or None
-        changed, member.regex = changed or regex != member.regex, regex
-    if message.server_assignor is not None and message.server_assignor != member.assignor:
-        member.assignor, changed = message.server_assignor, True
-    return changed
+def _owned(call: Call) -> set[Partition] | None:
+    rows = call.message.topic_partitions
+    return None if rows is None else {(row.topic_id, index) for row in rows for index in row.partitions}
 
 
-def _owned(call: Call) -> set[TopicPartition] | None:
-    if call.message.topic_partitions is None:
-        return None
-    known = call.cluster.topics_by_id
-    return {
-        (known[row.topic_id].name, index) for row in call.message.topic_partitions if row.topic_id in known
-        for index in row.partitions}
-
-
-def _by_topic(call: Call, partitions: set[TopicPartition], row: Any, named: bool = False) -> list[Any]:
-    topics: dict[str, list[int]] = {}
-    for name, index in sorted(partitions):
-        if name in call.cluster.topics:
-            topics.setdefault(name, []).append(index)
-    return [
-        row(topic_id=call.cluster.topics[name].id, partitions=indexes, **({"topic_name": name} if named else {}))
-        for name, indexes in topics.items()]
+def _by_topic(partitions: Iterable[Partition], row: Any) -> list[Any]:
+    topics: dict[Any, list[int]] = {}
+    for topic_id, index in sorted(partitions):
+        topics.setdefault(topic_id, []).append(index)
+    return [row(topic_id=topic_id, partitions=indexes) for topic_id, indexes in topics.items()]
 
 
 @handles("ConsumerGroupDescribe")
@@ -193,10 +167,13 @@ def consumer_group_describe(call: Call) -> Any:
                 raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
             check_group_id(group_id)
             call.cluster.check_coordinator(call.node, group_id)
-            group = call.cluster.groups.consumer(group_id, make=False)
-            row.group_state, row.group_epoch, row.assignment_epoch = group.state, group.epoch, group.epoch
+            group = call.cluster.groups.consumer(group_id)
+            row.group_state, row.group_epoch, row.assignment_epoch = group.state, group.epoch, group.assignment_epoch
             row.assignor_name = group.assignor
             row.members = [_described(call, group, member) for member in group.members.values()]
+            row.authorized_operations = operations.if_asked(
+                call.node.offer, True, call.message.include_authorized_operations,
+                operations.of_groups(call.node.offer))
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.explanation
         rows.append(row)
@@ -204,16 +181,20 @@ def consumer_group_describe(call: Call) -> Any:
 
 
 def _described(call: Call, group: ConsumerGroup, member: ConsumerMember) -> Any:
-    response = messages.ConsumerGroupDescribeResponse
+    response, known = messages.ConsumerGroupDescribeResponse, call.cluster.topics_by_id
 
-    def assignment(partitions: set[TopicPartition]) -> Any:
-        return response.Assignment(topic_partitions=_by_topic(call, partitions, response.TopicPartitions, named=True))
+    def assignment(partitions: Iterable[Partition]) -> Any:
+        rows = _by_topic([one for one in partitions if one[0] in known], response.TopicPartitions)
+        for row in rows:
+            row.topic_name = known[row.topic_id].name
+        return response.Assignment(topic_partitions=rows)
 
     row = response.Member(
         member_id=member.id, instance_id=member.instance_id, rack_id=member.rack_id, member_epoch=member.epoch,
         client_id=member.client_id, client_host=member.client_host, subscribed_topic_names=sorted(member.topics),
-        subscribed_topic_regex=member.regex or "", assignment=assignment(member.assigned),
-        target_assignment=assignment(group.target.get(member.id, set())))
+        subscribed_topic_regex=member.regex, assignment=assignment(
+            {**member.assigned, **(member.revoking if group.rules.shows_revoking else {})}),
+        target_assignment=assignment(group.target.get(member.id, ())))
     if call.version >= 1:
-        row.member_type = 1
+        row.member_type = _CONSUMER_TYPE
     return row

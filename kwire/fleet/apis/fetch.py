@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import groupby
 from typing import Any
 
 from kwire import messages
@@ -18,6 +19,7 @@ READ_COMMITTED = 1
 _FIRST_WITH_BATCHES, _FIRST_WITH_MAGIC_1, _FIRST_WITH_ZSTD = 4, 2, 10
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_WITH_IDS, _FIRST_WITH_LEADERS = 13, 16
+_CONVERTS_LAZILY = "2.0"  # KIP-283
 MOST_BYTES = 55 << 20  # of an answer, but for a first batch that is larger: the broker's fetch.max.bytes (KIP-541)
 
 
@@ -48,14 +50,10 @@ async def fetch(call: Call) -> Any:
         for log in watched:
             log.watchers.pop(changed, None)
     rows = session.answered(rows)
-    topics: dict[Any, Any] = {}
-    for key, row in rows:
-        topic = topics.setdefault(key.topic_id if call.version >= _FIRST_WITH_IDS else key.topic, None)
-        if topic is None:
-            topic = response.FetchableTopicResponse(topic=key.topic, topic_id=key.topic_id)
-            topics[key.topic_id if call.version >= _FIRST_WITH_IDS else key.topic] = topic
-        topic.partitions.append(row)
-    answer = response(session_id=session.id if call.version >= 7 else 0, responses=list(topics.values()))
+    topics = [
+        response.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[row for _, row in of_topic])
+        for (name, topic_id), of_topic in groupby(rows, key=lambda one: one[0][:2])]
+    answer = response(session_id=session.id if call.version >= 7 else 0, responses=topics)
     if call.version >= _FIRST_WITH_LEADERS:
         answer.node_endpoints = endpoints(
             call, response.NodeEndpoint, (row.current_leader.leader_id for _, row in rows))
@@ -77,11 +75,12 @@ def _partition(call: Call, key: FetchKey) -> Partition:
 
 
 def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]:
+    """The rows of partitions as they are asked for, those of unknown ones last."""
     left = min(call.message.max_bytes, MOST_BYTES) if call.version >= 3 else MOST_BYTES
-    rows, anything = [], False
+    rows, unknown = list[tuple[FetchKey, Any]](), list[tuple[FetchKey, Any]]()
+    anything = False
     for key, one in wanted.items():
         row = messages.FetchResponse.PartitionData(partition_index=key.partition, high_watermark=-1)
-        rows.append((key, row))
         try:
             _read_partition(call, _partition(call, key), one, row, min(left, one.partition_max_bytes), not anything)
         except ApiError as error:
@@ -89,7 +88,6 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
                 partition_index=key.partition, error_code=_code(call, key, error), high_watermark=-1, records=b"")
             if call.version >= 4 and not (error.code in _UNKNOWN and call.node.offer.at_least("3.0")):
                 row.aborted_transactions = None
-            rows[-1] = (key, row)
             if call.version >= 12 and error.code in (
                     ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
                 partition = _partition(call, key)
@@ -97,7 +95,8 @@ def _read(call: Call, wanted: dict[FetchKey, Any]) -> list[tuple[FetchKey, Any]]
         size = len(row.records or b"")
         left -= size
         anything = anything or size > 0
-    return rows
+        (unknown if row.error_code in _UNKNOWN else rows).append((key, row))
+    return rows + unknown
 
 
 def _code(call: Call, key: FetchKey, error: ApiError) -> ErrorCode:
@@ -114,7 +113,7 @@ def _read_partition(
     call: Call, partition: Partition, one: Any, row: Any, max_bytes: int, at_least_one: bool
 ) -> None:
     log = partition.log
-    call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 9 else -1)
+    call.cluster.leads(call.node, partition, max(one.current_leader_epoch, -1) if call.version >= 9 else -1)
     committed = call.version >= 4 and call.message.isolation_level == READ_COMMITTED
     row.high_watermark, row.last_stable_offset, row.log_start_offset = (
         log.end_offset, log.last_stable_offset, log.start_offset)
@@ -122,9 +121,11 @@ def _read_partition(
         row.last_stable_offset = -1
     if call.version >= 12 and one.last_fetched_epoch >= 0:
         epoch, end = log.end_of_epoch(one.last_fetched_epoch, partition.leader_epoch)
+        if epoch < 0:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
         if epoch < one.last_fetched_epoch or end < one.fetch_offset:
             row.diverging_epoch.epoch, row.diverging_epoch.end_offset = epoch, end
-            row.records = b""
+            row.records, row.aborted_transactions = b"", None
             return
     limit = log.last_stable_offset if committed else log.end_offset
     records = log.read(one.fetch_offset, max(0, max_bytes), limit, at_least_one and call.version >= 3)
@@ -136,11 +137,14 @@ def _read_partition(
             for gone in log.aborted_in(one.fetch_offset, last + 1)]
     elif call.version >= 4:
         row.aborted_transactions = [] if committed else None
-    row.records = _for_version(call.version, records)
+    row.records = _for_version(call.version, records, call.node.offer.at_least(_CONVERTS_LAZILY))
 
 
-def _for_version(version: int, records: bytes) -> bytes:
-    """The batches in the format that a version of Fetch carries (KafkaApis.maybeConvertFetchedData)."""
+def _for_version(version: int, records: bytes, lazily: bool) -> bytes:
+    """The batches in the format that a version of Fetch carries (KafkaApis.maybeConvertFetchedData).
+
+    lazily: no more bytes than there were before, but for a first batch that is larger (LazyDownConversionRecords).
+    """
     if not records:
         return records
     if version >= _FIRST_WITH_BATCHES:
@@ -156,6 +160,7 @@ def _for_version(version: int, records: bytes) -> bytes:
             raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         rows = [(record.timestamp, record.key, record.value) for record in batch]
         parts.append(build_batch(rows, magic=magic, codec=batch.codec, base_offset=batch.base_offset))
-    return b"".join(parts)
+    converted = b"".join(parts)
+    return converted[: max(len(records), len(parts[0]))] if lazily and parts else converted
 
 

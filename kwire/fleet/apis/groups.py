@@ -32,8 +32,10 @@ from kwire.schema.error_codes import ErrorCode
 MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000  # group.min.session.timeout.ms, group.max.session.timeout.ms
 MAX_METADATA_BYTES = 4096  # offset.metadata.max.bytes
 _CONSUMER = "consumer"
-_KEEPS_EMPTY_GROUPS = "4.0"  # KIP-848's coordinator; before it a group without members and offsets is gone at once
 _GROUP_MUST_BE_THERE = 9  # version of OffsetCommit: a generation of no group is GROUP_ID_NOT_FOUND
+_FIRST_WITH_MEMBER_EPOCHS = 9  # version of OffsetCommit and OffsetFetch (KIP-848)
+_KEEPS_WITHOUT_OFFSETS = "4.0"  # a group without members and offsets; before, it is gone with its last offset
+Check = Callable[[TopicPartition], None]  # may this partition be committed to? Raises ApiError
 
 
 def _instance(call: Call, since: int) -> str | None:
@@ -160,13 +162,21 @@ def leave_group(call: Call) -> Any:
         if call.node.offer.at_least("2.0"):
             check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
+        known = call.cluster.groups.groups.get(message.group_id)
+        of_consumers = known if isinstance(known, ConsumerGroup) else None
+        gone = []
         for one in asked:
             row = response.MemberResponse(member_id=one.member_id, group_instance_id=one.group_instance_id)
             try:
-                _leave(call, one)
+                if of_consumers is None:
+                    _leave(call, one)
+                else:
+                    gone.append(of_consumers.leaving(one.member_id, one.group_instance_id))
             except ApiError as error:
                 row.error_code = error.code
             rows.append(row)
+        if of_consumers is not None:
+            of_consumers.remove(gone)
     except ApiError as error:
         return response(error_code=error.code)
     if call.version >= 3:
@@ -202,17 +212,18 @@ def offset_commit(call: Call) -> Any:
 
 
 def _taken(
-    call: Call, group_of: Callable[[], CommittedOffsets], topic_row: Any, partition_row: Any, *,
+    call: Call, group_of: Callable[[], tuple[CommittedOffsets, Check]], topic_row: Any, partition_row: Any, *,
     by_id_since: int, epoch_since: int,
 ) -> tuple[list[Any], CommittedOffsets | None, dict[TopicPartition, CommittedOffset]]:
     """(the rows of the answer to a commit, the group if it takes any offset, the offsets that it takes).
 
-    group_of: gives the group, or raises ApiError; asked only if a partition is there (KafkaApis looks at them first).
+    group_of: gives the group, and what looks at each partition, or raises ApiError; asked only if a partition is there
+    (KafkaApis looks at them first).
     """
     kept: dict[TopicPartition, CommittedOffset] = {}
-    asked: list[CommittedOffsets | ApiError] = []
+    asked: list[tuple[CommittedOffsets, Check] | ApiError] = []
 
-    def group() -> CommittedOffsets:
+    def group() -> tuple[CommittedOffsets, Check]:
         if not asked:
             try:
                 asked.append(group_of())
@@ -224,15 +235,16 @@ def _taken(
 
     def take(topic: Any, one: Any, row: Any) -> None:
         named = _named(call, topic, one, by_id_since)
-        group()
+        check = group()[1]
         _check_metadata(one)
+        check(named)
         kept[named] = _offset(call, one, epoch_since)
 
     topics = [
         topic_row(name=topic.name, topic_id=topic.topic_id, partitions=answered(
             topic.partitions, lambda one: partition_row(partition_index=one.partition_index), partial(take, topic)))
         for topic in call.message.topics if topic.partitions or topic.name not in call.cluster.topics]
-    return topics, group() if kept else None, kept
+    return topics, group()[0] if kept else None, kept
 
 
 def _in_zookeeper(call: Call) -> Any:
@@ -281,8 +293,11 @@ def _from_zookeeper(call: Call) -> Any:
     return response(topics=rows)
 
 
-def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOffsets:
-    """The group of a commit (GroupMetadataManager.validateOffsetCommit). Raises ApiError."""
+def _committing(call: Call, group_id: str, instance: str | None) -> tuple[CommittedOffsets, Check]:
+    """The group of a commit, and what looks at each partition (OffsetMetadataManager.validateOffsetCommit).
+
+    Raises ApiError.
+    """
     call.cluster.check_coordinator(call.node, group_id)
     message = call.message
     generation = message.generation_id_or_member_epoch if call.version >= 1 else -1
@@ -293,12 +308,11 @@ def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOff
             gone = call.version >= _GROUP_MUST_BE_THERE and call.request.name == "OffsetCommit" and (
                 call.node.offer.at_least("4.0"))
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if gone else ErrorCode.ILLEGAL_GENERATION)
-        return call.cluster.groups.made(group_id)
+        return call.cluster.groups.made(group_id), _any
     if isinstance(group, ConsumerGroup):
-        group.check_epoch(member_id, generation)
-        return group
+        return group, _of_consumers(call, group, member_id, generation)
     if generation < 0 and group.state == EMPTY:
-        return group
+        return group, _any
     if generation < 0 and not member_id and instance is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     member = group.member(member_id, instance)
@@ -307,7 +321,28 @@ def _committing(call: Call, group_id: str, instance: str | None) -> CommittedOff
     if group.state == COMPLETING:
         raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
     group.touch(member)
-    return group
+    return group, _any
+
+
+def _any(partition: TopicPartition) -> None:
+    """Every partition may be committed to."""
+
+
+def _of_consumers(call: Call, group: ConsumerGroup, member_id: str, epoch: int) -> Check:
+    """What looks at each partition of a commit of a member of KIP-848. Raises ApiError."""
+    member = group.check_commit(
+        member_id, epoch, in_transaction=call.request.name == "TxnOffsetCommit",
+        has_epochs=call.version >= _FIRST_WITH_MEMBER_EPOCHS)
+    if member is None:
+        return _any
+
+    def check(partition: TopicPartition) -> None:
+        name, index = partition
+        had = {**member.revoking, **member.assigned}.get((call.cluster.topics[name].id, index))
+        if had is None or epoch < had:
+            raise ApiError(ErrorCode.STALE_MEMBER_EPOCH)
+
+    return check
 
 
 def _named(call: Call, topic: Any, one: Any, by_id_since: int) -> tuple[str, int]:
@@ -334,7 +369,7 @@ def txn_offset_commit(call: Call) -> Any:
     """Offsets that count when the transaction commits."""
     message, response = call.message, messages.TxnOffsetCommitResponse
 
-    def group_of() -> CommittedOffsets:
+    def group_of() -> tuple[CommittedOffsets, Check]:
         check_group_id(message.group_id)
         call.cluster.check_coordinator(call.node, message.group_id)
         if not message.transactional_id and call.node.offer.at_least("3.6"):
@@ -344,7 +379,7 @@ def txn_offset_commit(call: Call) -> Any:
             join=call.version >= 5, checked=call.node.offer.at_least("3.6"))
         member_of = call.version >= 3 and (message.generation_id_or_member_epoch >= 0 or message.member_id)
         return _committing(call, message.group_id, message.group_instance_id) if member_of else (
-            call.cluster.groups.made(message.group_id))
+            call.cluster.groups.made(message.group_id), _any)
 
     topics, group, kept = _taken(
         call, group_of, response.TxnOffsetCommitResponseTopic, response.TxnOffsetCommitResponsePartition,
@@ -365,6 +400,10 @@ def offset_fetch(call: Call) -> Any:
         for asked in message.groups:
             row = response.OffsetFetchResponseGroup(group_id=asked.group_id)
             try:
+                if call.version >= _FIRST_WITH_MEMBER_EPOCHS:
+                    group = call.cluster.groups.groups.get(asked.group_id)
+                    if isinstance(group, ConsumerGroup):
+                        group.check_fetch(asked.member_id, asked.member_epoch)
                 row.topics = _fetched(
                     call, asked.group_id, asked.topics, response.OffsetFetchResponseTopics,
                     response.OffsetFetchResponsePartitions)
@@ -443,8 +482,11 @@ def offset_delete(call: Call) -> Any:
     read = _subscribed(group)
     rows = []
     for topic in message.topics:
+        if not topic.partitions:
+            continue
         results = []
-        for one in topic.partitions:
+        once = {one.partition_index: one for one in topic.partitions}
+        for one in topic.partitions if call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) else once.values():
             row = response.OffsetDeleteResponsePartition(partition_index=one.partition_index)
             try:
                 call.cluster.partition(topic.name, one.partition_index)
@@ -455,9 +497,10 @@ def offset_delete(call: Call) -> Any:
                 row.error_code = error.code
             results.append(row)
         rows.append(response.OffsetDeleteResponseTopic(name=topic.name, partitions=results))
-    if isinstance(group, Group) and not group.members and not group.offsets and not (
-            call.node.offer.at_least(_KEEPS_EMPTY_GROUPS)):
-        call.cluster.groups.delete(message.group_id)
+    deleted = any(not row.error_code for topic in rows for row in topic.partitions)
+    if deleted and not call.node.offer.at_least(_KEEPS_WITHOUT_OFFSETS) and (
+            group.state == EMPTY and not group.offsets and not group.pending_offsets):
+        call.cluster.groups.delete(group.id)
     return response(topics=rows)
 
 
@@ -511,7 +554,10 @@ def describe_groups(call: Call) -> Any:
             if group is None:
                 row.group_state = DEAD
                 if call.version >= 6:
-                    raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+                    there = group_id in call.cluster.groups.groups
+                    raise ApiError(
+                        ErrorCode.GROUP_ID_NOT_FOUND,
+                        f"Group {group_id} {'is not a classic group' if there else 'not found'}.")
             else:
                 _describe(group, row, response.DescribedGroupMember)
             row.authorized_operations = operations.if_asked(

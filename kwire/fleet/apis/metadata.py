@@ -21,6 +21,7 @@ from kwire.fleet.cluster import (
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
 from kwire.schema.error_codes import ErrorCode
+from kwire.storage.discovery import is_topic_name
 
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
 _CONTROLLERS_SAY_LEVELS = "3.6"  # the first release whose controllers say finalized levels
@@ -44,6 +45,7 @@ def _api_versions(call: Call, offered: dict[int, tuple[int, int]], says_levels: 
     message, node = call.message, call.node
     if call.version >= 3 and not (_is_name(message.client_software_name) and _is_name(message.client_software_version)):
         return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    call.connection.said_versions = True
     answer = ranges(offered)
     if call.version >= 3:
         row = messages.ApiVersionsResponse.SupportedFeatureKey
@@ -164,13 +166,14 @@ def describe_topic_partitions(call: Call) -> Any:
     answer = response()
     for name in wanted:
         topic = cluster.topics.get(name)
-        if topic is None:
+        if topic is None and left:
+            known = is_topic_name(name)
             answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name,
-                topic_authorized_operations=operations.TOPIC))
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.INVALID_TOPIC_EXCEPTION,
+                name=name, topic_authorized_operations=operations.TOPIC))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
-        if not left:
+        if topic is None or not left:
             answer.next_cursor = response.Cursor(topic_name=name, partition_index=0)
             break
         chosen = topic.partitions[start : start + left]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,8 @@ from kwire.schema.error_codes import ErrorCode
 _SPECIAL = {  # special timestamp -> first version
     LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 _DROPS_EMPTY_TOPICS = "4.0"
-_LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734
+_LOOKS_AT_TIMESTAMPS_FIRST = "3.0"  # KIP-734; before, a timestamp that is not special is one as any other
+_ONE_ROW = "4.0"  # for a partition that is asked for twice
 
 
 @handles("ListOffsets")
@@ -35,35 +37,47 @@ def list_offsets(call: Call) -> Any:
     def row_of(one: Any) -> Any:
         return response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
 
+    def partitions(topic: Any) -> list[Any]:
+        asked = Counter(one.partition_index for one in topic.partitions)
+
+        def fill(one: Any, row: Any) -> None:
+            if call.version and asked[one.partition_index] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+            _list(call, topic.name, one, row)
+
+        once = {one.partition_index: one for one in topic.partitions}
+        return answered(once.values() if call.node.offer.at_least(_ONE_ROW) else topic.partitions, row_of, fill)
+
     return response(topics=[
-        response.ListOffsetsTopicResponse(
-            name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
+        response.ListOffsetsTopicResponse(name=topic.name, partitions=partitions(topic))
         for topic in call.message.topics if topic.partitions or not call.node.offer.at_least(_DROPS_EMPTY_TOPICS)])
 
 
 def _list(call: Call, topic: str, one: Any, row: Any) -> None:
-    lacks = one.timestamp < 0 and call.version < _SPECIAL.get(one.timestamp, 1 << 15)
-    if lacks and call.node.offer.at_least(_LOOKS_AT_TIMESTAMPS_FIRST):
+    special = one.timestamp < 0
+    if not call.node.offer.at_least(_LOOKS_AT_TIMESTAMPS_FIRST):
+        special = one.timestamp in (LATEST, EARLIEST)
+    elif special and call.version < _SPECIAL.get(one.timestamp, 1 << 15):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     partition = call.cluster.partition(topic, one.partition_index)
     call.cluster.leads(call.node, partition, one.current_leader_epoch if call.version >= 4 else -1)
-    if lacks and call.version:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     if call.version == 0:
         row.old_style_offsets = tuple(_old_offsets(partition.log, one, call.cluster.clock.now_ms()))
         return
-    row.offset, row.timestamp, epoch = _find(call, partition, one.timestamp)
+    row.offset, row.timestamp, epoch = _find(call, partition, one.timestamp, special)
     if call.version >= 4 and call.node.offer.at_least("2.2"):
         row.leader_epoch = epoch
 
 
-def _find(call: Call, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+def _find(call: Call, partition: Partition, timestamp: int, special: bool) -> tuple[int, int, int]:
     log = partition.log
     committed = call.version >= 2 and call.message.isolation_level == READ_COMMITTED
     if timestamp == LATEST:
         return log.last_stable_offset if committed else log.end_offset, -1, partition.leader_epoch
-    offset, found, epoch = log.find(timestamp)
-    if committed and offset >= log.last_stable_offset and timestamp >= 0:
+    offset, found, epoch = log.find(timestamp) if special else log.first_at(timestamp, log.start_offset)
+    if special and timestamp in (EARLIEST, EARLIEST_LOCAL) and epoch < 0:
+        epoch = partition.leader_epoch  # which began where the log did
+    if committed and offset >= log.last_stable_offset and not special:
         return -1, -1, -1
     return offset, found, epoch
 
@@ -74,7 +88,7 @@ def _old_offsets(log: PartitionLog, one: Any, now: int) -> list[int]:
     All segments have the time of the last one. Source: UnifiedLog.legacyFetchOffsetsBefore.
     """
     bases = [max(segment.base_offset, log.start_offset) for segment in log.store.segments] or [log.start_offset]
-    entries = [(base, log.changed_at) for base in bases]
+    entries = [(base, log.changed_at if log.changed_at >= 0 else now) for base in bases]
     if log.end_offset > log.start_offset:
         entries.append((log.end_offset, now))
     if one.timestamp == EARLIEST:

@@ -7,23 +7,22 @@ from typing import Any
 from kwire import messages
 from kwire.fleet.apis.registry import Call, handles
 from kwire.fleet.errors import ApiError
+from kwire.fleet.users import UnansweredError
 from kwire.schema.error_codes import ErrorCode
 
 
 @handles("SaslHandshake", controller=True)
 def sasl_handshake(call: Call) -> Any:
-    """Choose a mechanism."""
-    users = call.node.users
-    known = list(users.mechanisms) if users is not None else []
-    answer = messages.SaslHandshakeResponse(mechanisms=known)
+    """Choose a mechanism; the connection ends after one that is not known."""
+    users, response = call.node.users, messages.SaslHandshakeResponse
     if users is None or call.connection.principal is not None:
-        answer.error_code = ErrorCode.ILLEGAL_SASL_STATE
-    elif call.message.mechanism not in known:
-        answer.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    else:
-        call.connection.exchange = users.begin(call.message.mechanism)
-        call.connection.raw_sasl = call.version == 0
-    return answer
+        return response(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    if call.message.mechanism not in users.mechanisms:
+        call.connection.close()
+        return response(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=list(users.mechanisms))
+    call.connection.exchange = users.begin(call.message.mechanism)
+    call.connection.raw_sasl = call.version == 0
+    return response(mechanisms=list(users.mechanisms))
 
 
 @handles("SaslAuthenticate", controller=True)
@@ -33,9 +32,10 @@ def sasl_authenticate(call: Call) -> Any:
     if connection.exchange is None:
         return messages.SaslAuthenticateResponse(
             error_code=ErrorCode.ILLEGAL_SASL_STATE,
-            error_message="SaslAuthenticate request received after successful authentication"
-            if connection.principal is not None else "SaslAuthenticate request received without a handshake")
+            error_message="SaslAuthenticate request received after successful authentication")
     try:
         return messages.SaslAuthenticateResponse(auth_bytes=connection.authenticate(bytes(call.message.auth_bytes)))
+    except UnansweredError:
+        return None
     except ApiError as error:
         return messages.SaslAuthenticateResponse(error_code=error.code, error_message=error.message)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import Topic
+from kwire.fleet.cluster import INTERNAL_TOPICS, Topic
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
@@ -244,10 +244,13 @@ def delete_records(call: Call) -> Any:
 
     def delete(topic: str, one: Any, row: Any) -> None:
         partition = call.cluster.partition(topic, one.partition_index)
+        if topic in INTERNAL_TOPICS:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         call.cluster.leads(call.node, partition)
         row.low_watermark = partition.log.delete_before(one.offset)
 
     return response(topics=[
         response.DeleteRecordsTopicResult(
-            name=topic.name, partitions=answered(topic.partitions, row_of, partial(delete, topic.name)))
+            name=topic.name, partitions=answered(
+                {one.partition_index: one for one in topic.partitions}.values(), row_of, partial(delete, topic.name)))
         for topic in call.message.topics if topic.partitions])

@@ -11,7 +11,7 @@ from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import partition_of
 from kwire.fleet.errors import ApiError
 from kwire.fleet.name_patterns import name_pattern
-from kwire.fleet.transactions import ONGOING, Participant
+from kwire.fleet.transactions import Participant
 from kwire.schema.error_codes import ErrorCode
 
 _STATES = (
@@ -132,7 +132,7 @@ def end_txn(call: Call) -> Any:
 def list_transactions(call: Call) -> Any:
     """The transactional ids that this node coordinates (KIP-664)."""
     message, response = call.message, messages.ListTransactionsResponse
-    now, pattern = call.cluster.clock.now(), None
+    now, pattern = call.cluster.clock.now_ms(), None
     if call.version >= 2 and message.transactional_id_pattern:
         try:
             pattern = name_pattern(message.transactional_id_pattern)
@@ -146,8 +146,8 @@ def list_transactions(call: Call) -> Any:
             continue
         if message.producer_id_filters and one.producer_id not in message.producer_id_filters:
             continue
-        if call.version >= 1 and message.duration_filter >= 0 and (
-                one.state != ONGOING or (now - one.started) * 1000 <= message.duration_filter):
+        begun = int(one.started * 1000) if one.started else -1  # txnStartTimestamp
+        if call.version >= 1 and message.duration_filter >= 0 and now - begun <= message.duration_filter:
             continue
         if pattern is not None and not pattern.fullmatch(one.id):
             continue
@@ -226,6 +226,7 @@ def write_txn_markers(call: Call) -> Any:
         call.cluster.leads(call.node, partition)
         if marker.producer_epoch < 0:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        partition.log.producers.check_epoch(marker.producer_id, marker.producer_epoch)
         partition.log.append_marker(
             marker.producer_id, marker.producer_epoch, marker.transaction_result, marker.coordinator_epoch,
             partition.leader_epoch, call.cluster.clock.now_ms())

@@ -1,0 +1,117 @@
+"""The assignors of KIP-848's consumer groups: which member reads which partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from kwire.storage.java_semantics import put_order
+
+UNIFORM, RANGE = "uniform", "range"
+ASSIGNORS = (UNIFORM, RANGE)  # group.consumer.assignors
+Partition = tuple[UUID, int]  # the topic's id, and the index
+Assignment = dict[str, set[Partition]]  # by member id
+
+
+class Subscriber(NamedTuple):
+    """A member as an assignor sees it. topics: the ids of those that it reads."""
+
+    instance_id: str | None
+    topics: frozenset[UUID]
+
+
+def assign(
+    assignor: str, members: Mapping[str, Subscriber], counts: Mapping[UUID, int], before: Mapping[str, set[Partition]]
+) -> Assignment:
+    """The partitions of each member. counts: of the partitions of topics; before: the last assignment."""
+    if assignor == RANGE:
+        return _range(members, counts)
+    if len({one.topics for one in members.values()}) == 1:
+        return _same_topics(members, counts, before)
+    return _other_topics(members, counts, before)
+
+
+def _same_topics(
+    members: Mapping[str, Subscriber], counts: Mapping[UUID, int], before: Mapping[str, set[Partition]]
+) -> Assignment:
+    """All read the same topics: as many for each, who has some keeps them (UniformHomogeneousAssignmentBuilder)."""
+    order = put_order(list(members))
+    topics = members[order[0]].topics
+    every = [(topic, index) for topic, count in counts.items() if topic in topics for index in range(count)]
+    taken = set[Partition]().union(*(before.get(one, ()) for one in order))
+    free = [one for one in every if one not in taken]
+    least, extra = divmod(len(every), len(order))
+    target: Assignment = {}
+    unfilled = []
+    for at, member in enumerate(order):
+        quota, has_extra = (least + 1, True) if extra > 0 else (least, False)
+        mine = sorted(one for one in before.get(member, ()) if one[0] in topics)
+        target[member] = set(mine[:quota])
+        free += mine[quota:]
+        quota -= len(target[member])
+        if quota > 0 and has_extra and len(order) - at > extra:
+            quota, has_extra = quota - 1, False  # another one may have it
+        if quota > 0:
+            unfilled.append((member, quota))
+        extra -= has_extra
+    following = iter(free)
+    for member, quota in unfilled:
+        target[member].update(one for one, _ in zip(following, range(quota), strict=False))
+    return target
+
+
+def _other_topics(
+    members: Mapping[str, Subscriber], counts: Mapping[UUID, int], before: Mapping[str, set[Partition]]
+) -> Assignment:
+    """As many partitions for each as its topics allow, and as many as possible stay where they are."""
+    target: Assignment = {member: set() for member in members}
+    keepers = {
+        partition: one for one in members for partition in before.get(one, ()) if partition[0] in members[one].topics}
+    free = []
+    for partition in [(topic, index) for topic, count in counts.items() for index in range(count)]:
+        if partition in keepers:
+            target[keepers[partition]].add(partition)
+        else:
+            free.append(partition)
+    names = sorted(members)
+    readers = {
+        topic: [one for one in names if topic in members[one].topics] for topic in {topic for topic, _ in free}}
+    for partition in free:
+        if readers[partition[0]]:
+            target[min(readers[partition[0]], key=lambda one: len(target[one]))].add(partition)
+    _level(target, members)
+    return target
+
+
+def _level(target: Assignment, members: Mapping[str, Subscriber]) -> None:
+    """Move partitions until no two members differ by more than one where both read the topic."""
+    moved = True
+    while moved:
+        moved = False
+        for most in sorted(target, key=lambda one: len(target[one]))[::-1]:
+            if len(target[most]) - min(map(len, target.values())) < 2:
+                break
+            for least in sorted(target, key=lambda one: len(target[one])):
+                if len(target[most]) - len(target[least]) < 2:
+                    break
+                partition = next((one for one in sorted(target[most]) if one[0] in members[least].topics), None)
+                if partition is not None:
+                    target[most].remove(partition)
+                    target[least].add(partition)
+                    moved = True
+                    break
+
+
+def _range(members: Mapping[str, Subscriber], counts: Mapping[UUID, int]) -> Assignment:
+    """Of each topic a run of partitions for each member, static members first (RangeAssignor)."""
+    target: Assignment = {member: set() for member in members}
+    order = sorted(members, key=lambda one: (members[one].instance_id is None, members[one].instance_id or one))
+    for topic, count in counts.items():
+        readers = [member for member in order if topic in members[member].topics]
+        at = 0
+        for number, member in enumerate(readers):
+            share = count // len(readers) + (number < count % len(readers))
+            target[member] |= {(topic, index) for index in range(at, at + share)}
+            at += share
+    return target
