@@ -193,8 +193,8 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
                           what=f"{text}, line {number}")
     valid = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME_BYTES + 4)
     if not valid or row["off"] < 0:
-        raise DecodeError(f"invalid frame: dir {brief(row.get('dir'))}, off {brief(row['off'])}, len {brief(row['len'])}",
-                          what=f"{text}, line {number}")
+        found = ", ".join(f"{name} {brief(row.get(name))}" for name in ("dir", "off", "len"))
+        raise DecodeError(f"invalid frame: {found}", what=f"{text}, line {number}")
     row["dir"] = row.get("dir") if isinstance(row.get("dir"), str) else None
     if not isinstance(row["conn"], int) or abs(row["conn"]) >= 1 << 62:
         row["conn"] = str(row["conn"])[:_MOST_TEXT]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import asyncio
 import gc
 import linecache
 import os
@@ -12,8 +13,8 @@ import subprocess
 import sys
 import time
 from _thread import _count
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ import numpy as np
 import pytest
 
 import kwire
-from kwire import capture, compression
-from kwire.net import sync
+from kwire import capture, compression, messages, net
+from kwire.net import sync, waiting
+from kwire.net.channel import Channel
 from tests.capture.making import Talk, hello, read, welcome, write_pcap
-from tests.net.fake import Broker, of_release, serving
+from tests.net.fake import Broker, cluster, cluster_answer, of_release, run, serving
 from tools.places import ROOT
 
 pytestmark = pytest.mark.quick
@@ -46,12 +48,13 @@ def views(content: bytes) -> list[Any]:
     plain = np.frombuffer(content, "u1")
     return [
         memoryview(content).cast("b"), memoryview(content).cast("c"), memoryview(content).cast("i"), bytearray(content),
-        array.array("q", content), plain.view("i8"), plain.view("M8[s]"), plain.reshape(2, -1), plain.view("i4").reshape(4, -1),
+        array.array("q", content), plain.view("i8"), plain.view("M8[s]"), plain.reshape(2, -1),
+        plain.view("i4").reshape(4, -1),
     ]
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-@pytest.mark.parametrize("content", [random.Random(7).randbytes(160_000), b"0123456789abcdef" * 10_000], ids=["odd", "even"])
+@pytest.mark.parametrize("content", [random.Random(7).randbytes(160_000), bytes(160_000)], ids=["odd", "even"])
 def test_the_bytes_of_an_array_are_compressed(codec: str, content: bytes) -> None:
     packed = compression.compress(codec, content)
     for view in views(content):
@@ -180,3 +183,123 @@ def test_an_interrupt_in_a_close_leaves_no_thread() -> None:
                     time.sleep(0.005)
                 assert _count() == before, (function.__name__, stop)
         assert interrupted >= 8
+
+
+def silence(_: Any) -> None:
+    """No answer."""
+
+
+async def timeouts(work: Awaitable[Any], seconds: float) -> float:
+    """How many timeouts of so many seconds a call takes that fails because nobody answers."""
+    begin = asyncio.get_running_loop().time()
+    with pytest.raises(net.BrokerConnectionError):
+        await work
+    return (asyncio.get_running_loop().time() - begin) / seconds
+
+
+def test_silent_brokers_take_the_time_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request after a failed one asks known brokers who is there: twenty that were silent took 21 timeouts."""
+    monkeypatch.setattr(waiting, "_LONGEST_PAUSE", 0.01)
+
+    async def work() -> None:
+        brokers = cluster(*[of_release("4.4")] * 20)
+        async with AsyncExitStack() as held:
+            for broker in brokers:
+                await held.enter_async_context(broker)
+            made = net.Cluster(brokers[0].address, timeout=10)
+            await made.open()
+            made.timeout = 0.5
+            for broker in brokers:
+                broker.answer = silence
+            for _ in range(2):
+                assert await timeouts(made.send(messages.FindCoordinatorRequest(), timeout=0.5), 0.5) < 15
+            assert await timeouts(made.refresh(), 0.5) < 15
+            await made.close()
+
+    run(work())
+
+
+def test_a_request_after_silent_brokers_reaches_the_one_that_answers() -> None:
+    async def work() -> None:
+        brokers = cluster(*[of_release("4.4")] * 10)
+        async with AsyncExitStack() as held:
+            for broker in brokers:
+                await held.enter_async_context(broker)
+            made = net.Cluster(brokers[0].address, timeout=20)
+            await made.open()
+            for broker in brokers[:-1]:
+                broker.answer = silence
+            with pytest.raises(net.BrokerTimeoutError):
+                await made.send(messages.MetadataRequest(topics=[]), to=1, timeout=0.2)
+            for _ in range(100):
+                with suppress(net.BrokerConnectionError):
+                    await made.send(messages.MetadataRequest(topics=[]), to=len(brokers), timeout=0.25)
+                    break
+            else:
+                raise AssertionError("it was not reached")
+            await made.close()
+
+    run(work())
+
+
+def test_a_bootstrap_server_that_is_gone_does_not_keep_the_next_from_being_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Connecting to it takes as long as there is: nothing refuses, nothing answers."""
+    monkeypatch.setattr(waiting, "_LONGEST_PAUSE", 0.01)
+    plain = Channel.open
+
+    async def opened(address: Any, **keywords: Any) -> Channel:
+        if address.port == 1:
+            await asyncio.sleep(1000)
+        return await plain(address, **keywords)
+
+    monkeypatch.setattr(Channel, "open", opened)
+
+    async def work() -> None:
+        (broker,) = cluster(of_release("4.4"))
+        async with broker:
+            async with net.Cluster(f"127.0.0.1:1,{broker.address}", timeout=20) as made:
+                assert [one.id for one in made.brokers] == [1]
+            listed = cluster_answer(broker, broker)  # as broker 2, at an address that is gone
+
+            def answer(request: Any) -> Any:
+                found = listed(request)
+                if isinstance(found, messages.MetadataResponse):
+                    found.brokers[1].port = 1
+                return found
+
+            broker.answer = answer
+            async with net.Cluster(broker.address, timeout=2, partial=True) as made:
+                assert isinstance(made.unreachable.pop(2), net.BrokerTimeoutError) and not made.unreachable
+
+    run(work())
+
+
+def test_the_first_answer_of_several() -> None:
+    async def work() -> None:
+        asked = []
+
+        async def ask(name: str) -> str:
+            asked.append(name)
+            if name == "silent":
+                await asyncio.sleep(1000)
+            if name == "wrong":
+                raise ValueError(name)
+            if name != "good":
+                raise net.BrokerConnectionError(name)
+            return name
+
+        assert await waiting.first_answer(["bad", "silent", "good", "late"], ask, 0.01) == ("good", "good")
+        assert asked == ["bad", "silent", "good"]
+        with pytest.raises(waiting.NoneAnswered) as raised:
+            await waiting.first_answer(["bad", "worse"], ask, 1000)
+        assert [str(error) for _, error in raised.value.errors] == ["bad", "worse"]
+        with pytest.raises(waiting.NoneAnswered):
+            await waiting.first_answer([], ask, 1)
+        with pytest.raises(net.BrokerConnectionError, match="worse"):
+            await waiting.first_answer(["bad", "worse", "good"], ask, 1, lambda name, _: name == "worse")
+        with pytest.raises(ValueError, match="wrong"):
+            await waiting.first_answer(["silent", "wrong"], ask, 0.01)
+
+    run(work())
