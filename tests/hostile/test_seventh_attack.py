@@ -121,6 +121,13 @@ def test_a_number_of_a_thousand_digits_is_not_printed(tmp_path: Path) -> None:
     assert len(raised.value.reason) < 200
 
 
+def test_a_path_that_no_message_has_is_escaped_and_cut() -> None:
+    for path in ("x" * 20_000, "topics.\x1b[31m" * 1000, "\x1b]0;x\x07"):
+        with pytest.raises(ValueError, match="FetchRequest v12 has no field") as raised:
+            kwire.columns_of("FetchRequest", 12, [], [path])
+        assert str(raised.value).isprintable() and len(str(raised.value)) < 200
+
+
 def test_no_module_imports_a_module_that_its_package_imports() -> None:
     """Of two threads one has the lock of the package, the other that of the module, and each waits for the other.
 
