@@ -75,7 +75,7 @@ class Cluster:
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
-        self._turn = 0
+        self._turn = self._asked = 0  # requests to any broker; times that the brokers were asked for again
         self._stale = False
         self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
 
@@ -98,7 +98,7 @@ class Cluster:
     async def open(self) -> None:
         """Find the brokers and connect to each. Raises BrokerConnectionError, within the timeout."""
         async with within(self.timeout, self._where) as end:
-            await self._find()
+            await self._find(self.timeout)
             await self._reach(end)
 
     async def close(self) -> None:
@@ -236,10 +236,11 @@ class Cluster:
     async def _find_again(self, seconds: float) -> None:
         """Ask for the brokers again, of known brokers first, each time another, and connect to new ones."""
         known = list(self._connections.values())
-        self._turn += 1
-        begin = self._turn % len(known) if known else 0
+        self._asked += 1
+        begin = self._asked % len(known) if known else 0
+        known = sorted(known[begin:] + known[:begin], key=lambda connection: not connection.is_open)
         async with within(seconds, self._where) as end:
-            await self._find(sorted(known[begin:] + known[:begin], key=lambda connection: not connection.is_open))
+            await self._find(seconds, known)
             await self._reach(end)
 
     @property
@@ -256,7 +257,7 @@ class Cluster:
             raise BrokerConnectionError("the cluster is not open", address=self._where)
         return nodes
 
-    async def _find(self, known: Sequence[Connection] = ()) -> None:
+    async def _find(self, seconds: float, known: Sequence[Connection] = ()) -> None:
         """Learn the brokers from the first connection that answers: of known ones, then of bootstrap servers."""
         fresh = [self._connection_to(where) for where in self.bootstrap]
 
@@ -265,7 +266,7 @@ class Cluster:
             return connection in fresh and (refused or isinstance(error, AuthenticationError))
 
         try:
-            connection, found = await first_answer([*known, *fresh], self._ask, self.timeout, is_final)
+            connection, found = await first_answer([*known, *fresh], self._ask, seconds, is_final)
             await self._take(connection, *found)
         except NoneAnswered as none:
             errors = [error for connection, error in none.errors if connection in fresh]
@@ -274,7 +275,7 @@ class Cluster:
             reasons = "; ".join(map(str, errors))
             raise BrokerConnectionError(f"no bootstrap server can be used: {reasons}") from None
         finally:
-            kept = self._connections.values()  # a known one may be gone, or another broker has its address
+            kept = set(self._connections.values())  # a known one may be gone, or another broker has its address
             await close_all([connection for connection in (*known, *fresh) if connection not in kept])
 
     async def _listed(self, connection: Connection) -> tuple[int, list[Broker]]:

@@ -249,6 +249,23 @@ def test_a_request_after_silent_brokers_reaches_the_one_that_answers() -> None:
     run(work())
 
 
+def test_any_of_two_brokers_is_the_other_one_after_a_failure() -> None:
+    async def work() -> None:
+        brokers = cluster(of_release("4.4"), of_release("4.4"))
+        async with brokers[0], brokers[1], net.Cluster(brokers[0].address, timeout=10) as made:
+            brokers[0].answer = silence
+            outcomes = []
+            for _ in range(6):
+                try:
+                    await made.send(messages.MetadataRequest(topics=[]), timeout=1)
+                    outcomes.append("answered")
+                except net.BrokerTimeoutError:
+                    outcomes.append("silent")
+            assert outcomes.count("answered") >= 2, outcomes
+
+    run(work())
+
+
 def test_a_bootstrap_server_that_is_gone_does_not_keep_the_next_from_being_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
