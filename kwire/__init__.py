@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time __getattr__
 
 hand_over(
     message_schema="kwire.schema:message",
-    decompress="kwire.compression:decompress",
+    decompress="kwire.compression:decompress_view",
     compress="kwire.compression:compress",
     decode_control="kwire.codec.control:decode_control",
 )

@@ -977,7 +977,7 @@ cdef class MessageGatherer:
                     self.below(op, route.tag_sinks[i], None if wanted is None else wanted.get(name), f"{path}{name}.")
         for name in wanted or ():
             if name not in names:
-                raise ValueError(f"{self.message.name} v{self.version} has no field {path}{name}")
+                raise ValueError(f"{self.message.name} v{self.version} has no field {brief(path + name)}")
         if owner != NULL:
             owner.children = <kw_sink **>self.own(len(made), sizeof(void *))
             for _, address in sorted(made):  # in the order of the schema
@@ -1111,7 +1111,7 @@ cdef class MessageGatherer:
                     sink = sink.children[i]
                     break
             else:
-                raise ValueError(f"{self.message.name} v{self.version} has no field {path}")
+                raise ValueError(f"{self.message.name} v{self.version} has no field {brief(path)}")
         return arrays, <size_t>sink
 
 

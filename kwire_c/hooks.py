@@ -13,7 +13,7 @@ _places: dict[str, str] = {}
 def hand_over(*, message_schema: str, decompress: str, compress: str, decode_control: str) -> None:
     """Register the functions that kwire_c calls, each as "module:function". kwire calls this once, on import.
 
-    message_schema(name) -> schema.Message; decompress(codec id, data, *, limit, magic) -> buffer;
+    message_schema(name) -> schema.Message; decompress(codec id, view, *, limit, magic) -> buffer;
     compress(codec id, data, *, level, magic) -> bytes; decode_control(key, value) -> (control type, message or None).
     A module is imported when its function is first called.
     """

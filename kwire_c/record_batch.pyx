@@ -71,7 +71,7 @@ cdef Block pin(object data, str name="data"):
     return Block.__new__(Block, data, name)
 
 
-cdef object _decompress = None  # kwire.compression.decompress, from its first use on
+cdef object _decompress = None  # kwire.compression.decompress_view, from its first use on
 
 
 cdef object corrupt(kw_batch_status status, Py_ssize_t position, const kw_batch *head, object where=None):

@@ -107,5 +107,7 @@ def read_capture(path: str | os.PathLike[str]) -> Iterator[Exchange | Lost]:
         yield Lost(name, "malformed packets", count=unread.damaged)
     if unread.fragments:
         yield Lost(name, "IP fragments, which are not reassembled", count=unread.fragments)
+    if unread.looped:
+        yield Lost(name, "packets from an address and port to itself: neither side is the client", count=unread.looped)
     if unread.end:
         yield Lost(name, unread.end)

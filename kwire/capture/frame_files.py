@@ -7,7 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import RLock
 from time import time_ns
@@ -22,7 +22,7 @@ from kwire.codec.frames import pack_frame
 from kwire.defaults import MAX_FRAME_BYTES
 from kwire.errors import DecodeError, LimitError
 from kwire.storage.places import filesystem
-from kwire_c.printable import printable
+from kwire_c.printable import brief, printable
 
 MAX_LINE = 1 << 20  # bytes of a line
 MAX_HEX = 16 << 10  # bytes of the largest frame whose line holds it as hex
@@ -193,8 +193,8 @@ def _row(line: bytes, text: str, number: int) -> dict[str, Any]:
                           what=f"{text}, line {number}")
     valid = row["len"] == 0 or (row.get("dir") in ("c2s", "s2c") and 4 <= row["len"] <= MAX_FRAME_BYTES + 4)
     if not valid or row["off"] < 0:
-        raise DecodeError(f"invalid frame: dir {str(row.get('dir'))[:20]}, off {row['off']}, len {row['len']}",
-                          what=f"{text}, line {number}")
+        found = ", ".join(f"{name} {brief(row.get(name))}" for name in ("dir", "off", "len"))
+        raise DecodeError(f"invalid frame: {found}", what=f"{text}, line {number}")
     row["dir"] = row.get("dir") if isinstance(row.get("dir"), str) else None
     if not isinstance(row["conn"], int) or abs(row["conn"]) >= 1 << 62:
         row["conn"] = str(row["conn"])[:_MOST_TEXT]
@@ -260,7 +260,12 @@ class FrameWriter:
         if os.path.exists(lines_file):
             raise FileExistsError(17, "File exists", lines_file)
         self._bytes = gzip.GzipFile(bytes_file, "xb", compresslevel=1)
-        self._lines = gzip.GzipFile(lines_file, "xb", compresslevel=1)
+        try:
+            self._lines = gzip.GzipFile(lines_file, "xb", compresslevel=1)
+        except BaseException:  # its name may be too long, or the file may be there meanwhile
+            self._bytes.close()
+            os.unlink(bytes_file)
+            raise
 
     def __enter__(self) -> FrameWriter:
         return self
@@ -327,9 +332,9 @@ class FrameWriter:
 
     def close(self) -> None:
         """Write everything out and close the files."""
-        for stream in (self._bytes, self._lines):
-            with suppress(ValueError):  # closed already
-                stream.close()
+        with ExitStack() as both:  # the second also if the first cannot be written
+            for stream in (self._lines, self._bytes):
+                both.callback(stream.close)
 
     def _row(self, connection: Connection, direction: Direction | None, time: int | None) -> dict[str, Any]:
         now = time_ns() // 1000 if time is None else time

@@ -57,6 +57,7 @@ class Unread:
 
     damaged: int = 0
     fragments: int = 0
+    looped: int = 0  # from an address and port to itself: which side sent them is not known
     foreign: Counter[int] = field(default_factory=Counter)  # by link type
     read: int = 0
     end: str | None = None
@@ -93,7 +94,11 @@ def read_segments(path: str, unread: Unread) -> Iterator[TcpSegment]:
             except malformed:
                 unread.damaged += 1
                 continue
-            if segment is not None:
+            if segment is None:
+                continue
+            if segment.source == segment.target:
+                unread.looped += 1
+            else:
                 yield from _pieces(segment)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from json.encoder import encode_basestring
+from json import encoder  # not json.encoder: two threads that import it and json can wait for each other
 from math import isfinite
 from typing import Any
 
@@ -43,7 +43,7 @@ def json_text(value: Any, *, unknown_tags: bool = True) -> str:
 
 
 def _quoted(text: str) -> str:
-    quoted = encode_basestring(text)
+    quoted = encoder.encode_basestring(text)
     return _ESCAPE.sub(_upper, quoted) if "\\u00" in quoted else quoted
 
 

@@ -13,6 +13,7 @@ from kwire.errors import CorruptBatchError, EncodeError, MissingCodecError
 from kwire.suggestions import did_you_mean
 from kwire_c.codecs import CODECS
 from kwire_c.printable import brief
+from kwire_c.record_batch import Block
 
 Decompress = Callable[[Any, int, int], Any]
 Compress = Callable[[Any, "int | None", int], bytes]
@@ -27,12 +28,25 @@ def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> An
     limit: the most bytes of output (a negative one counts as 0); magic: the format of the batch, which decides how
     lz4's header checksum is computed.
     Returns bytes or a memoryview of memory that nothing else writes to; for codec none, data itself.
-    Raises CorruptBatchError, LimitError (more output than limit), MissingCodecError.
+    Raises CorruptBatchError, LimitError (more output than limit), MissingCodecError; TypeError for what is no buffer,
+    BufferError for one that is not contiguous.
     """
+    view = _view(data)
+    return data if codec in ("none", 0) else decompress_view(codec, view, limit=limit, magic=magic)
+
+
+def decompress_view(codec: str | int, view: Any, *, limit: int, magic: int) -> Any:
+    """decompress for bytes, or a memoryview of bytes, which is not checked again."""
     try:
-        return _decompress[codec](data, min(max(limit, 0), _MAX_LIMIT), magic)
+        read = _decompress[codec]
     except KeyError:
         raise CorruptBatchError(f"unknown compression codec {brief(codec)}") from None
+    return read(view, min(max(limit, 0), _MAX_LIMIT), magic)
+
+
+def _view(data: Any) -> Any:
+    """The bytes of an argument, whatever the items of its buffer are."""
+    return data if type(data) is bytes else memoryview(Block(data))
 
 
 def compress(codec: str | int, data: Any, *, level: int | None = None, magic: int = 2) -> bytes:
@@ -40,14 +54,15 @@ def compress(codec: str | int, data: Any, *, level: int | None = None, magic: in
 
     codec: name or id; data: any contiguous buffer of bytes; level: gzip 1 to 9 (or -1, its default), lz4 1 to 17,
     zstd -131072 to 22, None for Kafka's default (KIP-390); with magic 0, lz4 gets the old header checksum, as in Kafka.
-    Raises EncodeError for an unknown codec, a level out of range and zstd below magic 2; MissingCodecError.
+    Raises EncodeError for an unknown codec, a level out of range and zstd below magic 2; MissingCodecError; TypeError
+    and BufferError as decompress.
     """
     try:
         write = _compress[codec]
     except KeyError:
         raise EncodeError(
             f"unknown compression codec {brief(codec)}{did_you_mean(codec, CODECS)}", path="codec") from None
-    return write(data, level, magic)
+    return write(_view(data), level, magic)
 
 
 def libraries() -> dict[str, str]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Unpack
 
 from kwire import messages, schema
-from kwire.codec.arguments import check_int
+from kwire.codec.arguments import check_int, check_seconds
 from kwire.errors import DecodeError, KwireError, LimitError, UnsupportedVersionError
 from kwire.net.address import Address, addresses
 from kwire.net.api_versions import FinalizedLevels, NodeApiVersions, api_name, intersection, newest_levels
 from kwire.net.connection import Connection, Options, close_all
-from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError, RequestRefusedError
+from kwire.net.errors import AuthenticationError, BrokerConnectionError, RequestRefusedError
 from kwire.net.feature_updates import (
     FeatureMetadata,
     FeatureUpdate,
@@ -25,6 +25,7 @@ from kwire.net.feature_updates import (
 from kwire.net.features import Feature, feature
 from kwire.net.sasl import credentials
 from kwire.net.tls import tls_context
+from kwire.net.waiting import NoneAnswered, first_answer, within
 
 if TYPE_CHECKING:
     from kwire_c.message_class import RequestMessage
@@ -33,6 +34,7 @@ R = TypeVar("R")  # the response of a request
 
 MOST_BROKERS = 10_000
 _AT_ONCE = 32  # connections that are opened at a time
+_SHARE = 0.9  # of the time that is left, for one connection: what comes after it has some, too
 _CONTROLLERS = 2  # DescribeCluster's endpoint type
 
 
@@ -73,7 +75,7 @@ class Cluster:
         self.controller: int | None = None
         self.unreachable: dict[int, KwireError] = {}
         self._connections: dict[int, Connection] = {}
-        self._turn = 0
+        self._turn = self._asked = 0  # requests to any broker; times that the brokers were asked for again
         self._stale = False
         self.timeout = self._connection_to(self.bootstrap[0]).timeout  # invalid keywords fail now
 
@@ -95,16 +97,9 @@ class Cluster:
 
     async def open(self) -> None:
         """Find the brokers and connect to each. Raises BrokerConnectionError, within the timeout."""
-        limit = asyncio.timeout(self.timeout)
-        try:
-            async with limit:
-                await self._find()
-                await self._reach()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            where = ",".join(map(str, self.bootstrap))
-            raise BrokerTimeoutError(f"no answer within {self.timeout:g} s", address=where) from None
+        async with within(self.timeout, self._where) as end:
+            await self._find(self.timeout)
+            await self._reach(end)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -172,10 +167,14 @@ class Cluster:
     ) -> R:  # fmt: skip
         """Send a request to one broker and return its response; as Connection.send.
 
-        to: a node id, "controller", or "any" (the brokers in turn).
+        to: a node id, "controller", or "any" (the brokers in turn). After a request that failed, the next one asks for
+        the brokers again, within its own timeout.
         """
         if self._stale:
-            await self._find_again()
+            seconds = self.timeout if timeout is None else check_seconds(timeout, "timeout")
+            end = asyncio.get_running_loop().time() + seconds
+            await self._find_again(seconds)
+            timeout = max(0.0, end - asyncio.get_running_loop().time())
         if to == "any":
             reached = self._reached()
             self._turn += 1
@@ -223,7 +222,7 @@ class Cluster:
         Raises BrokerConnectionError.
         """
         before = {connection for connection in self._connections.values() if connection.is_open}
-        await self._find_again()
+        await self._find_again(self.timeout)
         asked = {node: connection for node, connection in self._connections.items() if connection in before}
         outcomes = await asyncio.gather(
             *(connection.refresh() for connection in asked.values()), return_exceptions=True
@@ -234,21 +233,20 @@ class Cluster:
             elif isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _find_again(self) -> None:
-        """Ask for the brokers again, and connect to new ones."""
-        failed: BrokerConnectionError | None = None
-        for connection in list(self._connections.values()):
-            try:
-                await self._learn(connection)
-                await self._reach()
-                return
-            except BrokerConnectionError as error:
-                failed = error
-            finally:
-                if connection not in self._connections.values():  # that broker was removed, or has another id now
-                    await connection.close()
-        await self._find(failed)
-        await self._reach()
+    async def _find_again(self, seconds: float) -> None:
+        """Ask for the brokers again, of known brokers first, each time another, and connect to new ones."""
+        known = list(self._connections.values())
+        self._asked += 1
+        begin = self._asked % len(known) if known else 0
+        known = sorted(known[begin:] + known[:begin], key=lambda connection: not connection.is_open)
+        async with within(seconds, self._where) as end:
+            await self._find(seconds, known)
+            await self._reach(end)
+
+    @property
+    def _where(self) -> str:
+        """The bootstrap list, for errors."""
+        return ",".join(map(str, self.bootstrap))
 
     def _connection_to(self, where: Address) -> Connection:
         return Connection(where, cluster_levels=self._finalized, **self._keywords)
@@ -256,32 +254,32 @@ class Cluster:
     def _reached(self) -> list[int]:
         nodes = [node for node in self._connections if node not in self.unreachable]
         if not nodes:
-            raise BrokerConnectionError("the cluster is not open", address=",".join(map(str, self.bootstrap)))
+            raise BrokerConnectionError("the cluster is not open", address=self._where)
         return nodes
 
-    async def _find(self, failed: BrokerConnectionError | None = None) -> None:
-        errors: list[BrokerConnectionError] = []
-        for where in self.bootstrap:
-            connection = self._connection_to(where)
-            try:
-                await self._learn(connection)
-            except AuthenticationError:
-                raise
-            except BrokerConnectionError as error:
-                if isinstance(error, RequestRefusedError) and not error.code.retriable:
-                    raise
-                errors.append(error)
-                continue
-            finally:
-                if connection not in self._connections.values():
-                    await connection.close()
-            return
-        if len(errors) == 1:
-            raise errors[0]
-        raise BrokerConnectionError("no bootstrap server can be used: " + "; ".join(map(str, errors))) from None
+    async def _find(self, seconds: float, known: Sequence[Connection] = ()) -> None:
+        """Learn the brokers from the first connection that answers: of known ones, then of bootstrap servers."""
+        fresh = [self._connection_to(where) for where in self.bootstrap]
 
-    async def _ask(self, connection: Connection) -> tuple[str, int, list[Broker]]:
-        """The name of the API that lists the brokers (or controllers), the controller's id, and the list."""
+        def is_final(connection: Connection, error: BrokerConnectionError) -> bool:
+            refused = isinstance(error, RequestRefusedError) and not error.code.retriable
+            return connection in fresh and (refused or isinstance(error, AuthenticationError))
+
+        try:
+            connection, found = await first_answer([*known, *fresh], self._ask, seconds, is_final)
+            await self._take(connection, *found)
+        except NoneAnswered as none:
+            errors = [error for connection, error in none.errors if connection in fresh]
+            if len(errors) == 1:
+                raise errors[0] from None
+            reasons = "; ".join(map(str, errors))
+            raise BrokerConnectionError(f"no bootstrap server can be used: {reasons}") from None
+        finally:
+            kept = set(self._connections.values())  # a known one may be gone, or another broker has its address
+            await close_all([connection for connection in (*known, *fresh) if connection not in kept])
+
+    async def _listed(self, connection: Connection) -> tuple[int, list[Broker]]:
+        """The controller's id, and the brokers (or controllers), as the other side lists them."""
         if self.controllers:
             answer = await connection.send(messages.DescribeClusterRequest(endpoint_type=_CONTROLLERS))
             if answer.error_code:
@@ -292,7 +290,7 @@ class Cluster:
                     reason = "a broker, not a controller"
                 raise RequestRefusedError(reason, code, text, address=str(connection.address))
             listed = [Broker(row.broker_id, row.host, row.port, row.rack) for row in answer.brokers]
-            return "DescribeCluster", answer.controller_id, listed
+            return answer.controller_id, listed
         try:
             metadata = await connection.send(messages.MetadataRequest(topics=[]))
         except UnsupportedVersionError:
@@ -303,13 +301,14 @@ class Cluster:
                 "The node does not support METADATA", address=str(connection.address),
             ) from None  # fmt: skip
         nodes = [Broker(row.node_id, row.host, row.port, row.rack) for row in metadata.brokers]
-        return "Metadata", metadata.controller_id, nodes
+        return metadata.controller_id, nodes
 
-    async def _learn(self, connection: Connection) -> None:
+    async def _ask(self, connection: Connection) -> tuple[int, list[Broker]]:
+        """The same, checked. Raises BrokerConnectionError, LimitError for too many brokers."""
+        api = "DescribeCluster" if self.controllers else "Metadata"
         try:
-            api, controller, brokers = await self._ask(connection)
+            controller, brokers = await self._listed(connection)
         except DecodeError as error:
-            api = "DescribeCluster" if self.controllers else "Metadata"
             reason = f"invalid {api} response: {error}"
             raise BrokerConnectionError(reason, address=str(connection.address)) from None
         if not brokers:
@@ -317,6 +316,10 @@ class Cluster:
         if len(brokers) > MOST_BROKERS:
             reason = f"{connection.address}: {api} response with too many brokers"
             raise LimitError(reason, limit=MOST_BROKERS, needed=len(brokers))
+        return controller, brokers
+
+    async def _take(self, connection: Connection, controller: int, brokers: list[Broker]) -> None:
+        """Keep a connection for each of these brokers; connection: the one that listed them."""
         self.brokers = sorted(brokers, key=lambda broker: (*broker[:3], broker.rack or ""))
         self.controller = controller if controller >= 0 else None
         self._stale = False
@@ -329,13 +332,16 @@ class Cluster:
         self._connections = kept
         await close_all([old for old in removed if old is not connection])
 
-    async def _reach(self) -> None:
+    async def _reach(self, end: float) -> None:
+        """Connect to the brokers. end: the loop's time by which a broker that does not answer must have failed."""
         if self._lazy:
             return
 
         async def reach(node: int, connection: Connection) -> None:
+            left = end - asyncio.get_running_loop().time()
             try:
-                await connection.open()
+                async with within(_SHARE * left, connection.address):
+                    await connection.open()
                 self.unreachable.pop(node, None)
             except KwireError as error:
                 self.unreachable[node] = error

@@ -12,6 +12,7 @@ from kwire.codec.arguments import check_type
 from kwire.errors import DecodeError, KwireError, UnsupportedVersionError
 from kwire.net.errors import AuthenticationError, BrokerConnectionError, BrokerTimeoutError
 from kwire.net.negotiation import api_versions_request
+from kwire.net.waiting import NoneAnswered, first_answer, within
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire_c.printable import brief, printable
 
@@ -98,16 +99,20 @@ async def describe_features(cluster: Cluster, node: int | None = None) -> Featur
         return await _described(cluster.connection(node))
     if cluster.controllers:
         return await _described(await _controller(cluster))
-    failed: BrokerConnectionError | None = None
+    where = ",".join(map(str, cluster.bootstrap))
     connections = [cluster.connection(broker.id) for broker in cluster.brokers]
-    for connection in sorted(connections, key=lambda connection: not connection.is_open):
+    connections.sort(key=lambda connection: not connection.is_open)
+
+    def is_final(_: Connection, error: BrokerConnectionError) -> bool:
+        return isinstance(error, AuthenticationError)
+
+    async with within(cluster.timeout, where):
         try:
-            return await _described(connection)
-        except AuthenticationError:
-            raise
-        except BrokerConnectionError as error:
-            failed = error
-    raise failed or BrokerConnectionError("the cluster is not open", address=",".join(map(str, cluster.bootstrap)))
+            return (await first_answer(connections, _described, cluster.timeout, is_final))[1]
+        except NoneAnswered as none:
+            if none.errors:
+                raise none.errors[-1][1] from None
+            raise BrokerConnectionError("the cluster is not open", address=where) from None
 
 
 async def _described(connection: Connection) -> FeatureMetadata:

@@ -41,6 +41,7 @@ class SyncConnection:
         """Start without a loop."""
         self._ending = threading.RLock()  # held until a loop has ended: no other starts before
         self._guard = threading.RLock()  # protects _loop; nothing waits while it is held
+        self._left: _Loop | None = None  # the loop that close() took
         self._loop: _Loop | None = None
 
     def __repr__(self) -> str:
@@ -61,13 +62,9 @@ class SyncConnection:
 
     def __del__(self) -> None:
         """End the thread of a connection that was not closed, as of one that an interrupt took from its `with`."""
-        loop = getattr(self, "_loop", None)
-        if loop is not None and not sys.is_finalizing():
-            work = self._connection.close()
-            try:
-                loop.post(partial(loop.begin, work, lambda ended: None, loop.end))
-            except RuntimeError:  # the loop is closed
-                work.close()
+        if hasattr(self, "_loop") and not sys.is_finalizing():
+            self._left = self._loop or self._left
+            self._end(lambda ended: None)
 
     @property
     def address(self) -> Address:
@@ -137,18 +134,25 @@ class SyncConnection:
         Raises RuntimeError in a callback of this connection, and in a finalizer that runs inside another of its calls.
         """
         self._refuse_deadlock()
-        loop, closed = None, list[asyncio.Task[None]]()
+        closed = list[asyncio.Task[None]]()
         with self._ending:
-            try:
-                with self._guard:
-                    loop, self._loop = self._loop, None
-            finally:  # also after an interrupt: a loop that nobody refers to any more still ends
-                if loop is not None:
-                    loop.post(partial(loop.begin, self._connection.close(), closed.append, loop.end))
+            with self._guard:  # one statement: an interrupt leaves the loop in one of the two attributes
+                loop, self._left, self._loop = self._loop, self._loop or self._left, None
+            self._end(closed.append)
             if loop is not None:
                 _get(loop.gone)
         for task in closed:
             task.result()
+
+    def _end(self, ended: Callable[[asyncio.Task[None]], object]) -> None:
+        """Begin to end the loop that close() took; again where an interrupt came between, which changes nothing."""
+        if self._left is None:
+            return
+        work = self._connection.close()
+        try:
+            self._left.post(partial(self._left.begin, work, ended, self._left.end))
+        except RuntimeError:  # the loop is closed
+            work.close()
 
     def _refuse_deadlock(self) -> None:
         """Raise RuntimeError where the call would wait for itself: in the loop's own thread, or inside another call."""
