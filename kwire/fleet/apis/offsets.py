@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -35,13 +36,16 @@ def list_offsets(call: Call) -> Any:
     def row_of(one: Any) -> Any:
         return response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
 
+    times = Counter((topic.name, one.partition_index) for topic in call.message.topics for one in topic.partitions)
     return response(topics=[
         response.ListOffsetsTopicResponse(
-            name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, topic.name)))
+            name=topic.name, partitions=answered(topic.partitions, row_of, partial(_list, call, times, topic.name)))
         for topic in call.message.topics if topic.partitions or not call.node.offer.at_least(_DROPS_EMPTY_TOPICS)])
 
 
-def _list(call: Call, topic: str, one: Any, row: Any) -> None:
+def _list(call: Call, times: Counter[tuple[str, int]], topic: str, one: Any, row: Any) -> None:
+    if times[topic, one.partition_index] > 1:  # ListOffsetsRequest.duplicatePartitions
+        raise ApiError(ErrorCode.INVALID_REQUEST)
     lacks = one.timestamp < 0 and call.version < _SPECIAL.get(one.timestamp, 1 << 15)
     if lacks and call.node.offer.at_least(_LOOKS_AT_TIMESTAMPS_FIRST):
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
