@@ -13,6 +13,8 @@ from kwire.cli.signals import stopped
 from kwire.fleet.controller.rules import RULES
 from kwire.fleet.fleet import Fleet
 
+_MOST_DIGITS = 30
+
 
 @click.command()
 @click.option("--release", "releases", multiple=True, type=Release(), metavar="R",
@@ -65,9 +67,10 @@ def _topics(texts: tuple[str, ...]) -> dict[str, int]:
     topics = {}
     for text in texts:
         name, colon, count = text.partition(":")
-        if colon and not (count.isdecimal() and int(count) > 0):
+        number = _number(count) if colon else 1
+        if not number:
             raise click.BadParameter(f"{text!r}: expected NAME or NAME:PARTITIONS", param_hint="--topic")
-        topics[name] = int(count) if colon else 1
+        topics[name] = number
     return topics
 
 
@@ -75,7 +78,13 @@ def _levels(texts: tuple[str, ...]) -> dict[str, int]:
     levels = {}
     for text in texts:
         name, _, level = text.partition("=")
-        if not level.isdecimal():
+        number = _number(level)
+        if number is None:
             raise click.BadParameter(f"{text!r}: expected FEATURE=LEVEL", param_hint="--level")
-        levels[name] = int(level)
+        levels[name] = number
     return levels
+
+
+def _number(text: str) -> int | None:
+    """The number that a text says, None if it is none. Python itself takes no text of thousands of digits."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from kwire.codec.arguments import check_seconds
+
 _CROWD, _LATEST = 1000, 253_402_300_799.0  # the end of the year 9999, seconds since 1970
 _SHORTEST = 0.05  # seconds between two rings of a Timer
 
@@ -44,7 +46,9 @@ class ManualClock(Clock):
     """A clock that stands still until advance() moves it: for tests of timeouts. start: seconds since 1970."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
-        self._now = start
+        self._now = check_seconds(start, "start")
+        if not 0 <= self._now <= _LATEST:
+            raise ValueError(f"start must be 0 to {_LATEST:.0f}, got {start}")
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._crowded = _CROWD
@@ -65,7 +69,8 @@ class ManualClock(Clock):
 
     def advance(self, seconds: float) -> None:
         """Move the clock, and wake in order those whose time has come. Of a fleet in a thread: Fleet.advance."""
-        if not 0 <= seconds <= _LATEST - self._now:  # NaN neither
+        seconds = check_seconds(seconds, "seconds")
+        if not 0 <= seconds <= _LATEST - self._now:
             raise ValueError(f"seconds must be 0 to {_LATEST - self._now:.0f}, got {seconds}")
         self._now += seconds
         while self._sleepers and self._sleepers[0][0] <= self._now:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+MOST_PARTITIONS = 10_000  # of a request: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, here of all releases
+TOO_MANY_PARTITIONS = "Excessively large number of partitions per request."
 _LONGEST_NAME = 249
 _SALT_BYTES = 16
 INTERNAL_PARTITIONS = 50  # offsets.topic.num.partitions, transaction.state.log.num.partitions
@@ -159,6 +161,8 @@ class ClusterState:
         self.controller.check_active()
         self.check_new_topic(name)
         partitions = self.default_partitions if partitions == -1 else partitions
+        if partitions > MOST_PARTITIONS:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
         nodes = [node.id for node in self.alive()]
         replicas = min(3, len(nodes)) if replication_factor == -1 and name in INTERNAL_TOPICS else replication_factor
         replicas = 1 if replicas == -1 else replicas
@@ -220,7 +224,7 @@ class ClusterState:
             self.storage.partitions_added(topic, partitions)
             self.controller.log.append(*records, *(
                 topic_records.partition_created(topic, one, holders(one.replicas)) for one in partitions))
-        except ApiError:
+        except BaseException:  # MemoryError too
             self.storage.partitions_removed(topic, partitions)
             raise
 
@@ -238,9 +242,9 @@ class ClusterState:
     def apply_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Let a topic have these configs. Raises ApiError."""
         self.set_configs_of(topic_records.TOPIC, topic.name, configs)
-        topic.configs = dict(configs)
+        topic.configs, settings = dict(configs), LogSettings.of(configs)
         for partition in topic.partitions:
-            partition.log.settings = LogSettings.of(topic.configs)
+            partition.log.settings = settings
 
     def configs_of(self, kind: int, name: str) -> dict[str, str]:
         """The configs that were set of a resource, by its ConfigResource.Type: of a broker, "" for all of them."""
@@ -304,6 +308,10 @@ class ClusterState:
         self.storage.partitions_removed(topic, topic.partitions)
         for partition in topic.partitions:
             partition.log.changed()
+        if topic.name == OFFSETS_TOPIC:  # what coordinators kept in it goes with it
+            self.groups.forget_offsets()
+        elif topic.name == TRANSACTIONS_TOPIC:
+            self.transactions.transactions.clear()
 
     def coordinator_of(self, key: str) -> Node:
         """The node that coordinates a group or a transactional id. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from kwire import schema
+from kwire.codec.arguments import check_seconds
 from kwire.codec.frames import Request
 from kwire.errors import KwireError
 from kwire.fleet.clock import Clock
@@ -70,7 +72,7 @@ class Fault:
 
     def remove(self) -> None:
         """End the rule."""
-        if self in self._rules:
+        with suppress(ValueError):  # it was removed before
             self._rules.remove(self)
 
     def matches(self, request: Request, node: int, topic_names: TopicNames) -> bool:
@@ -153,12 +155,16 @@ class Faults:
 
     async def send(self, outcome: Outcome, frame: bytes, connection: Connection) -> None:
         """Send an answer (its size first), as the faults of its request have it."""
-        writer = connection.writer
-        if not outcome.faults:
-            connection.write(frame + self._held.pop(connection, b""))
-            if writer.transport.get_write_buffer_size() > 1 << 16:
-                await writer.drain()
+        if outcome.faults:
+            with connection.waits():  # a client that goes need not be waited for
+                await self._send(outcome, frame, connection)
             return
+        connection.write(frame + self._held.pop(connection, b""))
+        if connection.writer.transport.get_write_buffer_size() > 1 << 16:
+            await connection.writer.drain()
+
+    async def _send(self, outcome: Outcome, frame: bytes, connection: Connection) -> None:
+        writer = connection.writer
         if delay := outcome.value("delay"):
             await self._clock.sleep(delay)
         if outcome.value("silent"):
@@ -169,8 +175,8 @@ class Faults:
         correlation = outcome.value("correlation")
         if correlation is not None:
             frame = frame[:4] + correlation.to_bytes(4, "big", signed=True) + frame[8:]
-        if outcome.value("reorder"):
-            self._held[connection] = self._held.get(connection, b"") + frame
+        if outcome.value("reorder") and connection not in self._held:  # else it is the next one of one that waits
+            self._held[connection] = frame
             return
         if outcome.value("garbage"):
             frame = GARBAGE
@@ -226,7 +232,7 @@ def _checked(verb: str, value: Any) -> Any:
     kind: Any = kind_of(verb)
     _, low, high = VERBS[verb]
     if kind is float and type(value) is int:
-        value = float(value)
+        value = check_seconds(value, verb)  # of any size
     if type(value) is not kind:
         raise ValueError(f"{verb} must be {_ARTICLES[kind]}, not {brief(value)}")
     if kind in (int, float) and not low <= value <= high:

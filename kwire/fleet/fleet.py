@@ -6,12 +6,14 @@ import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 from kwire import schema
+from kwire.codec.arguments import check_choice, check_each, check_ints, check_type
 from kwire.codec.records import Record, read_batches
 from kwire.fleet.clock import Clock, ManualClock
-from kwire.fleet.cluster import ClusterState
+from kwire.fleet.cluster import MOST_PARTITIONS, ClusterState
 from kwire.fleet.controller.controller import QuorumController
 from kwire.fleet.controller.rules import RULES, Kip778, supported_by, unsupported
 from kwire.fleet.disk_storage import DiskStorage
@@ -23,7 +25,9 @@ from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.retention import compact, retain
 from kwire.fleet.users import Users
 from kwire.schema.error_codes import ErrorCode
+from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.image import ClusterImage
+from kwire_c.printable import brief
 
 MOST_NODES = 1000
 
@@ -52,16 +56,14 @@ class Fleet(InThread):
         tls: ssl.SSLContext | None = None, seed: int = 0, clock: Clock | None = None, port: int = 0,
         roles: Sequence[str] | None = None,
     ) -> None:
-        if rules not in RULES:
-            raise ValueError(f"unknown rules {rules!r}: expected {' or '.join(map(repr, RULES))}")
+        check_choice(rules, tuple(RULES), "rules")
         if release is not None and releases is not None:
             raise ValueError("give release or releases, not both")
+        _check_arguments(nodes, releases, data, levels, topics, sasl, seed, clock, port, roles, tls)
         count = len(releases) if releases is not None else 1
         count = count if nodes is None else nodes
         if not 1 <= count <= MOST_NODES or (releases is not None and len(releases) != count):
             raise ValueError(f"nodes must be 1 to {MOST_NODES} and as many as releases, got {count}")
-        if tls is not None and not isinstance(tls, ssl.SSLContext):
-            raise TypeError(f"tls must be an SSLContext, not {type(tls).__name__}")
         if not 0 <= port <= 65_536 - count:
             raise ValueError(f"port must be 0 to {65_536 - count} for {count} nodes, got {port}")
         names = list(releases) if releases is not None else [release or schema.releases()[-1]] * count
@@ -85,6 +87,8 @@ class Fleet(InThread):
 
     def _controller(self, levels: Mapping[str, int], rules: Kip778, seed: int) -> QuorumController:
         """The controllers of directories that the oldest of the releases has formatted."""
+        if levels.get(METADATA_VERSION, 1) < 1:
+            raise ValueError(f"levels must have a {METADATA_VERSION} of 1 or more, got {levels[METADATA_VERSION]}")
         oldest = min((node.offer for node in self.nodes), key=lambda one: schema.releases(old=True).index(one.release))
         chosen = {name: level for name, level in {**oldest.levels, **levels}.items() if level > 0}
         kraft = rules.uses_metadata_version(oldest)
@@ -205,6 +209,35 @@ class Fleet(InThread):
                 node.stop()
             for node in self.nodes:
                 await node.closed()
+
+
+def _check_arguments(
+    nodes: object, releases: object, data: object, levels: Any, topics: Any, sasl: Any, seed: object, clock: object,
+    port: object, roles: object, tls: object,
+) -> None:
+    """Raise TypeError for an argument of a Fleet that is of another type, ValueError for too many partitions."""
+    check_ints(nodes=nodes, seed=seed, port=port)
+    for name, value, kinds, expected in (
+        ("data", data, (str, os.PathLike), "a path"), ("clock", clock, Clock, "a Clock"),
+        ("tls", tls, ssl.SSLContext, "an SSLContext"),
+    ):
+        if value is not None:
+            check_type(value, kinds, name, expected)
+    for name, value in (("releases", releases), ("roles", roles)):
+        if value is not None:
+            check_each(value, str, name, "str")
+    for name, value, kind in (("levels", levels, Integral), ("topics", topics, Integral), ("sasl", sasl, str)):
+        if value is None:
+            continue
+        expected = f"a dict of str and {'str' if kind is str else 'int'}"
+        check_type(value, Mapping, name, expected)
+        for key, one in value.items():
+            check_type(key, str, name, expected)
+            check_type(one, kind, name, expected)
+    for topic, partitions in (topics or {}).items():
+        if partitions > MOST_PARTITIONS:
+            raise ValueError(
+                f"topics: {brief(topic)} must have at most {MOST_PARTITIONS} partitions, not {brief(partitions)}")
 
 
 def _roles(roles: Sequence[str] | None, count: int) -> list[frozenset[str]]:

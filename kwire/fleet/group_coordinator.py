@@ -106,6 +106,11 @@ class GroupCoordinator:
         group.close()
         del self.groups[group_id]
 
+    def forget_offsets(self) -> None:
+        """Forget what all groups have committed."""
+        for group in self.groups.values():
+            group.offsets, group.pending_offsets = {}, {}
+
     def end_transaction(self, producer_id: int, commit: bool, group_ids: Iterable[str] | None) -> None:
         """A transaction of these groups has ended. None: those whose offsets were read again, whatever they are."""
         for group_id in list(self.groups) if group_ids is None else group_ids:

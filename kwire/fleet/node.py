@@ -7,7 +7,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from kwire.codec.frames import FrameReader, Request, decode_request, decode_request_header, encode_response, pack_frame
 from kwire.errors import KwireError
@@ -27,6 +27,7 @@ from kwire.schema.error_codes import ErrorCode
 from kwire.schema.feature_levels import METADATA_VERSION
 from kwire.storage.metadata.image import ClusterImage
 
+T = TypeVar("T")
 _READ_BYTES = 1 << 18
 _MOST_UNREAD = 1 << 16  # bytes that a client may leave unread before its next request is read
 BOTH_ROLES = frozenset({"broker", "controller"})
@@ -116,7 +117,7 @@ class Node:
         """The metadata as it is now: a kwire.storage.ClusterImage. Raises ValueError with ZooKeeper."""
         if not self.cluster.controller.kraft:
             raise ValueError(f"Kafka {self.release} keeps its metadata in ZooKeeper: there is no image of it")
-        return self.cluster.controller.log.image()
+        return self._in_loop(self.cluster.controller.log.image)
 
     @property
     def snapshots(self) -> dict[str, bytes]:
@@ -124,7 +125,7 @@ class Node:
 
         With data= they are files of the folder: while the fleet runs.
         """
-        return self.cluster.controller.log.snapshots
+        return self._in_loop(lambda: self.cluster.controller.log.snapshots)
 
     @property
     def ranges(self) -> dict[int, tuple[int, int]]:
@@ -158,6 +159,12 @@ class Node:
     def negotiated(self) -> tuple[object, ...]:
         """What a client has learned of it by ApiVersions when it connected: its ranges, and the metadata.version."""
         return self.ranges, self.cluster.levels.get(METADATA_VERSION)
+
+    def _in_loop(self, work: Callable[[], T]) -> T:
+        """What work returns, run where the nodes run."""
+        found: list[T] = []
+        self.in_loop(lambda: found.append(work()))
+        return found[0]
 
     def start(self) -> None:
         """Listen; after stop() on the same port again. Raises OSError if the port is taken."""

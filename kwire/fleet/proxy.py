@@ -16,6 +16,7 @@ from kwire import schema
 from kwire.capture.exchange import Direction
 from kwire.capture.recorder import Recorder
 from kwire.capture.tap import connected, reason
+from kwire.codec.arguments import check_ints, check_type
 from kwire.codec.frames import (
     FrameReader,
     Request,
@@ -115,6 +116,9 @@ class Proxy(InThread):
         self, target: str, listen: str = f"{_HOST}:0", *, seed: int = 0, clock: Clock | None = None,
         record: str | None = None, say: Callable[[str], None] = lambda line: None,
     ) -> None:
+        check_ints(seed=seed)
+        if clock is not None:
+            check_type(clock, Clock, "clock", "a Clock")
         self._target, self._listen = address(target), address(listen, any_port=True)
         self._clock, self._record, self._say = clock or Clock(), record, say
         self._names: dict[uuid.UUID, str] = {}

@@ -55,13 +55,16 @@ class Offer(NamedTuple):
         return schema.is_at_least(self.release, release)
 
 
-@lru_cache(None)
 def offer(release: str, first_kraft: str = FIRST_KRAFT) -> Offer:
-    """What brokers of a release offer ("0.9.0" to the newest). Raises UnsupportedVersionError.
+    """What brokers of a release offer ("0.9.0" to the newest). Raises UnsupportedVersionError, TypeError.
 
     first_kraft: the first release whose nodes are KRaft brokers: FIRST_PREVIEW for those of the preview too.
     """
-    name = schema.release_name(release)
+    return _offer(schema.release_name(release), first_kraft)
+
+
+@lru_cache(None)
+def _offer(name: str, first_kraft: str) -> Offer:
     kraft = schema.is_at_least(name, first_kraft)
     usable = _served(name, "broker" if kraft else "zkBroker")
     ranges = {key: span for key, span in usable.items() if key not in _TELEMETRY}

@@ -83,7 +83,7 @@ def simulate_all(
         try:
             simulate(work, seed, latency)
         except Exception as error:
-            name = work.__qualname__
+            name = getattr(work, "__qualname__", "work")
             script = (
                 f"from kwire.fleet import simulate; from {work.__module__} import {name}; "
                 f"simulate({name}, seed={seed}, latency={latency!r})")

@@ -28,9 +28,21 @@ def address(text: str, *, any_port: bool = False) -> Address:
     host, _, port = text.rpartition("://")[2].strip().rpartition(":")
     name = host.removeprefix("[").removesuffix("]")
     number = int(port) if len(port) < 10 and port.isascii() and port.isdigit() else -1
-    if not name or (":" in name and name == host) or not (0 if any_port else 1) <= number < 65536:
+    if (
+        not name or (":" in name and name == host) or not (0 if any_port else 1) <= number < 65536
+        or not _is_encodable(name)
+    ):
         raise BrokerConnectionError(f"invalid broker address {text!r}: expected HOST:PORT")
     return Address(name, number)
+
+
+def _is_encodable(host: str) -> bool:
+    """Whether a host can be asked for: of a name each label has 1 to 63 bytes."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def addresses(text: str) -> tuple[Address, ...]:

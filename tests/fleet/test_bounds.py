@@ -6,18 +6,21 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
+import kwire
 from kwire import messages
 from kwire.fleet import ApiError, Clock, Fleet, ManualClock
 from kwire.fleet import faults as fleet_faults
 from kwire.fleet.apis import fetch as fetch_api
-from kwire.net import SyncConnection, connect_sync
+from kwire.net import BrokerTimeoutError, SyncConnection, connect_sync
 from kwire.schema.error_codes import ErrorCode
 from tests.fleet.test_apis import batch, fetch, produce
+from tests.fleet.test_faults import frames, raw
 
 pytestmark = pytest.mark.quick
 E = ErrorCode
@@ -239,6 +242,10 @@ def test_a_password_in_a_config_is_not_shown(connection: SyncConnection) -> None
 
 @pytest.mark.parametrize(("keywords", "error"), [
     ({"nodes": 10**9}, ValueError), ({"nodes": 0}, ValueError), ({"tls": True}, TypeError), ({"port": -1}, ValueError),
+    ({"topics": {"t": 10**12}}, ValueError), ({"topics": {"t": "3"}}, TypeError), ({"topics": ["t"]}, TypeError),
+    ({"levels": {"metadata.version": 0}}, ValueError), ({"levels": {"metadata.version": float("nan")}}, TypeError),
+    ({"clock": 1.5}, TypeError), ({"nodes": "2"}, TypeError), ({"roles": [1]}, TypeError), ({"data": 5}, TypeError),
+    ({"sasl": {"u": None}}, TypeError), ({"seed": "x"}, TypeError),
 ])  # fmt: skip
 def test_wrong_arguments(keywords: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(keywords))):
@@ -254,3 +261,100 @@ def test_clients_do_not_write_to_internal_topics(fleet: Fleet, connection: SyncC
             request.PartitionProduceData(index=0, records=batch("x"))])]), 12)
     assert answer.responses[0].partition_responses[0].error_code == E.INVALID_TOPIC_EXCEPTION
     assert not fleet.records("__consumer_offsets")
+
+
+def test_what_is_asked_for_twice_is_answered_once(fleet: Fleet, connection: SyncConnection) -> None:
+    """Else a small request would have an answer of any size: each of these rows is as long as what it describes."""
+    configs, topics = messages.DescribeConfigsRequest, messages.MetadataRequest
+    resource = configs.DescribeConfigsResource(resource_type=2, resource_name="t", configuration_keys=None)
+    assert len(connection.send(configs(resources=[resource] * 9), 4).results) == 1
+    assert len(connection.send(topics(topics=[topics.MetadataRequestTopic(name="t")] * 9), 12).topics) == 1
+    assert len(connection.send(messages.DescribeGroupsRequest(groups=["g"] * 9), 5).groups) == 1
+    assert len(connection.send(messages.ConsumerGroupDescribeRequest(group_ids=["g"] * 9), 1).groups) == 1
+    assert len(connection.send(
+        messages.DescribeTransactionsRequest(transactional_ids=["x"] * 9), 0).transaction_states) == 1
+    groups = messages.OffsetFetchRequest
+    whole, part = (groups.OffsetFetchRequestGroup(group_id="g", topics=topics) for topics in (None, []))
+    assert len(connection.send(groups(groups=[part, whole, whole, part]), 8).groups) == 3
+
+
+def test_a_partition_twice_is_refused(connection: SyncConnection) -> None:
+    """ListOffsetsRequest.duplicatePartitions."""
+    offsets, producers = messages.ListOffsetsRequest, messages.DescribeProducersRequest
+    asked = offsets.ListOffsetsTopic(name="t", partitions=[
+        offsets.ListOffsetsPartition(partition_index=0, timestamp=at) for at in (-1, -2)])
+    answer = connection.send(offsets(replica_id=-1, topics=[asked]), 7)
+    assert [one.error_code for one in answer.topics[0].partitions] == [E.INVALID_REQUEST] * 2
+    found = connection.send(producers(topics=[producers.TopicRequest(name="t", partition_indexes=[0, 0])]), 0)
+    assert [one.error_code for one in found.topics[0].partitions] == [E.NONE, E.INVALID_REQUEST]
+
+
+def altered(connection: SyncConnection, *values: str, operation: int = 2) -> list[tuple[int, str | None]]:
+    """What comes of these changes to a config of a broker in one request."""
+    request = messages.IncrementalAlterConfigsRequest
+    answer = connection.send(request(resources=[request.AlterConfigsResource(
+        resource_type=4, resource_name="1", configs=[
+            request.AlterableConfig(name="x", config_operation=operation, value=value)]) for value in values]), 1)
+    return [(one.error_code, one.error_message) for one in answer.responses]
+
+
+def test_a_config_grows_no_longer_than_a_record_has_it(fleet: Fleet, connection: SyncConnection) -> None:
+    """A value of Kafka's has at most 32,767 bytes, also one that grows piece by piece."""
+    piece = ",".join(f"{number:05}" for number in range(4000))
+    assert altered(connection, piece) == [(E.NONE, None)]
+    assert altered(connection, piece) == [(E.NONE, None)]  # nothing new
+    ((code, text),) = altered(connection, piece.replace("0", "a"))
+    assert code == E.INVALID_CONFIG and "exceeds the maximum value size of 32767 bytes" in str(text)
+    assert fleet.cluster.configs_of(4, "1") == {"x": piece}
+    assert altered(connection, piece, operation=3) == [(E.NONE, None)]
+    assert fleet.cluster.configs_of(4, "1") == {"x": ""}
+
+
+def test_a_resource_twice_is_refused(connection: SyncConnection) -> None:
+    expected = (E.INVALID_REQUEST, "Each resource must appear at most once.")
+    assert altered(connection, "a", "b") == [expected, expected]
+
+
+@pytest.mark.parametrize("release", ["1.0", "4.4"])
+def test_who_deletes_what_coordinators_keep_deletes_it(release: str, tmp_path: Path) -> None:
+    """In memory as in the folder, so that the next start knows no more and no less."""
+    commit, delete = messages.OffsetCommitRequest, messages.DeleteTopicsRequest
+    rows = [commit.OffsetCommitRequestTopic(name="t", partitions=[
+        commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=0)])]
+    with Fleet(release, topics={"t": 1}, data=tmp_path) as fleet, connect_sync(fleet.bootstrap) as connection:
+        answer = connection.send(commit(group_id="g", generation_id_or_member_epoch=-1, topics=rows), 2)
+        assert answer.topics[0].partitions[0].error_code == E.NONE and fleet.cluster.groups.groups["g"].offsets
+        begin(connection, "x") if release == "4.4" else None
+        names = ["__consumer_offsets", "__transaction_state"][: 2 if release == "4.4" else 1]
+        deleted = connection.send(delete(topic_names=names, timeout_ms=1000), 1)
+        assert [one.error_code for one in deleted.responses] == [E.NONE] * len(names)
+        assert not fleet.cluster.groups.groups["g"].offsets and not fleet.cluster.transactions.transactions
+
+
+def test_internal_topics_keep_their_records_and_partitions(connection: SyncConnection, fleet: Fleet) -> None:
+    """By their number of partitions each group has its own: those added later would not be found again."""
+    fleet._in_loop(lambda: fleet.cluster.create_topic("__consumer_offsets", 2))
+    records, more = messages.DeleteRecordsRequest, messages.CreatePartitionsRequest
+    answer = connection.send(records(timeout_ms=1, topics=[records.DeleteRecordsTopic(
+        name="__consumer_offsets", partitions=[records.DeleteRecordsPartition(partition_index=0, offset=0)])]), 2)
+    assert answer.topics[0].partitions[0].error_code == E.INVALID_TOPIC_EXCEPTION
+    added = connection.send(more(timeout_ms=1, topics=[
+        more.CreatePartitionsTopic(name="__consumer_offsets", count=9, assignments=None)]), 3)
+    assert added.results[0].error_code == E.INVALID_REQUEST
+
+
+def test_a_client_that_goes_before_a_late_answer_keeps_nothing(fleet: Fleet) -> None:
+    """A rule may delay an answer for years."""
+    fleet.fault("Metadata", delay=2e9)
+    with connect_sync(fleet.bootstrap, timeout=0.3) as connection, pytest.raises(BrokerTimeoutError):
+        connection.send(messages.MetadataRequest(topics=None), 8)
+    eventually(lambda: not fleet.nodes[0]._clients._connections)
+
+
+def test_answers_that_are_all_to_come_later_come_in_pairs(fleet: Fleet) -> None:
+    fleet.fault("Metadata", reorder=True)
+    requests = [kwire.pack_frame(kwire.encode_request(messages.MetadataRequest(topics=[]), 8, correlation_id=at))
+                for at in range(4)]
+    with raw(fleet) as connection:
+        connection.sendall(b"".join(requests))
+        assert [int.from_bytes(frame[:4], "big") for frame in frames(connection, 4)] == [1, 0, 3, 2]

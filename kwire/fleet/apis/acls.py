@@ -147,10 +147,11 @@ def delete_acls(call: Call) -> Any:
     except _NoRequest:
         return call.connection.close()
     rows, left = [], {acl_id: Acl.of(record) for acl_id, record in log.acls.items()}
-    removed: list[UUID] = []
+    removed, seen = list[UUID](), set[AclFilter]()
     for wanted in filters:
         row = response.DeleteAclsFilterResult(error_message=None)
-        matching = [acl_id for acl_id, acl in left.items() if wanted.matches(acl)]
+        matching = [] if wanted in seen else [acl_id for acl_id, acl in left.items() if wanted.matches(acl)]
+        seen.add(wanted)
         for acl in map(left.pop, matching):
             gone = response.DeleteAclsMatchingAcl(
                 error_message=None, resource_type=acl.resource_type, resource_name=acl.resource_name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,10 @@ _FIRST_WITH_OWN_DEFAULTS = "4.0"  # which says the defaults of client metrics an
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
+_MOST_CONFIGS = 1_000_000  # of an answer
+_LONGEST_VALUE = 32_767  # bytes: of a string in a record
+_TOO_LONG = (
+    f"The configuration value cannot be added because it exceeds the maximum value size of {_LONGEST_VALUE} bytes.")
 _OWN_SOURCE = {CLIENT_METRICS: 7, GROUP: 8}  # DYNAMIC_CLIENT_METRICS_CONFIG, DYNAMIC_GROUP_CONFIG
 
 
@@ -46,8 +51,8 @@ def describe_configs(call: Call) -> Any:
     response = messages.DescribeConfigsResponse
     if call.node.offer.is_kraft and not all(is_kind(call, one.resource_type) for one in call.message.resources):
         return refusal(call.request, ErrorCode.INVALID_REQUEST)
-    rows = []
-    for asked in call.message.resources:
+    rows, left = [], _MOST_CONFIGS
+    for asked in {(one.resource_type, one.resource_name): one for one in call.message.resources}.values():
         row = response.DescribeConfigsResult(
             resource_type=asked.resource_type, resource_name=asked.resource_name,
             error_message="" if call.node.offer.at_least(_FIRST_GENERATED) else None)
@@ -55,6 +60,9 @@ def describe_configs(call: Call) -> Any:
             configs, defaults, source = _resource(call, asked)
             wanted = asked.configuration_keys
             names = sorted({*configs, *defaults} if not wanted else {*configs, *defaults} & set(wanted))
+            left -= len(names)
+            if left < 0:
+                raise ApiError(ErrorCode.POLICY_VIOLATION, f"An answer has at most {_MOST_CONFIGS} configs.")
             for name in names:
                 value = configs.get(name)
                 of = _DEFAULT_CONFIG if value is None else source
@@ -157,21 +165,30 @@ def _changed(old: dict[str, str], asked: Any, release: str) -> dict[str, str]:
             now = [part for part in new.get(one.name, known.default if known else "").split(",") if part]
             parts = [part for part in one.value.split(",") if part]
             if one.config_operation == APPEND:
-                now += [part for part in parts if part not in now]
+                there = set(now)
+                now += [part for part in parts if part not in there]
             else:
-                now = [part for part in now if part not in parts]
+                gone = set(parts)
+                now = [part for part in now if part not in gone]
             new[one.name] = ",".join(now)
+            if len(new[one.name].encode()) > _LONGEST_VALUE:  # ConfigurationControlManager.validateAlterConfig
+                raise ApiError(ErrorCode.INVALID_CONFIG, _TOO_LONG)
         else:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operation type {one.config_operation}")
     return new
 
 
 def _altered(call: Call, response: Any, change: Callable[[dict[str, str], Any], dict[str, str]]) -> Any:
-    rows = []
-    for asked in call.message.resources:
+    rows, asked_for = [], call.message.resources
+    times = Counter((one.resource_type, one.resource_name) for one in asked_for)
+    if not call.node.offer.is_kraft:  # a map of them: the last one counts
+        asked_for = {(one.resource_type, one.resource_name): one for one in asked_for}.values()
+    for asked in asked_for:
         row = response.AlterConfigsResourceResponse(
             resource_type=asked.resource_type, resource_name=asked.resource_name, error_message=None)
         try:
+            if call.node.offer.is_kraft and times[asked.resource_type, asked.resource_name] > 1:
+                raise invalid("Each resource must appear at most once.")
             _alter(call, asked, change)
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.explanation

@@ -160,7 +160,7 @@ def consumer_group_describe(call: Call) -> Any:
     """State, members and assignments of groups."""
     response = messages.ConsumerGroupDescribeResponse
     rows = []
-    for group_id in call.message.group_ids:
+    for group_id in dict.fromkeys(call.message.group_ids):
         row = response.DescribedGroup(group_id=group_id)
         try:
             if call.cluster.levels.get(GROUP_VERSION, 0) < 1:

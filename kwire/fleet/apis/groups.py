@@ -397,7 +397,12 @@ def offset_fetch(call: Call) -> Any:
         return _from_zookeeper(call)
     if call.version >= 8:
         rows = []
+        whole = set[str]()
         for asked in message.groups:
+            if asked.topics is None and asked.group_id in whole:
+                continue  # all offsets of a group: once
+            if asked.topics is None:
+                whole.add(asked.group_id)
             row = response.OffsetFetchResponseGroup(group_id=asked.group_id)
             try:
                 if call.version >= _FIRST_WITH_MEMBER_EPOCHS:
@@ -545,7 +550,7 @@ def describe_groups(call: Call) -> Any:
     """State and members of groups."""
     response = messages.DescribeGroupsResponse
     rows = []
-    for group_id in call.message.groups:
+    for group_id in dict.fromkeys(call.message.groups):
         row = response.DescribedGroup(group_id=group_id)
         row.authorized_operations = operations.if_asked(call.node.offer, call.version >= 3, False, 0)
         try:

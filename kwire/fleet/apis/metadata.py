@@ -86,7 +86,8 @@ def metadata(call: Call) -> Any:
     if everything:
         topics = [_topic(call, topic) for topic in cluster.topics.values()]
     else:
-        topics = [_asked(call, one) for one in message.topics]
+        asked = {(one.name, one.topic_id): one for one in message.topics}  # each once, as in KafkaApis: a set
+        topics = [_asked(call, one) for one in asked.values()]
     row = messages.MetadataResponse.MetadataResponseBroker
     return messages.MetadataResponse(
         brokers=[row(node_id=node.id, host=node.host, port=node.port, rack=node.rack) for node in cluster.alive()],

@@ -37,11 +37,11 @@ def list_offsets(call: Call) -> Any:
     def row_of(one: Any) -> Any:
         return response.ListOffsetsPartitionResponse(partition_index=one.partition_index)
 
-    def partitions(topic: Any) -> list[Any]:
-        asked = Counter(one.partition_index for one in topic.partitions)
+    times = Counter((topic.name, one.partition_index) for topic in call.message.topics for one in topic.partitions)
 
+    def partitions(topic: Any) -> list[Any]:
         def fill(one: Any, row: Any) -> None:
-            if call.version and asked[one.partition_index] > 1:
+            if call.version and times[topic.name, one.partition_index] > 1:  # ListOffsetsRequest.duplicatePartitions
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             _list(call, topic.name, one, row)
 

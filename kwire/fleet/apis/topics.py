@@ -10,7 +10,7 @@ from typing import Any
 
 from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
-from kwire.fleet.cluster import INTERNAL_TOPICS, Topic
+from kwire.fleet.cluster import INTERNAL_TOPICS, MOST_PARTITIONS, TOO_MANY_PARTITIONS, Topic
 from kwire.fleet.errors import ApiError
 from kwire.fleet.topic_configs import check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
@@ -22,8 +22,6 @@ _FIRST_WITH_DEFAULTS = "2.4"  # KIP-464: -1 partitions or replicas are the broke
 _FIRST_WITH_CORDONS = "4.3"  # KIP-1066
 _NO_PARTITIONS = "Number of partitions must be larger than 0."
 _NO_REPLICAS = "Replication factor must be larger than 0."
-MOST_PARTITIONS = 10_000  # of a request: ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, here of all releases
-_EXCESSIVE = "Excessively large number of partitions per request."
 _NO_ID = uuid.UUID(int=0)
 
 
@@ -39,7 +37,7 @@ def create_topics(call: Call) -> Any:
     for row in {row.name: row for row in message.topics}.values():
         try:
             if partitions > MOST_PARTITIONS:
-                raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
+                raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
             if names[row.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             topic = _create(call, row)
@@ -227,7 +225,9 @@ def create_partitions(call: Call) -> Any:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         topic = call.cluster.topic(asked.name)
         if asked.count - len(topic.partitions) > MOST_PARTITIONS:
-            raise ApiError(ErrorCode.POLICY_VIOLATION, _EXCESSIVE)
+            raise ApiError(ErrorCode.POLICY_VIOLATION, TOO_MANY_PARTITIONS)
+        if asked.name in INTERNAL_TOPICS:  # by their number each key has its partition
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"The partitions of {asked.name} are fixed.")
         call.cluster.add_partitions(topic, asked.count, assignments, call.message.validate_only)
 
     return messages.CreatePartitionsResponse(results=answered(
@@ -244,7 +244,7 @@ def delete_records(call: Call) -> Any:
 
     def delete(topic: str, one: Any, row: Any) -> None:
         partition = call.cluster.partition(topic, one.partition_index)
-        if topic in INTERNAL_TOPICS:
+        if topic in INTERNAL_TOPICS:  # ReplicaManager.deleteRecordsOnLocalLog
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         call.cluster.leads(call.node, partition)
         row.low_watermark = partition.log.delete_before(one.offset)

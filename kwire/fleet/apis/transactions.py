@@ -132,19 +132,19 @@ def end_txn(call: Call) -> Any:
 def list_transactions(call: Call) -> Any:
     """The transactional ids that this node coordinates (KIP-664)."""
     message, response = call.message, messages.ListTransactionsResponse
-    now, pattern = call.cluster.clock.now_ms(), None
+    now, pattern, producers = call.cluster.clock.now_ms(), None, set(message.producer_id_filters)
     if call.version >= 2 and message.transactional_id_pattern:
         try:
             pattern = name_pattern(message.transactional_id_pattern)
         except ApiError as error:
             return response(error_code=error.code)
-    rows = []
+    rows, states = [], set(message.state_filters)
     for one in call.cluster.transactions.transactions.values():
         if call.cluster.coordinator_of(one.id) is not call.node:
             continue
-        if message.state_filters and one.state not in message.state_filters:
+        if states and one.state not in states:
             continue
-        if message.producer_id_filters and one.producer_id not in message.producer_id_filters:
+        if producers and one.producer_id not in producers:
             continue
         begun = int(one.started * 1000) if one.started else -1  # txnStartTimestamp
         if call.version >= 1 and message.duration_filter >= 0 and now - begun <= message.duration_filter:
@@ -162,7 +162,7 @@ def describe_transactions(call: Call) -> Any:
     """State, start and partitions of transactions (KIP-664)."""
     response = messages.DescribeTransactionsResponse
     rows = []
-    for name in call.message.transactional_ids:
+    for name in dict.fromkeys(call.message.transactional_ids):
         row = response.TransactionState(transactional_id=name)
         known = call.cluster.transactions.transactions.get(name)
         try:
@@ -192,7 +192,12 @@ def describe_producers(call: Call) -> Any:
     def row_of(index: int) -> Any:
         return response.PartitionResponse(partition_index=index)
 
+    seen = set[tuple[str, int]]()
+
     def describe(topic: str, index: int, row: Any) -> None:
+        if (topic, index) in seen:  # once: its producers may be many
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        seen.add((topic, index))
         if call.node.offer.is_kraft:
             try:
                 call.cluster.topic(topic)
