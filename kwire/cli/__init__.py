@@ -101,13 +101,14 @@ def _prepared(stream: Any) -> Any:
         return open(os.devnull, "w", encoding="utf-8")
     if isinstance(stream, io.TextIOWrapper):
         if isinstance(stream.buffer, io.RawIOBase):  # python -u: what one write does not take would be lost
-            stream = open(stream.fileno(), "w", 1, encoding=stream.encoding, closefd=False)  # type: ignore[assignment]
+            stream = open(  # noqa: SIM115 - until the process ends
+                stream.fileno(), "w", 1, encoding=stream.encoding, closefd=False)
         stream.reconfigure(errors="backslashreplace")  # characters that the terminal's encoding lacks are escaped
     return stream
 
 
 def _end_streams() -> None:
-    """Flush the standard streams; one that takes no more is dropped, or Python would fail at it again, with code 120."""
+    """Flush the standard streams and drop one that takes no more: Python would fail at it again, with code 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
