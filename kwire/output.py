@@ -31,7 +31,7 @@ def new_file(
         return
     if not name:  # os.path.realpath("") is the current folder
         raise FileNotFoundError(2, "the name of the output file is empty", name)
-    _check_local(name)
+    check_local(name)
     kind = _kind(name)
     for source in inputs:
         if _is_same(source, name):
@@ -71,7 +71,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """
     if not os.fspath(path):  # os.path.realpath("") is the current folder
         raise FileNotFoundError(2, "the name of the output folder is empty", os.fspath(path))
-    _check_local(os.fspath(path))
+    check_local(os.fspath(path))
     target = os.path.realpath(path)
     _check_free(target, os.fspath(path))
     with scratch_folder(path) as partial:
@@ -92,7 +92,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[str]:
 def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     """The path of an empty folder beside path, which is removed when the block ends. An OSError names path for it."""
     name = os.fspath(path)
-    _check_local(name)
+    check_local(name)
     parent, last = os.path.split(os.path.realpath(name))
     if not os.path.isdir(parent):
         raise FileNotFoundError(2, "No such file or directory", parent)
@@ -112,7 +112,7 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
             raise
 
 
-def _check_local(name: str) -> None:
+def check_local(name: str) -> None:
     """Raise FileNotFoundError for a URL, which is shown without its secrets."""
     if "://" in name and not os.path.isdir(os.path.dirname(name)):
         raise FileNotFoundError(2, "is a URL: files are written to local paths only", _without_secrets(name))

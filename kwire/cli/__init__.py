@@ -9,12 +9,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kwire.lazy import explained
 
-_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_OF_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EAGAIN)
 
 # docs/exit-codes.md
 OK, FINDING, USAGE, INTERRUPTED, CLOSED = 0, 1, 2, 130, 141
@@ -31,8 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     install.
     """
     try:
-        return _main(arguments)
-    except KeyboardInterrupt:  # before the command began
+        try:
+            return _main(arguments)
+        finally:
+            _end_streams()
+    except KeyboardInterrupt:  # before the command began, or as its last output waited for the reader
+        for stream in (sys.stdout, sys.stderr):
+            _to_nowhere(stream)
         return _fail("kwire: interrupted", INTERRUPTED)
 
 
@@ -47,11 +52,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     from kwire.errors import KwireError, WrongFileError
 
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller (>&-)
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # characters that the terminal's encoding lacks are escaped
-            stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, _prepared(getattr(sys, name)))
     try:
         with _terminated():
             code = root.main(arguments, prog_name="kwire", standalone_mode=False)
@@ -74,7 +75,6 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _fail("kwire: interrupted", INTERRUPTED)
     except (BrokenPipeError, OutputClosed):  # the reader of the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED
     except ImportError as error:
         return _fail(f"kwire: {explained(error)}", USAGE)
@@ -93,6 +93,35 @@ def _main(arguments: Sequence[str] | None) -> int:
             raise
         text = f"kwire: unexpected {type(error).__name__}: {error} (KWIRE_DEBUG=1 shows where)"
         return _fail(text, FINDING)
+
+
+def _prepared(stream: Any) -> Any:
+    """A standard stream to write to, whatever the caller left of it."""
+    if stream is None:  # closed by the caller (>&-)
+        return open(os.devnull, "w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream.buffer, io.RawIOBase):  # python -u: what one write does not take would be lost
+            stream = open(  # noqa: SIM115 - until the process ends
+                stream.fileno(), "w", 1, encoding=stream.encoding, closefd=False)
+        stream.reconfigure(errors="backslashreplace")  # characters that the terminal's encoding lacks are escaped
+    return stream
+
+
+def _end_streams() -> None:
+    """Flush the standard streams and drop one that takes no more: Python would fail at it again, with code 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _to_nowhere(stream)
+
+
+def _to_nowhere(stream: Any) -> None:
+    """Let what a stream holds, and what comes, go nowhere."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 @contextmanager
@@ -125,7 +154,9 @@ def _error_text(error: Exception) -> str:
 
 
 def _fail(line: str, code: int) -> int:
+    from kwire.storage.places.filesystem import shown_text
     from kwire_c.printable import printable
 
-    print(printable(" ".join(line.split())), file=sys.stderr)
+    with suppress(OSError):  # nobody reads it; the code tells
+        print(printable(shown_text(" ".join(line.split()))), file=sys.stderr)
     return code

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kwire.storage.places.filesystem import shown_text
 from kwire_c.printable import printable
 
 _WIDTH = 75
@@ -34,7 +35,7 @@ class ArgumentError(Exception):
     """
 
     def __init__(self, message: str, parser: Parser, mistaken: str = "", near: Sequence[str] = ()) -> None:
-        super().__init__(printable(message))
+        super().__init__(printable(shown_text(message)))
         self.parser = parser
         self._mistaken, self._near = mistaken, near
 

@@ -12,6 +12,7 @@ from kwire.cli.fault_option import add_faults, fault_options
 from kwire.cli.signals import stopped
 from kwire.fleet.controller.rules import RULES
 from kwire.fleet.fleet import Fleet
+from kwire.output import check_local
 
 _MOST_DIGITS = 30
 
@@ -44,6 +45,8 @@ def fleet(
     """
     if len(releases) > 1 and nodes not in (None, len(releases)):
         raise click.UsageError(f"--nodes is {nodes}, but --release names {len(releases)} nodes")
+    if data is not None:
+        check_local(data)
     settings: dict[str, Any] = {"topics": _topics(topics), "levels": _levels(levels), "port": port, "data": data,
                                 "rules": rules, "seed": seed}
     try:

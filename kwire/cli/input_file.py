@@ -9,6 +9,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 import click
@@ -38,6 +39,8 @@ class InputFile(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         if path == "-":
             if sys.stdin is None:
                 self.fail("standard input is closed", param, ctx)
+            with suppress(OSError, ValueError):  # if it does not wait for bytes (O_NONBLOCK), they seem to be at an end
+                os.set_blocking(sys.stdin.fileno(), True)
             return unpacked(sys.stdin.buffer, "standard input")
         try:
             file = open(path, "rb")  # noqa: SIM115 - until the command ends

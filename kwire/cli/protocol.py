@@ -158,9 +158,9 @@ def _field_change_json(change: FieldChange) -> dict[str, Any]:
 
 
 @protocol.command()
-@click.argument("out", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("out", type=click.Path(file_okay=False))
 @click.option("--force", is_flag=True, help="Write even if the folder holds other files.")
-def site(out: Path, force: bool) -> None:
+def site(out: str, force: bool) -> None:
     """Write the protocol of every release as static HTML, with search, into the folder OUT.
 
     There is one page for each release, each API and each API version. Open OUT/index.html in a browser; no server is
@@ -168,7 +168,7 @@ def site(out: Path, force: bool) -> None:
     """
     from kwire.pages.site import write_site
 
-    if str(out) == "-":
+    if out == "-":
         raise click.UsageError("OUT is a folder, not standard output (./- is a folder of that name)")
     count = write_site(out, force=force)
-    click.echo(f"{count} pages: {out / 'index.html'}", err=True)
+    click.echo(f"{count} pages: {Path(out, 'index.html')}", err=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kwire import schema
-from kwire.output import new_file
+from kwire.output import check_local, new_file
 from kwire.pages.layouts import layouts_script
 from kwire.pages.notation import FieldRow, grammar, rows
 from kwire.pages.releases import api_of_release
@@ -54,6 +54,7 @@ def write_site(out: str | Path, done: Callable[[str], None] = lambda page: None,
     protocol site, unless force; pages of the same names are replaced, nothing else is touched. done: called with the
     name of each page. Raises FileExistsError for any other folder, OSError if it cannot be written.
     """
+    check_local(str(out))
     templates = environment()
     templates.globals["releases"] = schema.releases()
     out = Path(out)

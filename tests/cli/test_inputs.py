@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +275,23 @@ def test_an_input_that_never_ends(
     code, out, err = run(capsys, *arguments.split(), "/dev/zero")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert reason in err
+
+
+@pytest.mark.parametrize("arguments", [("decode", "FindCoordinatorRequest", "3"), ("frame",)], ids=" ".join)
+def test_standard_input_that_does_not_wait(arguments: tuple[str, ...]) -> None:
+    """A pipe without bytes yet, which its maker does not let wait (O_NONBLOCK), is not at its end."""
+    line = (MESSAGE if arguments[0] == "decode" else FRAME).hex().encode() + b"\n"
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire", *arguments], stdin=reader, stdout=subprocess.PIPE, cwd=ROOT)
+    os.write(writer, line)
+    assert process.stdout is not None
+    with process, process.stdout as output:
+        while not os.get_blocking(reader) and process.poll() is None:  # until it reads
+            time.sleep(0.01)
+        os.close(reader)
+        os.write(writer, line)
+        os.close(writer)
+        assert len(output.readlines()) == 2
+    assert process.returncode == 0

@@ -460,9 +460,56 @@ def test_a_url_is_refused_without_its_secrets(
     ("decode", "ApiVersionsRequest", "3", "URL"), ("frame", "URL"), ("storage", "info", "-c", "URL"),
     ("storage", "format", "-t", "x", "-c", "URL"),
     ("features", "--bootstrap-server", "127.0.0.1:1", "--command-config", "URL", "describe"),
+    ("log", "stats", "IN", "--plot", "URL"), ("log", "export", "IN", "-o", "URL"), ("URL",), ("releases", "URL"),
+    ("apis", "--release", "URL"), ("storage", "@URL"), ("storage", "URL"),
 ], ids=" ".join)  # fmt: skip
-def test_a_url_that_is_read_as_a_file_is_shown_without_its_secrets(
-    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+def test_a_url_in_an_error_is_shown_without_its_secrets(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = run(capsys, *(one.replace("URL", "https://u:hunter2@h/x?sig=SECRET") for one in command))
-    assert code in (1, 2) and "//h/x" in out + err and "hunter2" not in out + err and "SECRET" not in out + err
+    path = str(write_segment(tmp_path / "t-0", 0, [batch(0)])) if "IN" in command else ""
+    line = [one.replace("URL", "https://u:hunter2@h/x?sig=SECRET").replace("IN", path) for one in command]
+    code, out, err = run(capsys, *line)
+    shown = "".join((out + err).split())
+    assert code in (1, 2) and "//h/x" in shown and "hunter2" not in shown and "SECRET" not in shown
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_stream_that_takes_no_more(stream: str, unbuffered: str) -> None:
+    """The codes of docs/exit-codes.md: Python itself would end with 120 and a second error."""
+    arguments = ["releases"] if stream == "stdout" else ["releases", "--nonsense"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kwire", *arguments], env=os.environ | {"PYTHONUNBUFFERED": unbuffered}, cwd=ROOT,
+            text=True, check=False, **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: full}))
+    if stream == "stdout":
+        assert (done.returncode, done.stderr) == (1, "kwire: standard output: No space left on device\n")
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_does_not_wait_is_not_lost_without_a_word(unbuffered: str, inputs: Files) -> None:
+    """A pipe that is full and does not block, as some parents make it: all of the output, or an error."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwire", "log", "show", "--batches", "--json", str(inputs["segment"])], stdout=writer,
+        stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": unbuffered}, cwd=ROOT, text=True)
+    os.close(writer)
+    with process, open(reader, "rb") as output:
+        _, error = process.communicate()
+        assert len(output.read().splitlines()) < 200
+    assert process.returncode == 1
+    assert error == "kwire: standard output: write could not complete without blocking\n"
+
+
+@pytest.mark.quick
+def test_the_site_is_not_written_to_a_url(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (("protocol", "site"), ("fleet", "--data")):
+        code, _, err = run(capsys, *command, "https://u:hunter2@h/x?sig=SECRET")
+        assert (code, err) == (2, "kwire: https://h/x: is a URL: files are written to local paths only\n")
+    assert not list(tmp_path.iterdir())

@@ -30,6 +30,7 @@ _LOCAL = re.compile(r"(?:file|local)://(?:localhost(?=/))?|file:(?=/)")
 _SECRETS = re.compile(r"(?<=://)(?:[^/?#]*@|(?!\[)[^/?#@:]*:(?!:|\d*(?:[/?#]|$)).*@)|\?.*=.*", re.DOTALL)
 _QUERY = re.compile(r"(?<=://)([^?]*)(\?.*)", re.DOTALL)
 _ROOTS = ("://", ":///")  # what URLs of a whole store end in
+_URL = re.compile(r"""[A-Za-z][\w+.-]*://\S*?(?=['"):;,.]*(?:\s|$))""")  # in a text
 _WEB = re.compile(r"https?://", re.IGNORECASE)  # where ? begins a query, and is no sign of a pattern
 
 
@@ -287,6 +288,11 @@ def shown(path: str) -> str:
         return path
     path = _SECRETS.sub("", path)
     return _QUERY.sub(r"\1", path) if _WEB.search(path) else path
+
+
+def shown_text(text: str) -> str:
+    """A text in which each URL is as it may be shown."""
+    return _URL.sub(lambda url: shown(url[0]), text) if "://" in text else text
 
 
 @contextmanager
