@@ -149,7 +149,7 @@ def test_rows_and_bad_rows_do_not_depend_on_cuts(tmp_path: Path, first: int) -> 
 def test_they_do_not_where_a_reader_looks_back_only_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)  # more than any value here
     monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
-    monkeypatch.setattr(scanner, "_NEAR_BYTES", 200)  # less than most
+    monkeypatch.setattr(scanner, "_REPEATED_BYTES", 100)  # less than most
     for seed in range(200, 230):
         check(tmp_path, seed)
 
@@ -160,7 +160,7 @@ def test_a_copy_that_was_resumed_too_early_is_read_the_same_with_every_cut(
     """Bytes to the middle of a batch, and then again from before it on: few of them are left out, many read again."""
     monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)
     monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
-    monkeypatch.setattr(scanner, "_NEAR_BYTES", 400)
+    monkeypatch.setattr(scanner, "_REPEATED_BYTES", 200)
     made = [batch(3 * at) for at in range(150)]
     data, size = b"".join(made), len(made[40])
     path = write_segment(tmp_path / "t-0", 0, [], indexes=False)

@@ -13,13 +13,13 @@ Which batches are of the log, and what is damage, read with verify=True and sear
   header says them) and below those of that next batch, for more than half of its bytes. A batch in the value of a
   record is not of the log: its chain ends with the value, and its offsets are not between the two.
 - Batches of that chain that repeat those before the damage are left out (a copy was resumed too early), unless there
-  are more than _NEAR_BYTES / 2 of them in a chain of twice CHAIN_BYTES that lacks no offset: these are read again, as
+  are more than _REPEATED_BYTES of them in a chain that lacks no offset for twice CHAIN_BYTES: these are read again, as
   they are where no damage is before them.
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
-byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of 1
-to 11 MiB _NEAR_BYTES / 2 further back is enough where such a chain lacks no offset: one that begins in a value has
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of
+0.5 to 11 MiB _REPEATED_BYTES further back is enough where such a chain lacks no offset: one that begins in a value has
 other offsets than those after it, and of one that repeats batches no more than that is left out.
 """
 
@@ -65,7 +65,7 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
-_NEAR_BYTES = 1 << 16  # where it begins first in a range of which _BACK_BYTES would be more than 5 %, at least
+_REPEATED_BYTES = 18 << 10  # of batches that are there twice, which may be left out: more than most batches
 _WRONG_CHECKSUM = "checksum does not match"
 _NOTHING_FOLLOWS = "checksum does not match, and no batch follows at the end that its length gives"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
@@ -298,7 +298,7 @@ class Scanner:
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
-        if 2 * CHAIN_BYTES <= self._end - goal < 20 * _BACK_BYTES and self._looked_near(goal):
+        if CHAIN_BYTES <= self._end - goal < 20 * _BACK_BYTES and self._looked_near(goal):
             return
         back = _BACK_BYTES
         while back < goal:
@@ -323,7 +323,7 @@ class Scanner:
 
     def _looked_near(self, goal: int) -> bool:
         """Go to the first batch at or after goal, if valid batches from a little before it on have all offsets."""
-        near = max(_NEAR_BYTES, (self._end - goal) // 24)
+        near = max(2 * _REPEATED_BYTES, (self._end - goal) // 28)
         start = goal - near
         if start <= 0:
             return False
@@ -332,7 +332,7 @@ class Scanner:
         if self._in_zeros(start, goal):
             self._go_to(self._end)
             return True
-        first = self._resync.first(start, goal - near // 2, self._buffer.at(start), near)
+        first = self._resync.first(start, goal - _REPEATED_BYTES, self._buffer.at(start), near)
         if first is None:
             return False
         self._go_to(first)
@@ -639,9 +639,10 @@ class _Resync:
         """
         first = chain.consecutive(len(chain.batches) - 1)
         start = chain.batches[first][0]
-        left_out = chain.batches[place][0] - start
-        if 2 * left_out > _NEAR_BYTES and self._consecutive_to(chain) >= start + 2 * CHAIN_BYTES:
-            place = first
+        if chain.batches[place][0] - start > _REPEATED_BYTES:
+            end = self._consecutive_to(chain)
+            if end >= start + 2 * CHAIN_BYTES or (end == self._size and end >= start + CHAIN_BYTES):
+                place = first
         return chain.batches[place][:2]
 
     def _consecutive_to(self, chain: _Chain) -> int:
@@ -758,7 +759,9 @@ class _Resync:
                 cost = _TRIAL + (place.size if wanted else 0)
                 if cost > self._budgets[followed]:
                     return None
-                if wanted and holds_at(file, here, place.size, view, at):
+                # where near is given, the caller checks what it is given: a large batch is not read twice
+                known = near is not None and at + place.size > len(view)
+                if wanted and (known or holds_at(file, here, place.size, view, at)):
                     self._spent = 0
                     return here
                 self._budgets[followed] -= cost
