@@ -119,7 +119,7 @@ def test_executors_take_kwire_from_the_archive(master: str, tmp_path: Path) -> N
          "--conf", "spark.cores.max=2", "--conf", "spark.driver.memory=512m", "--conf", "spark.ui.enabled=false",
          "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.log.level=ERROR",
          tmp_path / "job.py", tmp_path / "logs", tmp_path / "bad"],
-        capture_output=True, text=True, timeout=280, env=environment, cwd=tmp_path,
+        capture_output=True, text=True, timeout=560, env=environment, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     said: dict[str, list[str]] = {}

@@ -33,9 +33,15 @@ kwire.spark.register(spark)
 killed, done = [], []
 
 
+def is_executor(process):
+    try:
+        return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
+    except psutil.Error:  # a worker that has just ended
+        return False
+
+
 def executors():
-    return [one for one in psutil.Process().children(recursive=True)
-            if any("CoarseGrainedExecutorBackend" in word for word in one.cmdline())]
+    return [one for one in psutil.Process().children(recursive=True) if is_executor(one)]
 
 
 def kill():
@@ -44,10 +50,10 @@ def kill():
     while thread.is_alive() and not done:
         if any(stage and stage.numCompletedTasks >= 2 and stage.numActiveTasks
                for stage in map(tracker.getStageInfo, tracker.getActiveStageIds())):
-            [one, *_] = executors()
-            one.kill()
-            killed.append(one.pid)
-            return
+            for one in executors()[:1]:
+                one.kill()
+                killed.append(one.pid)
+                return
         time.sleep(0.01)
 
 

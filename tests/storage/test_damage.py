@@ -13,6 +13,7 @@ import pytest
 import kwire
 from kwire.storage import LogSegment
 from kwire.storage.batches import scanner
+from tests.reads import Reads
 from tests.storage.making import START, batch, in_transaction, marker, write_segment
 
 Read = tuple[list[int], list[tuple[int, int, str]]]
@@ -148,9 +149,54 @@ def test_rows_and_bad_rows_do_not_depend_on_cuts(tmp_path: Path, first: int) -> 
 def test_they_do_not_where_a_reader_looks_back_only_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)  # more than any value here
     monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
-    monkeypatch.setattr(scanner, "_NEAR_BYTES", 200)  # less than most
+    monkeypatch.setattr(scanner, "_REPEATED_BYTES", 100)  # less than most
     for seed in range(200, 230):
         check(tmp_path, seed)
+
+
+def test_a_copy_that_was_resumed_too_early_is_read_the_same_with_every_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes to the middle of a batch, and then again from before it on: few of them are left out, many read again."""
+    monkeypatch.setattr(scanner, "CHAIN_BYTES", 1500)
+    monkeypatch.setattr(scanner, "_BACK_BYTES", 1700)
+    monkeypatch.setattr(scanner, "_REPEATED_BYTES", 200)
+    made = [batch(3 * at) for at in range(150)]
+    data, size = b"".join(made), len(made[40])
+    path = write_segment(tmp_path / "t-0", 0, [], indexes=False)
+    stop = 60 * size + 40
+    for again in (1, 150, 200 + size, 300, 700, 1200, 1400, 1600, 3000):
+        path.write_bytes(data[:stop] + data[stop - again :])
+        segment = LogSegment(path)
+        whole = read(segment)
+        repeated = again - again % size if again > 200 + 2 * size else 0
+        assert abs(len(whole[0]) - 450 - 3 * repeated / size) <= 6, again
+        for goal in range(stop - 50, stop + again + 300, 41):
+            cuts = [goal - 4000, goal, goal + 4000]
+            assert read_in_cuts(segment, cuts) == whole, (again, goal)
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_ranges_in_zeros_read_no_more_than_themselves(tmp_path: Path, reads: Reads, followed: bool) -> None:
+    """A preallocated segment, and one with a hole that batches follow."""
+    made = [batch(16 * at, 16, size=1000) for at in range(100)]
+    path = write_segment(tmp_path / "t-0", 0, made[:50], indexes=False)
+    with path.open("ab") as file:
+        file.truncate(36 << 20)
+        file.seek(36 << 20)
+        file.write(b"".join(made[50:]) if followed else b"")
+    segment = LogSegment(path)
+    whole = read(segment)
+    assert len(whole[0]) == (1600 if followed else 800) and len(whole[1]) == 1
+    for size in (2 << 20, 12 << 20):
+        cuts = list(range(size, segment.size, size))
+        assert read_in_cuts(segment, cuts) == whole
+        for start in cuts:
+            end = start + size
+            if start >= 4 << 20 and end <= 36 << 20:
+                reads.clear()
+                assert read(segment, start=start, end=end, guessed=True) == ([], [])
+                assert reads.bytes <= 1.05 * size
 
 
 def test_a_piece_between_two_damages_is_read(tmp_path: Path) -> None:

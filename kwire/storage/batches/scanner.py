@@ -12,18 +12,22 @@ Which batches are of the log, and what is damage, read with verify=True and sear
   piece between two damages is of the log if its offsets are ascending, above those of the damaged batch (as far as its
   header says them) and below those of that next batch, for more than half of its bytes. A batch in the value of a
   record is not of the log: its chain ends with the value, and its offsets are not between the two.
+- Batches of that chain that repeat those before the damage are left out (a copy was resumed too early), unless there
+  are more than _REPEATED_BYTES of them in a chain that lacks no offset for twice CHAIN_BYTES: these are read again, as
+  they are where no damage is before them.
 
 So what is damage depends on the bytes before it only up to the batch of the log before it. A reader that begins in
 the middle (guessed=True) begins further back, at a chain of valid batches that goes on for twice CHAIN_BYTES (or at
-byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of 1
-to 11 MiB a little further back is enough where such a chain lacks no offset: one that begins in a value has other
-offsets than those after it. (A piece of the log of more than _NEAR_BYTES that is there twice could be read twice then.)
+byte 0), and comes to the same batches and the same regions as one that has read everything from byte 0. For ranges of
+0.5 to 11 MiB _REPEATED_BYTES further back is enough where such a chain lacks no offset: one that begins in a value has
+other offsets than those after it, and of one that repeats batches no more than that is left out.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwire.codec.arguments import check_int, check_ints
@@ -61,13 +65,14 @@ OBJECT_BYTES = 1 << 18  # for records as objects: a single record keeps that muc
 FIRST_BYTES = 1 << 14  # read at first by a read of a few records; each read after it is twice as large
 CHAIN_BYTES = 1 << 19  # of valid batches, one after the other: more than are in the value of a record
 _BACK_BYTES = CHAIN_BYTES + (1 << 16)  # before a guessed byte, where the search for a batch begins
-_NEAR_BYTES = 1 << 16  # where it begins first in a range of which _BACK_BYTES would be more than 5 %
+_REPEATED_BYTES = 18 << 10  # of batches that are there twice, which may be left out: more than most batches
 _WRONG_CHECKSUM = "checksum does not match"
 _NOTHING_FOLLOWS = "checksum does not match, and no batch follows at the end that its length gives"
 OUT_OF_ORDER = "out of order"  # in the reason of a batch whose base offset is wrong
 _LAST_OFFSET_DELTA = slice(ATTRIBUTES_OFFSET + 2, ATTRIBUTES_OFFSET + 6)
 _COUNT = slice(RECORD_BATCH_OVERHEAD - 4, RECORD_BATCH_OVERHEAD)
 _REGION_BYTES = 1 << 20  # of a bad region that a window holds
+_ZEROS = 64  # no header has so many
 _SEARCH_BYTES = 64 << 10, 8 << 20  # that a search reads at a time: at first, at most
 _FAR_OFFSETS = 1 << 40  # no batch is so far above the one before it, whatever the cleaner removed
 _PAST_END = 4 << 10  # bytes after the end of a range that are read at a time
@@ -293,7 +298,7 @@ class Scanner:
 
     def _look_back(self, goal: int) -> None:
         """Go to the first batch or bad region at or after goal, from a batch before it that is surely of the log."""
-        if 2 * CHAIN_BYTES <= self._end - goal < 20 * _BACK_BYTES and self._looked_near(goal):
+        if CHAIN_BYTES <= self._end - goal < 20 * _BACK_BYTES and self._looked_near(goal):
             return
         back = _BACK_BYTES
         while back < goal:
@@ -301,6 +306,9 @@ class Scanner:
             self._resync.reach(start)
             self._buffer.extend_to(start)
             self._buffer.load(start, HEADER_UP_TO_MAGIC)
+            if self._in_zeros(start, goal):
+                self._go_to(self._end)
+                return
             first = self._resync.first(start, goal, self._buffer.at(start), back)
             if first is not None:
                 self._go_to(first)
@@ -315,17 +323,30 @@ class Scanner:
 
     def _looked_near(self, goal: int) -> bool:
         """Go to the first batch at or after goal, if valid batches from a little before it on have all offsets."""
-        start = goal - _NEAR_BYTES
+        near = max(2 * _REPEATED_BYTES, (self._end - goal) // 28)
+        start = goal - near
         if start <= 0:
             return False
         self._resync.reach(start)
         self._buffer.load_only(start, goal)
-        first = self._resync.first(start, goal, self._buffer.at(start), _NEAR_BYTES)
+        if self._in_zeros(start, goal):
+            self._go_to(self._end)
+            return True
+        first = self._resync.first(start, goal - _REPEATED_BYTES, self._buffer.at(start), near)
         if first is None:
             return False
         self._go_to(first)
         sure = first + 2 * CHAIN_BYTES
         return self._walk(goal, sure, gaps=False) and self._is_chain(sure, gaps=False)
+
+    def _in_zeros(self, start: int, goal: int) -> bool:
+        """Are there only zeros from start, which is in memory, to the end of a range that begins at goal?
+
+        Nothing begins in it then: a value of zeros, a preallocated rest of the file and damage begin before that.
+        """
+        view = self._buffer.at(start)
+        return goal < self._end and view[:_ZEROS] == bytes(_ZEROS) and view == bytes(len(view)) and (
+            end_of_zeros(self._file, start + len(view), self._end) >= self._end)
 
     def _walk(self, goal: int, sure: int, tail: bool = False, gaps: bool = True) -> bool:
         """Go on to the first batch or bad region at or after goal; False: there is damage before byte sure.
@@ -507,8 +528,8 @@ class _Chain(NamedTuple):
         """Bytes of it."""
         return self.end - self.start
 
-    def begin(self, low: int, own_end: int, first: int, claimed: int) -> tuple[int, int]:
-        """(position, base offset) of its first batch that is of the log, after damage.
+    def begin(self, low: int, own_end: int, first: int, claimed: int) -> int:
+        """The number of its first batch that is of the log, after damage.
 
         low: the last offset before the damage; own_end, first, claimed: the end of the damaged batch and its first and
         last offset, as its header says. A chain may begin in a value that holds whole batches and go on after it (in
@@ -524,7 +545,13 @@ class _Chain(NamedTuple):
             own = next((at for at, batch in enumerate(self.batches) if batch[1] == claimed + 1), None)
         if own is not None and own > place and self.batches[place][1] <= claimed < self.batches[own][1]:
             place = own
-        return self.batches[place][:2]
+        return place
+
+    def consecutive(self, place: int) -> int:
+        """The number of the first batch from which no offset is missing up to that of number place."""
+        while place and self.batches[place - 1][2] + 1 == self.batches[place][1]:
+            place -= 1
+        return place
 
     def fitting(self, begin: int, high: int) -> int:
         """The bytes from position begin on whose offsets are ascending, and below high."""
@@ -546,6 +573,7 @@ class _Resync:
         # the search slow
         self._start, self._budgets = start, [share * (size - start) + (4 * share << 20) for share in _SHARES]
         self._zeros = (0, 0)  # the range of zeros that was looked at last
+        self._consecutive = (-1, -1)  # the end of the chain that _consecutive_to was asked for last, and its answer
         self._damage, self._spent = 0, 0  # where the search began, bytes of checksum that it cost
         # the next whole chain from that byte on; if there is none, the longest ones, each longer than those after it
         self._from = size + 1
@@ -581,7 +609,7 @@ class _Resync:
         chain = self._next_chain(position + 1, last)
         stop, high, low = self._size, UNKNOWN_OFFSET, last
         if chain is not None:
-            stop, high = chain.begin(last, position + size if size else -1, base, claimed)
+            stop, high = self._begin(chain, chain.begin(last, position + size if size else -1, base, claimed))
             low = last if last < high else -1
         if low < base <= claimed < high and (base == low + 1 or (size and self._goes_on(position + size))):
             low = claimed
@@ -594,7 +622,7 @@ class _Resync:
                 continue
             if piece.batches[0][1] == due:
                 return at
-            begin, base = piece.begin(low, -1, 0, -1)
+            begin, base = piece.batches[piece.begin(low, -1, 0, -1)][:2]
             if base > low and 2 * piece.fitting(begin, high) > piece.end - at:
                 return begin
             at = max(at, piece.end - 1)
@@ -603,6 +631,34 @@ class _Resync:
     def first(self, position: int, end: int, view: memoryview, near: int | None = None) -> int | None:
         """The byte of the first valid batch in [position, end), whether it is of the log or not. near: _candidate's."""
         return self._candidate(position, end, view, followed=True, near=near)
+
+    def _begin(self, chain: _Chain, place: int) -> tuple[int, int]:
+        """(position, base offset) of the batch with which the log goes on in a chain: of number place, or before it.
+
+        Before it is a reader that begins in the middle (_looked_near) could not see that these batches are there twice.
+        """
+        first = chain.consecutive(len(chain.batches) - 1)
+        start = chain.batches[first][0]
+        if chain.batches[place][0] - start > _REPEATED_BYTES:
+            end = self._consecutive_to(chain)
+            if end >= start + 2 * CHAIN_BYTES or (end == self._size and end >= start + CHAIN_BYTES):
+                place = first
+        return chain.batches[place][:2]
+
+    def _consecutive_to(self, chain: _Chain) -> int:
+        """The byte to which batches without a missing offset follow the last one of a chain, as far as that matters."""
+        if self._consecutive[0] != chain.end:
+            before, end = chain.batches[-1], chain.end
+            while end < chain.start + 3 * CHAIN_BYTES:
+                more = self._follow(end)
+                batches = [before, *more.batches]
+                missing = [batch[0] for last, batch in pairwise(batches) if last[2] + 1 != batch[1]]
+                if missing or not more.batches:
+                    end = min([*missing, more.end])
+                    break
+                before, end = batches[-1], more.end
+            self._consecutive = (chain.end, end)
+        return self._consecutive[1]
 
     def _goes_on(self, position: int) -> bool:
         """Is there the end of the file, a header, or zeros to the end?"""
@@ -703,7 +759,9 @@ class _Resync:
                 cost = _TRIAL + (place.size if wanted else 0)
                 if cost > self._budgets[followed]:
                     return None
-                if wanted and holds_at(file, here, place.size, view, at):
+                # where near is given, the caller checks what it is given: a large batch is not read twice
+                known = near is not None and at + place.size > len(view)
+                if wanted and (known or holds_at(file, here, place.size, view, at)):
                     self._spent = 0
                     return here
                 self._budgets[followed] -= cost
