@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from kwire.storage.java_semantics import put_order
+from kwire.storage.formatting.java_semantics import put_order
 
 UNIFORM, RANGE = "uniform", "range"
 ASSIGNORS = (UNIFORM, RANGE)  # group.consumer.assignors

@@ -15,7 +15,7 @@ from kwire.fleet.errors import ApiError
 from kwire.fleet.groups import CommittedOffsets
 from kwire.fleet.name_patterns import name_pattern
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.java_semantics import put_order
+from kwire.storage.formatting.java_semantics import put_order
 
 if TYPE_CHECKING:
     from kwire.fleet.cluster import ClusterState

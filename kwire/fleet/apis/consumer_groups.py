@@ -13,7 +13,7 @@ from kwire.fleet.consumer_groups import HEARTBEAT_MS, LEAVE, LEAVE_STATIC, Consu
 from kwire.fleet.errors import ApiError
 from kwire.fleet.group_coordinator import check_group_id
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.uuids import uuid_text
+from kwire.storage.side_files.uuids import uuid_text
 
 GROUP_VERSION = "group.version"
 _FIRST_WITH_MEMBER_IDS, _FIRST_WITH_REGEX = 1, 1  # versions of the heartbeat

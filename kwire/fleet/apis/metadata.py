@@ -21,7 +21,7 @@ from kwire.fleet.cluster import (
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
 from kwire.schema.error_codes import ErrorCode
-from kwire.storage.discovery import is_topic_name
+from kwire.storage.places.discovery import is_topic_name
 
 _FINALIZES = "2.7"  # the first release with finalized features (KIP-584)
 _CONTROLLERS_SAY_LEVELS = "3.6"  # the first release whose controllers say finalized levels
