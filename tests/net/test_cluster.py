@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwire import UnsupportedVersionError, messages, schema
-from kwire.net import FEATURES, BrokerConnectionError, BrokerTimeoutError, Cluster, Feature, features
+from kwire.net import FEATURES, BrokerConnectionError, Cluster, Feature, features
 from kwire.net.api_versions import release_table
 from tests.net.fake import HOST, Server, cluster, cluster_answer, of_release, run
 
