@@ -32,7 +32,8 @@ def decompress(codec: str | int, data: Any, *, limit: int, magic: int = 2) -> An
     BufferError for one that is not contiguous.
     """
     view = _view(data)
-    return data if codec in ("none", 0) else decompress_view(codec, view, limit=limit, magic=magic)
+    content = decompress_view(codec, view, limit=limit, magic=magic)
+    return data if content is view else content
 
 
 def decompress_view(codec: str | int, view: Any, *, limit: int, magic: int) -> Any:

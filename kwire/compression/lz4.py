@@ -38,7 +38,7 @@ _DEFAULT_LEVEL = 9  # CompressionType.LZ4's default, the fast compressor; other 
 
 def decompress(data: Any, limit: int, magic: int) -> Any:
     """The content of the first frame. Content size, content checksum and bytes after the end mark are ignored."""
-    blocks = Lz4Blocks(data, magic)
+    blocks = Lz4Blocks(data, int(magic != 0))
     out: bytes
     try:
         if blocks.count == 1:
