@@ -113,8 +113,11 @@ class ConsumerGroup(CommittedOffsets):
 
     def _expire(self) -> float | None:
         now = self._cluster.clock.now()
-        for member in [one for one in self.members.values() if one.deadline <= now]:
-            self.remove(member)
+        late = [one for one in self.members.values() if one.deadline <= now]
+        for member in late:
+            self.drop(member)
+        if late:  # one assignment, however many they are
+            self.changed()
         return min((one.deadline for one in self.members.values()), default=None)
 
     def changed(self) -> None:
