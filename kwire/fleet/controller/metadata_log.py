@@ -205,6 +205,7 @@ class MetadataLog:
         rows: list[Row] = [(None, encode_metadata_record(*one) if self._store is not None else b"") for one in made]
         steps = iter([(work, copy.copy(record)) for record, _ in made for work in (self._count_acl, self._replay)])
         step, tries = next(steps, None), _TRIES
+        changes_levels = any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made)
         self._take(rows, certain=certain)
         while step is not None:  # they are written: where memory is short for a moment, once more
             try:
@@ -215,7 +216,7 @@ class MetadataLog:
                     raise
                 continue
             step = next(steps, None)
-        if any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made):
+        if changes_levels:
             self._levels_changed()
 
     def _count_acl(self, record: Any) -> None:
