@@ -11,6 +11,7 @@ from itertools import count
 from kwire.codec.arguments import check_seconds
 
 _CROWD, _LATEST = 1000, 253_402_300_799.0  # the end of the year 9999, seconds since 1970
+_AGAIN = 1.0  # seconds until a Timer rings again that had no memory
 _SHORTEST = 0.05  # seconds between two rings of a Timer
 
 
@@ -102,7 +103,10 @@ class Timer:
         while True:
             while (left := self._due - self._clock.now()) > 0:
                 await self._clock.sleep(max(_SHORTEST, left))
-            due = self._ring()
+            try:
+                due = self._ring()
+            except MemoryError:  # another time
+                due = self._clock.now() + _AGAIN
             if due is None:
                 return
             self._due = max(due, self._clock.now() + _SHORTEST)

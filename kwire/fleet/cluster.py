@@ -191,8 +191,12 @@ class ClusterState:
             _check_replicas(ids, brokers)
             topic.partitions.append(self._new_partition(topic, index, list(ids), nodes))
         if not validate_only:
-            self._write_partitions(topic, topic.partitions, topic_records.topic_created(topic))
-            self.add_topic(topic)
+            try:  # first here, where it can be taken back
+                self.add_topic(topic)
+                self._write_partitions(topic, topic.partitions, topic_records.topic_created(topic))
+            except BaseException:
+                self._remove_topic(topic)
+                raise
         return topic
 
     def check_new_topic(self, name: str) -> None:
@@ -209,6 +213,12 @@ class ClusterState:
         self.topic_changes += 1
         self.topics[topic.name] = self.topics_by_id[topic.id] = topic
         self._collisions[topic.name.replace(".", "_")] = topic.name
+
+    def _remove_topic(self, topic: Topic) -> None:
+        """Have a topic no more, without a record of it."""
+        self.topics.pop(topic.name, None)
+        self.topics_by_id.pop(topic.id, None)
+        self._collisions.pop(topic.name.replace(".", "_"), None)
 
     def clear_topics(self) -> None:
         """Have no topics, without a record of it."""
@@ -291,9 +301,10 @@ class ClusterState:
             ids = assignments[index - have] if assignments else [
                 nodes[(index + at) % len(nodes)] for at in range(min(topic.replication_factor, len(nodes)))]
             added.append(self._new_partition(topic, index, list(ids), nodes))
-        self._write_partitions(topic, added)
+        grown = [*topic.partitions, *added]
         self.topic_changes += 1
-        topic.partitions += added
+        self._write_partitions(topic, added)
+        topic.partitions = grown
 
     def _broker_ids(self) -> set[int]:
         return {node.id for node in self.nodes if node.is_broker}
@@ -301,10 +312,9 @@ class ClusterState:
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; fetches that wait for it are answered. Raises ApiError."""
         self.controller.check_active()
-        self.controller.log.append(topic_records.topic_deleted(topic))
         self.topic_changes += 1
-        del self.topics[topic.name], self.topics_by_id[topic.id]
-        self._collisions.pop(topic.name.replace(".", "_"), None)
+        self.controller.log.append(topic_records.topic_deleted(topic))
+        self._remove_topic(topic)
         self.storage.partitions_removed(topic, topic.partitions)
         for partition in topic.partitions:
             partition.log.changed()

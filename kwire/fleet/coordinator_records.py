@@ -8,6 +8,7 @@ from typing import Any
 from kwire import messages
 from kwire.codec.record_serdes import decode_coordinator_record, encode_coordinator_record
 from kwire.codec.records import read_batches
+from kwire.errors import KwireError
 from kwire.fleet.groups import CommittedOffset, TopicPartition
 from kwire.fleet.partition_log import PartitionLog
 from kwire.fleet.transactions import Transaction
@@ -62,12 +63,18 @@ def transaction_row(known: Transaction, partitions: list[TopicPartition], flexib
 
 
 def _records(log: PartitionLog, kind: str) -> Iterator[tuple[Any, Any, Any]]:
-    """(batch, record of it, what it says; None for a marker) of a coordinator's partition, in order."""
+    """(batch, record of it, what it says; None for a marker) of a coordinator's partition, in order.
+
+    Records that are none of a coordinator's are passed over, as Kafka does with types that it does not know.
+    """
     for entry in log.store.entries(log.start_offset, 1 << 20):
         for batch in read_batches(entry.data):
             for record in batch:
-                known = None if batch.is_control else decode_coordinator_record(
-                    kind, record.key or b"", record.value, lenient=True)
+                try:
+                    known = None if batch.is_control else decode_coordinator_record(
+                        kind, record.key or b"", record.value, lenient=True)
+                except KwireError:  # an admin client may write anything there
+                    continue
                 yield batch, record, known
 
 

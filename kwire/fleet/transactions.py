@@ -19,6 +19,7 @@ _PREPARED = {"PrepareCommit": True, "PrepareAbort": False, "PrepareEpochFence": 
 _BLOCK = 1000  # producer ids that are taken at a time (ProducerIdsBlock)
 _LARGEST_EPOCH = (1 << 15) - 2  # the last one is kept to fence: Short.MAX_VALUE - 1
 _AGAIN = 1.0  # seconds until what the disk refused is tried again
+_TRIES = 20  # to have a timer where memory is short
 Participant = tuple[str, int] | str  # a partition, or a group whose offsets are committed
 
 
@@ -44,7 +45,7 @@ def _or_as_before(known: Transaction) -> Iterator[None]:
     before = replace(known)
     try:
         yield
-    except ApiError:
+    except BaseException:  # MemoryError too
         vars(known).update(vars(before))
         raise
 
@@ -221,12 +222,23 @@ class TransactionCoordinator:
 
         Raises ApiError where that cannot be written: it is tried again until it can.
         """
-        commit = _PREPARED[known.state]
         try:
-            self._mark(known, commit, self._cluster.clock.now_ms())
-        except ApiError:
-            self._timer.at(self._cluster.clock.now() + _AGAIN)
+            self._try_to_complete(known)
+        except (ApiError, MemoryError):
+            self._try_again()
             raise
+
+    def _try_again(self) -> None:
+        tries = _TRIES
+        while tries:
+            try:
+                return self._timer.at(self._cluster.clock.now() + _AGAIN)
+            except MemoryError:  # short for a moment
+                tries -= 1
+
+    def _try_to_complete(self, known: Transaction) -> None:
+        commit = _PREPARED[known.state]
+        self._mark(known, commit, self._cluster.clock.now_ms())
         names = [one for one in known.participants if isinstance(one, str)]
         self._cluster.groups.end_transaction(known.producer_id, commit, None if known.is_restored else names)
         known.participants = set()
@@ -253,7 +265,7 @@ class TransactionCoordinator:
                             one.epoch += 1
                             self._prepare(one, commit=False)
                     self._complete(one)
-                except ApiError:  # the disk is full: another time
+                except (ApiError, MemoryError):  # the disk is full: another time
                     due.append(now + _AGAIN)
             elif one.state == ONGOING:
                 due.append(one.started + one.timeout)

@@ -358,3 +358,80 @@ def test_answers_that_are_all_to_come_later_come_in_pairs(fleet: Fleet) -> None:
     with raw(fleet) as connection:
         connection.sendall(b"".join(requests))
         assert [int.from_bytes(frame[:4], "big") for frame in frames(connection, 4)] == [1, 0, 3, 2]
+
+
+class Short:
+    """A call that has no memory the first time."""
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        self.work, self.times = work, 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.times += 1
+        if self.times == 1:
+            raise MemoryError
+        return self.work(*arguments)
+
+
+def test_what_is_in_the_metadata_log_is_in_the_fleet(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if memory is short for a moment when a record is written."""
+    log, request = fleet.cluster.controller.log, messages.CreateTopicsRequest
+    monkeypatch.setattr(log, "_replay", Short(log._replay))
+    answer = connection.send(request(timeout_ms=1, topics=[
+        request.CreatableTopic(name="n", num_partitions=2, replication_factor=1)]), 7)
+    assert answer.topics[0].error_code == E.NONE
+    assert [len(one.partitions) for one in log.topics.values() if one.name == "n"] == [2]
+
+
+def test_a_topic_that_the_log_has_no_memory_for_is_not_there(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, request = fleet.cluster.controller.log, messages.CreateTopicsRequest
+    asked = request(timeout_ms=1, topics=[request.CreatableTopic(name="n", num_partitions=2, replication_factor=1)])
+    monkeypatch.setattr(log, "append", Short(log.append))
+    assert [one.error_code for one in connection.send(asked, 7).topics] == [E.UNKNOWN_SERVER_ERROR]
+    assert "n" not in fleet.cluster.topics
+    assert [one.error_code for one in connection.send(asked, 7).topics] == [E.NONE]
+
+
+def test_a_transaction_that_ends_without_memory_is_completed_later(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = begin(connection, "x")
+    groups = fleet.cluster.groups
+    monkeypatch.setattr(groups, "end_transaction", Short(groups.end_transaction))
+    assert end(connection, "x", **ours) == E.UNKNOWN_SERVER_ERROR
+    fleet.advance(2)
+    eventually(lambda: fleet.cluster.transactions.transactions["x"].state == "CompleteCommit")
+
+
+def test_members_that_are_late_together_cost_one_assignment(
+    fleet: Fleet, connection: SyncConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat = messages.ConsumerGroupHeartbeatRequest
+    for number in range(5):
+        connection.send(beat(
+            group_id="g", member_id=f"m{number}", member_epoch=0, rebalance_timeout_ms=1000,
+            subscribed_topic_names=["t"], topic_partitions=[]), 1)
+    group: Any = fleet.cluster.groups.groups["g"]
+    before = group.epoch
+    fleet.advance(60)
+    eventually(lambda: not group.members)
+    assert group.epoch == before + 1
+
+
+def test_a_start_passes_over_what_an_admin_wrote(tmp_path: Path) -> None:
+    """The client id __admin_client may write to internal topics, as with Kafka, and anything."""
+    request = messages.ProduceRequest
+    rows = [(1, key, b"\xff") for key in (b"", b"\0\1", b"\x7f\xff", b"\0\1\0\1g\0\1t\0\0\0\0")]
+    for _ in range(2):
+        with Fleet("4.4", data=tmp_path) as fleet, connect_sync(
+                fleet.bootstrap, client_id="__admin_client") as connection:
+            connection.send(messages.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4)
+            answer = connection.send(request(acks=-1, topic_data=[request.TopicProduceData(
+                name="__consumer_offsets", partition_data=[
+                    request.PartitionProduceData(index=0, records=kwire.build_batch(rows))])]), 12)
+            assert answer.responses[0].partition_responses[0].error_code == E.NONE
+            assert not fleet.cluster.groups.groups

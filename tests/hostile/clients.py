@@ -1,9 +1,9 @@
 """Clients that lie, at a fleet and at a Proxy: python -m tests.hostile.clients --seconds N [--seed S].
 
-Requests of every API and version with values at random, of which some bytes are changed, go to a node; and answers of
-a broker with such values go through a Proxy. Each request is answered, or its connection is closed; no exception
-reaches the event loop, none becomes an answer UNKNOWN_SERVER_ERROR by itself, and no task, socket or much memory is
-left. Each round has a seed; exit 0: nothing found.
+Requests of every API and version with values at random, of which some bytes are changed, go to a broker or a
+controller; and answers of a broker with such values go through a Proxy. Each request is answered, or its connection is
+closed; no exception reaches the event loop, none becomes an answer UNKNOWN_SERVER_ERROR by itself, and no task, socket
+or much memory is left. Each round has a seed; exit 0: nothing found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import kwire
 from kwire import messages, schema
 from kwire.codec.frames import FrameReader, encode_request, encode_response, pack_frame
 from kwire.fleet import Fleet, Proxy
-from kwire.fleet.apis import HANDLERS
+from kwire.fleet.apis import CONTROLLER_HANDLERS, HANDLERS
 from kwire.net.address import Address, address
 from tests.hostile.apart import fresh_peak, peak
 from tests.hostile.rounds import seeded, watched
@@ -219,17 +219,22 @@ async def asked_at_random(fleet: Fleet, maker: Maker, counts: Counter[str]) -> N
                 fleet.cluster.create_topic(name, partitions)
         maker.ids[2:] = fleet.cluster.topics_by_id
         node = dice.choice(fleet.nodes)
+        handlers, ranges, port = HANDLERS, node.offer.usable, node.port
+        if node.is_controller and dice.random() < 0.25:
+            handlers, ranges, port = CONTROLLER_HANDLERS, node.offer.controller_ranges, node.controller_port
         frames: list[bytes] = []
         while len(frames) < AT_ONCE:
-            key = dice.choice(list(HANDLERS))
-            low, high = node.offer.usable.get(key, (0, -1))
+            key = dice.choice(list(handlers))
+            low, high = ranges.get(key, (0, -1))
             if high < low:
                 continue
             version = dice.randint(low, high)
             request = maker.message(f"{schema.api(key).name}Request", version)
+            if getattr(request, "cluster_id", None) is not None and dice.random() < 0.9:
+                request.cluster_id = fleet.cluster.cluster_id
             frame = encode_request(request, version, correlation_id=7, client_id=dice.choice(NAMES))
             frames.append(pack_frame(maker.damaged(frame)))
-        counts.update(await asyncio.gather(*(asked(node.host, node.port, frame) for frame in frames)))
+        counts.update(await asyncio.gather(*(asked(node.host, port, frame) for frame in frames)))
     await answers(fleet)
 
 

@@ -121,13 +121,17 @@ def _asked(call: Call, asked: Any) -> Any:
 def _topic(call: Call, topic: Topic) -> Any:
     return messages.MetadataResponse.MetadataResponseTopic(
         name=topic.name, topic_id=topic.id, is_internal=topic.is_internal,
-        partitions=[_partition(call, one) for one in topic.partitions],
+        partitions=_partitions(call, topic.partitions),
         topic_authorized_operations=operations.if_asked(
             call.node.offer, call.version >= 8, call.message.include_topic_authorized_operations, operations.TOPIC))
 
 
-def _partition(call: Call, partition: Partition) -> Any:
+def _partitions(call: Call, partitions: list[Partition]) -> list[Any]:
     up = {node.id for node in call.cluster.alive()}
+    return [_partition(one, up) for one in partitions]
+
+
+def _partition(partition: Partition, up: set[int]) -> Any:
     alive = [node for node in partition.replicas if node in up]
     return messages.MetadataResponse.MetadataResponsePartition(
         error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -181,15 +185,14 @@ def describe_topic_partitions(call: Call) -> Any:
         left -= len(chosen)
         answer.topics.append(response.DescribeTopicPartitionsResponseTopic(
             name=name, topic_id=topic.id, is_internal=topic.is_internal, topic_authorized_operations=operations.TOPIC,
-            partitions=[_described(call, one) for one in chosen]))
+            partitions=list(map(_described, _partitions(call, chosen)))))
         if start + len(chosen) < len(topic.partitions):
             answer.next_cursor = response.Cursor(topic_name=name, partition_index=start + len(chosen))
             break
     return answer
 
 
-def _described(call: Call, partition: Partition) -> Any:
-    plain = _partition(call, partition)
+def _described(plain: Any) -> Any:
     return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
         error_code=plain.error_code, partition_index=plain.partition_index, leader_id=plain.leader_id,
         leader_epoch=plain.leader_epoch, replica_nodes=plain.replica_nodes, isr_nodes=plain.isr_nodes,

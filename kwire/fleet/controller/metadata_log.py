@@ -26,6 +26,7 @@ from kwire.storage.metadata.tables import Entity, Tables, Topic
 if TYPE_CHECKING:
     from kwire.fleet.metadata_store import MetadataStore
 
+_TRIES = 20  # of what must be done
 MOST_SNAPSHOTS = 100  # the older ones are deleted
 Row = tuple[bytes | None, bytes]  # key, value
 
@@ -90,7 +91,7 @@ class MetadataLog:
 
     def _take(self, rows: Sequence[Row], *, control: bool = False, certain: bool = False) -> None:
         """Let the store have a batch of rows, and count them. Raises ApiError, unless certain."""
-        self._timestamp = self._clock.now_ms()
+        self._timestamp, end = self._clock.now_ms(), self.offset + len(rows)
         if self._store is not None:
             data = build_batch(
                 [(self._timestamp, *row) for row in rows], base_offset=self.offset + 1,
@@ -98,11 +99,11 @@ class MetadataLog:
             self._waiting.append(Waiting(self.offset + 1, self.epoch, data))
             try:
                 self._flush()
-            except ApiError:
+            except (ApiError, MemoryError):
                 if not certain:
                     self._waiting.pop()
                     raise
-        self.offset += len(rows)
+        self.offset = end
 
     def _flush(self) -> None:
         while self._store is not None and self._waiting:
@@ -207,15 +208,27 @@ class MetadataLog:
         if not made:
             return
         rows: list[Row] = [(None, encode_metadata_record(*one) if self._store is not None else b"") for one in made]
+        steps = iter([(work, copy.copy(record)) for record, _ in made for work in (self._count_acl, self._replay)])
+        step, tries = next(steps, None), _TRIES
+        changes_levels = any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made)
         self._take(rows, certain=certain)
-        for record, _ in made:
-            if isinstance(record, messages.AccessControlEntryRecord):
-                self.acl_set.add(Acl.of(record))
-            elif isinstance(record, messages.RemoveAccessControlEntryRecord):
-                self.acl_set.discard(Acl.of(self._tables.acls[record.id]))
-            self._replay(copy.copy(record))
-        if any(isinstance(record, messages.FeatureLevelRecord) for record, _ in made):
+        while step is not None:  # they are written: where memory is short for a moment, once more
+            try:
+                step[0](step[1])
+            except MemoryError:
+                tries -= 1
+                if not tries:
+                    raise
+                continue
+            step = next(steps, None)
+        if changes_levels:
             self._levels_changed()
+
+    def _count_acl(self, record: Any) -> None:
+        if isinstance(record, messages.AccessControlEntryRecord):
+            self.acl_set.add(Acl.of(record))
+        elif isinstance(record, messages.RemoveAccessControlEntryRecord):
+            self.acl_set.discard(Acl.of(self._tables.acls[record.id]))
 
     def _made(self, record: Any) -> tuple[Any, int] | None:
         """(record, version) as it is written. A level is written at any level: also below the first one with them."""
