@@ -12,6 +12,7 @@ from kwire.fleet.apis import (
     offsets,
     produce,
     sasl,
+    scram_users,
     telemetry,
     topics,
     transactions,
@@ -20,5 +21,6 @@ from kwire.fleet.apis.registry import CONTROLLER_HANDLERS, HANDLERS, Call, handl
 
 __all__ = [
     "CONTROLLER_HANDLERS", "HANDLERS", "Call", "acls", "configs", "consumer_groups", "controllers", "features", "fetch",
-    "groups", "handles", "metadata", "offsets", "produce", "sasl", "telemetry", "topics", "transactions",
+    "groups", "handles", "metadata", "offsets", "produce", "sasl", "scram_users", "telemetry", "topics",
+    "transactions",
 ]
