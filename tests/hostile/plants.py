@@ -45,7 +45,8 @@ PLANTS = (
     ),
     Plant(
         "what a lossy downgrade has lost comes back", "kwire/fleet/controller/metadata_log.py",
-        "        losses = self._rewrite()\n        if losses and", "        losses = list[Loss]()\n        if losses and", (),
+        "        losses = self._rewrite()\n        if losses and",
+        "        losses = list[Loss]()\n        if losses and", (),
         "fleet_levels", ("--share", "30", "--only", "full for a moment"), "Broken",
     ),
     Plant(

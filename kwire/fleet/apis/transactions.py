@@ -14,6 +14,7 @@ from kwire.fleet.name_patterns import name_pattern
 from kwire.fleet.transactions import Participant
 from kwire.schema.error_codes import ErrorCode
 
+_CHECKS_NAMES = "3.0"  # DescribeProducers does
 _STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence", "Dead",
 )
@@ -193,7 +194,7 @@ def describe_producers(call: Call) -> Any:
         return response.PartitionResponse(partition_index=index)
 
     def describe(topic: str, index: int, row: Any) -> None:
-        if call.node.offer.is_kraft:
+        if call.node.offer.at_least(_CHECKS_NAMES):
             try:
                 call.cluster.topic(topic)
             except ApiError as error:
