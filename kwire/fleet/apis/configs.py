@@ -107,7 +107,8 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     if kind in _OWN_SOURCE and is_kind(call, kind):
         if not name:
             raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
-        known = known_configs(kind, call.node.release) if call.node.offer.at_least(_FIRST_WITH_OWN_DEFAULTS[kind]) else {}
+        has_defaults = call.node.offer.at_least(_FIRST_WITH_OWN_DEFAULTS[kind])
+        known = known_configs(kind, call.node.release) if has_defaults else {}
         return cluster.configs_of(kind, name), known, _OWN_SOURCE[kind]
     raise invalid("Unexpected resource type UNKNOWN") if call.request.name != "DescribeConfigs" else ApiError(
         ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.message)
