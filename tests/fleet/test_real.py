@@ -38,7 +38,8 @@ DIFFERENT = {
     # a single message is converted without its compression; topics take time
     "0.10.2.2": ("fetch 0 at 0", "fetch 0 at 3", "delete t0"),
 }
-WITH_TEXTS = ("2.8.2", "3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.0")  # whose errors have the same texts; those of UpdateFeatures may differ
+# whose errors have the same texts; those of UpdateFeatures may differ
+WITH_TEXTS = ("2.8.2", "3.7.2", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.0")
 QUICKEST = "4.3.0"
 
 

@@ -94,10 +94,10 @@ def test_an_odd_password(password: str) -> None:
 def test_users_are_made_by_the_wire(fleet: Fleet) -> None:
     """AlterUserScramCredentials, as kafka-configs --alter --add-config SCRAM-SHA-256=... sends it (KIP-554)."""
     change, show = messages.AlterUserScramCredentialsRequest, messages.DescribeUserScramCredentialsRequest
-    salted = hashlib.pbkdf2_hmac("sha256", b"p", b"salt", 4096)
+    salted = hashlib.pbkdf2_hmac("sha256", b"p", b"a salt of 16 by", 4096)
     row = change.ScramCredentialUpsertion(
-        name="new", mechanism=1, iterations=4096, salt=b"salt", salted_password=salted)
-    few = change.ScramCredentialUpsertion(name="few", mechanism=2, iterations=1, salt=b"salt", salted_password=salted)
+        name="new", mechanism=1, iterations=4096, salt=b"a salt of 16 by", salted_password=salted)
+    few = change.ScramCredentialUpsertion(name="few", mechanism=2, iterations=1, salt=b"a salt of 16 by", salted_password=salted)
     with connect_sync(fleet.bootstrap, sasl=("PLAIN", "user", SECRET)) as connection:
         answer: Any = connection.send(change(upsertions=[row, few]))
         assert [(one.user, one.error_code, one.error_message) for one in answer.results] == [
