@@ -97,7 +97,8 @@ def test_users_are_made_by_the_wire(fleet: Fleet) -> None:
     salted = hashlib.pbkdf2_hmac("sha256", b"p", b"a salt of 16 by", 4096)
     row = change.ScramCredentialUpsertion(
         name="new", mechanism=1, iterations=4096, salt=b"a salt of 16 by", salted_password=salted)
-    few = change.ScramCredentialUpsertion(name="few", mechanism=2, iterations=1, salt=b"a salt of 16 by", salted_password=salted)
+    few = change.ScramCredentialUpsertion(
+        name="few", mechanism=2, iterations=1, salt=b"a salt of 16 by", salted_password=salted)
     with connect_sync(fleet.bootstrap, sasl=("PLAIN", "user", SECRET)) as connection:
         answer: Any = connection.send(change(upsertions=[row, few]))
         assert [(one.user, one.error_code, one.error_message) for one in answer.results] == [
