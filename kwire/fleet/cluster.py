@@ -82,6 +82,7 @@ class ClusterState:
         self.controller: QuorumController
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self._users_in_zookeeper: dict[tuple[str, int], messages.UserScramCredentialRecord] = {}
         self.topic_changes = 0  # how often a topic came, went or grew
         self._collisions: dict[str, str] = {}  # names of topics, by what is left when a dot is an underscore
         self.groups, self.transactions = GroupCoordinator(self), TransactionCoordinator(self)
@@ -322,6 +323,22 @@ class ClusterState:
             self.groups.forget_offsets()
         elif topic.name == TRANSACTIONS_TOPIC:
             self.transactions.transactions.clear()
+
+    @property
+    def scram(self) -> dict[tuple[str, int], messages.UserScramCredentialRecord]:
+        """SCRAM credentials by user and mechanism: those of the metadata log, with ZooKeeper those made by the wire."""
+        return self.controller.log.scram if self.controller.kraft else self._users_in_zookeeper
+
+    def change_scram(self, *records: Any) -> None:
+        """Keep UserScramCredentialRecords, forget those of RemoveUserScramCredentialRecords. Raises ApiError."""
+        if self.controller.kraft:
+            self.controller.log.append(*records)
+            return
+        for record in records:
+            if isinstance(record, messages.UserScramCredentialRecord):
+                self._users_in_zookeeper[record.name, record.mechanism] = record
+            else:
+                del self._users_in_zookeeper[record.name, record.mechanism]
 
     def coordinator_of(self, key: str) -> Node:
         """The node that coordinates a group or a transactional id. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""

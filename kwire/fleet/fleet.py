@@ -71,7 +71,7 @@ class Fleet(InThread):
         self.cluster = ClusterState(self.clock, seed)
         if data is not None:
             self.cluster.storage = DiskStorage(data, levels or {})
-        self._users = None if sasl is None else Users(sasl, lambda: self.cluster.controller.log.scram)
+        self._users = None if sasl is None else Users(sasl, lambda: self.cluster.scram)
         self._faults = Faults(self.clock, self.cluster.random, self.cluster.topic_name)
         self.nodes = [
             Node(self.cluster, number + 1, name, self._faults, port=port + number if port else 0, tls=tls,

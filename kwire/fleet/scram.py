@@ -44,6 +44,11 @@ class Secret(NamedTuple):
     def of(cls, digest: str, password: str, salt: bytes, iterations: int) -> Secret:
         """Of a password, as it is: Kafka does not prepare it (SASLprep)."""
         salted = hashlib.pbkdf2_hmac(digest, password.encode("utf-8", "replace"), salt, iterations)
+        return cls.salted(digest, salted, salt, iterations)
+
+    @classmethod
+    def salted(cls, digest: str, salted: bytes, salt: bytes, iterations: int) -> Secret:
+        """Of a password that is salted already."""
         client_key = hmac.digest(salted, b"Client Key", digest)
         server_key = hmac.digest(salted, b"Server Key", digest)
         return cls(salt, hashlib.new(digest, client_key).digest(), server_key, iterations)

@@ -15,6 +15,8 @@ from kwire.schema.error_codes import ErrorCode
 
 # type -> DescribeConfigsResponse.ConfigType
 TYPES = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
+FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
+OF_TIERS = ("local.retention.bytes", "local.retention.ms", "remote.storage.enable")
 _BITS, _INTEGER = {"int": 31, "long": 63}, re.compile(r" *[+-]?[0-9]{1,30} *")
 
 

@@ -13,9 +13,9 @@ from kwire.fleet.scram import BrokenProofError, OtherIdentityError, ScramError, 
 from kwire.schema.error_codes import ErrorCode
 
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
-_NUMBERS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}  # ScramMechanism
+NUMBERS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}  # ScramMechanism
 _ITERATIONS, _SALT_BYTES = 4096, 16
-_DIGESTS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
+DIGESTS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 _OTHER_IDENTITY = "Authentication failed: Client requested an authorization id that is different from username"
 Kept = Mapping[tuple[str, int], messages.UserScramCredentialRecord]
 
@@ -53,14 +53,14 @@ class Users:
 
     def _secret(self, mechanism: str, name: str) -> Secret:
         """What SCRAM needs of a user. Raises KeyError."""
-        known = self._kept().get((name, _NUMBERS[mechanism]))
+        known = self._kept().get((name, NUMBERS[mechanism]))
         return _secret(mechanism, self._passwords[name], secrets.token_bytes(_SALT_BYTES)) if known is None else Secret(
             known.salt, known.stored_key, known.server_key, known.iterations)
 
     def new_records(self, new_salt: Callable[[], bytes]) -> Iterator[messages.UserScramCredentialRecord]:
         """The credentials of passwords that the metadata log does not have: of new users, or other passwords."""
         for name, password in self._passwords.items():
-            for mechanism, number in _NUMBERS.items():
+            for mechanism, number in NUMBERS.items():
                 known = self._kept().get((name, number))
                 if known is not None and known.iterations == _ITERATIONS and (
                         _secret(mechanism, password, known.salt).stored_key == known.stored_key):
@@ -72,7 +72,7 @@ class Users:
 
 
 def _secret(mechanism: str, password: str, salt: bytes) -> Secret:
-    return Secret.of(_DIGESTS[mechanism], password, salt, _ITERATIONS)
+    return Secret.of(DIGESTS[mechanism], password, salt, _ITERATIONS)
 
 
 class _Plain:
@@ -103,7 +103,7 @@ class _Scram:
     def __init__(self, mechanism: str, secret_of: Callable[[str, str], Secret]) -> None:
         self.user: str | None = None
         self._mechanism = mechanism
-        self._server = ScramServer(_DIGESTS[mechanism], partial(secret_of, mechanism))
+        self._server = ScramServer(DIGESTS[mechanism], partial(secret_of, mechanism))
         self._steps = 0
 
     def step(self, data: bytes) -> bytes:

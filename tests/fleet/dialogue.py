@@ -587,7 +587,7 @@ def _admin(has: Has) -> Generator[Step, Any, None]:
     for name, request in (("AlterConfigs", M.AlterConfigsRequest), ("IncrementalAlterConfigs",
                                                                  M.IncrementalAlterConfigsRequest)):
         for version in has[name]:
-            for key, value in (("retention.ms", "1000"), ("no.such", "1"), ("retention.ms", "x")):
+            for key, value in (("retention.ms", "9000000000000"), ("no.such", "1"), ("retention.ms", "x")):
                 for topic in ("kept", "nobody"):
                     config = request.AlterableConfig(name=key, value=value)
                     yield f"set {key} to {value} of {topic}", request(resources=[request.AlterConfigsResource(

@@ -81,7 +81,7 @@ def consumer_groups(release: str) -> Generator[Step, Any, None]:
     describe = has["ConsumerGroupDescribe"][-1]
     for version in has["ConsumerGroupHeartbeat"]:
         names = [f"{name}{version}" for name in (
-            "bad", "one", "two", "static", "regex", "range", "away", "empty", "switch", "both")]
+            "bad", "one", "two", "static", "regex", "range", "empty", "switch", "both")]
         yield from wait_for_groups(has, *names)
 
         def talk(name: str, version: int = version) -> Talk:

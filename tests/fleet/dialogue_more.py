@@ -217,11 +217,11 @@ def _transactions(has: Has, ids: dict[str, uuid.UUID]) -> Generator[Step, Any, N
             if not answer.error_code:
                 break
         own[name] = answer.producer_id, answer.producer_epoch
-    for name in ("tx-1", "other-3"):
+    for index, name in enumerate(("tx-1", "other-3")):
         yield "add", M.AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=name, v3_and_below_producer_id=own[name][0],
             v3_and_below_producer_epoch=own[name][1], v3_and_below_topics=[
-                M.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="kept", partitions=[0])]), 3
+                M.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name="kept", partitions=[index])]), 3
     for version in has["ListTransactions"]:
         kind = M.ListTransactionsRequest
         for states in ([], ["Ongoing"], ["Empty"], ["ongoing"], ["Empty", "Ongoing"], ["", "Bad", "Ongoing"], ["Dead"],

@@ -91,6 +91,28 @@ def test_an_odd_password(password: str) -> None:
         assert [event for event in fleet.events if event["event"] == "failed"] == []
 
 
+def test_users_are_made_by_the_wire(fleet: Fleet) -> None:
+    """AlterUserScramCredentials, as kafka-configs --alter --add-config SCRAM-SHA-256=... sends it (KIP-554)."""
+    change, show = messages.AlterUserScramCredentialsRequest, messages.DescribeUserScramCredentialsRequest
+    salted = hashlib.pbkdf2_hmac("sha256", b"p", b"a salt of 16 by", 4096)
+    row = change.ScramCredentialUpsertion(
+        name="new", mechanism=1, iterations=4096, salt=b"a salt of 16 by", salted_password=salted)
+    few = change.ScramCredentialUpsertion(
+        name="few", mechanism=2, iterations=1, salt=b"a salt of 16 by", salted_password=salted)
+    with connect_sync(fleet.bootstrap, sasl=("PLAIN", "user", SECRET)) as connection:
+        answer: Any = connection.send(change(upsertions=[row, few]))
+        assert [(one.user, one.error_code, one.error_message) for one in answer.results] == [
+            ("new", 0, None), ("few", ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")]
+        assert logs_in(fleet, "new", "p") and not logs_in(fleet, "new", "q")
+        shown: Any = connection.send(show(users=[show.UserName(name=name) for name in ("new", "few")]))
+        assert [(one.user, one.error_code, [(info.mechanism, info.iterations) for info in one.credential_infos])
+                for one in shown.results] == [("new", 0, [(1, 4096)]), ("few", ErrorCode.RESOURCE_NOT_FOUND, [])]
+        gone = change.ScramCredentialDeletion(name="new", mechanism=1)
+        assert connection.send(change(deletions=[gone])).results[0].error_code == 0
+        assert connection.send(change(deletions=[gone])).results[0].error_code == ErrorCode.RESOURCE_NOT_FOUND
+    assert not logs_in(fleet, "new", "p")
+
+
 def test_it_needs_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "scramp", None)

@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,7 +158,9 @@ def work(folder: str, note: Any) -> None:
             note("record", "z", client.produce("z"))
 
 
-def child(preloaded: Any, folder: Path, number: int, failure: Failure) -> tuple[int, int, list[list[Any]]]:
+def child(
+    preloaded: Any, folder: Path, number: int, failure: Failure, work: Callable[[str, Any], None] = work
+) -> tuple[int, int, list[list[Any]]]:
     """(exit status, calls, what it noted) of work in a child."""
     notes = folder / "notes"
     pid = os.fork()
@@ -231,14 +234,16 @@ def judged(where: str, folder: Path, status: int, notes: list[list[Any]], failur
         raise Broken(f"{where}: a transaction is {states}")
 
 
-def rounds(preloaded: Any, only: list[str], share: int) -> int:
+def rounds(
+    preloaded: Any, only: list[str], share: int, work: Callable[[str, Any], None] = work, judged: Any = judged
+) -> int:
     """How many runs there were. Raises Broken."""
     count = 0
     with tempfile.TemporaryDirectory(prefix="kwire-fleet-disk.") as name:
         place = Path(name)
         work(str(place / "warm"), lambda *_: None)  # imports what it needs once, here
         (place / "whole").mkdir()
-        status, calls, notes = child(preloaded, place / "whole", 1 << 40, Failure())
+        status, calls, notes = child(preloaded, place / "whole", 1 << 40, Failure(), work)
         if status or not calls or not all(line[2] for line in notes if line[0] not in ("calls", "ending")):
             raise Broken(f"without a failure: {status}, {notes}")
         judged("without a failure", place / "whole", status, notes, Failure())
@@ -249,7 +254,7 @@ def rounds(preloaded: Any, only: list[str], share: int) -> int:
                 folder = place / "run"
                 folder.mkdir()
                 where = f"{title} at call {number} of {calls}"
-                status, _, notes = child(preloaded, folder, number, failure)
+                status, _, notes = child(preloaded, folder, number, failure, work)
                 try:
                     judged(where, folder, status, notes, failure)
                 except Broken:

@@ -44,6 +44,12 @@ PLANTS = (
         "fleet_disk", ("--share", "60", "--only", "full"), "Broken",
     ),
     Plant(
+        "what a lossy downgrade has lost comes back", "kwire/fleet/controller/metadata_log.py",
+        "        losses = self._rewrite()\n        if losses and",
+        "        losses = list[Loss]()\n        if losses and", (),
+        "fleet_levels", ("--share", "30", "--only", "full for a moment"), "Broken",
+    ),
+    Plant(
         "a folder of another node is no error that is known", "kwire/fleet/node_folder.py",
         "        if found.node_id != self.id or found", "        assert found.node_id == self.id\n        if found", (),
         "fleet_folders", ("--seconds", "600"), "AssertionError",

@@ -44,6 +44,10 @@ def test_a_fleet_on_a_disk_that_fails() -> None:
     assert "nothing lost" in harness("fleet_disk", "--share", "320")
 
 
+def test_a_lossy_downgrade_on_a_disk_that_fails() -> None:
+    assert "whole at one level" in harness("fleet_levels", "--share", "120")
+
+
 def test_a_fleets_folder_that_is_damaged() -> None:
     assert "damaged folders: nothing found" in harness("fleet_folders", "--seconds", "0", "--least", "8")
 
@@ -52,6 +56,7 @@ def test_a_fleets_folder_that_is_damaged() -> None:
 @pytest.mark.timeout(7200)
 def test_a_fleet_at_each_call_to_a_disk() -> None:
     assert "nothing lost" in harness("fleet_disk", timeout=7200)
+    assert "whole at one level" in harness("fleet_levels", timeout=7200)
 
 
 @pytest.mark.parametrize(("place", "fault"), [

@@ -14,15 +14,15 @@ from kwire.fleet.apis import (
     quotas,
     replicas,
     sasl,
+    scram_users,
     telemetry,
     topics,
     transactions,
-    users,
 )
 from kwire.fleet.apis.registry import CONTROLLER_HANDLERS, HANDLERS, Call, handles
 
 __all__ = [
     "CONTROLLER_HANDLERS", "HANDLERS", "Call", "acls", "configs", "consumer_groups", "controllers", "features", "fetch",
-    "groups", "handles", "metadata", "offsets", "produce", "quotas", "replicas", "sasl", "telemetry", "topics",
-    "transactions", "users",
+    "groups", "handles", "metadata", "offsets", "produce", "quotas", "replicas", "sasl", "scram_users", "telemetry",
+    "topics", "transactions",
 ]

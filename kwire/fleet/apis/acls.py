@@ -126,7 +126,7 @@ def _check(acl: Acl, call: Call) -> None:
     if acl.resource_type == _CLUSTER and acl.resource_name != _CLUSTER_NAME:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {_CLUSTER_NAME}")
     if ":" not in acl.principal:
-        if call.node.offer.is_kraft and not call.node.offer.at_least("3.4"):
+        if call.node.offer.is_kraft and not call.node.offer.at_least("3.9"):
             return  # the first KRaft authorizer keeps it as it is
         if call.node.offer.at_least(_PARSES_PRINCIPALS) and not call.node.offer.is_kraft:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)

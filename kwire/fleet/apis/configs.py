@@ -28,13 +28,18 @@ from kwire.fleet.cluster import check_topic_name
 from kwire.fleet.controller.topic_records import BROKER, TOPIC
 from kwire.fleet.errors import ApiError
 from kwire.fleet.refusals import refusal
-from kwire.fleet.topic_configs import TYPES, TopicConfig, check_topic_configs, topic_configs
+from kwire.fleet.topic_configs import (
+    FIRST_WITH_TIERS,
+    OF_TIERS,
+    TYPES,
+    TopicConfig,
+    check_topic_configs,
+    topic_configs,
+)
 from kwire.schema.error_codes import ErrorCode
 from kwire_c.secrets import SECRET_SETTING
 
-_FIRST_WITH_TIERS = "3.6"  # KIP-405: its configs were internal before
-_OF_TIERS = ("local.retention.bytes", "local.retention.ms", "remote.storage.enable")
-_FIRST_WITH_OWN_DEFAULTS = "4.0"  # which says the defaults of client metrics and groups
+_FIRST_WITH_OWN_DEFAULTS = {GROUP: "4.0", CLIENT_METRICS: "4.1"}  # which says their defaults
 _CLUSTER_CONFIG = 3  # ConfigSource DYNAMIC_DEFAULT_BROKER_CONFIG
 _FIRST_GENERATED = "2.7"  # its messages are generated from schemas, whose defaults they have
 _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 2, 5  # DescribeConfigsResponse.ConfigSource
@@ -97,8 +102,8 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
         if name not in cluster.topics and not call.node.offer.at_least("2.0"):
             return {}, topic_configs(call.node.release), _TOPIC_CONFIG
         known = topic_configs(call.node.release)
-        if not call.node.offer.at_least(_FIRST_WITH_TIERS):
-            known = {name: config for name, config in known.items() if name not in _OF_TIERS}
+        if not call.node.offer.at_least(FIRST_WITH_TIERS):
+            known = {name: config for name, config in known.items() if name not in OF_TIERS}
         return cluster.topic(name).configs, known, _TOPIC_CONFIG
     if kind == BROKER or (kind == BROKER_LOGGER and call.node.offer.is_kraft):
         if (name or kind == BROKER_LOGGER) and not name.removeprefix("-").isdecimal():
@@ -110,7 +115,8 @@ def _resource(call: Call, asked: Any) -> tuple[dict[str, str], Mapping[str, Topi
     if kind in _OWN_SOURCE and is_kind(call, kind):
         if not name:
             raise invalid(f"{'Group name' if kind == GROUP else 'Client metrics subscription name'} must not be empty")
-        known = known_configs(kind, call.node.release) if call.node.offer.at_least(_FIRST_WITH_OWN_DEFAULTS) else {}
+        has_defaults = call.node.offer.at_least(_FIRST_WITH_OWN_DEFAULTS[kind])
+        known = known_configs(kind, call.node.release) if has_defaults else {}
         return cluster.configs_of(kind, name), known, _OWN_SOURCE[kind]
     raise invalid("Unexpected resource type UNKNOWN") if call.request.name != "DescribeConfigs" else ApiError(
         ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.message)

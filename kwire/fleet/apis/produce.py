@@ -23,6 +23,8 @@ _FIRST_WITH_BATCHES = 3  # versions 0 to 2 carry message sets of magic 0 and 1
 _FIRST_WITH_ZSTD = 7
 _FIRST_TO_WANT_ID = "2.1"  # a transactional.id with batches of a transaction
 _ADMIN = "__admin_client"  # the client id that may write to internal topics (AdminUtils.ADMIN_CLIENT_ID)
+_ANSWERS_PARTS = "2.8"  # what is no whole batch is INVALID_RECORD; before, such a request ends the connection
+_FIRST_WITH_REASONS = "2.5"  # each of these records has its own; before, the first one is that of the batch
 _FIRST_WITH_PLACES = "2.4"  # KIP-467: INVALID_RECORD, and which records
 _FIRST_IN_JAVA = "3.5"  # LogValidator in Java, which ends no text with a full stop
 _FIRST_IMPLICIT = 12  # KIP-890: a partition joins the transaction with its first batch
@@ -72,7 +74,7 @@ def produce(call: Call) -> Any:
 
 def _closes_connection(call: Call, records: list[Any]) -> bool:
     """Whether a broker cannot take the request apart: a partition has no whole batch, or two before 2.1."""
-    if call.node.offer.at_least(_FIRST_WITH_PLACES):
+    if call.node.offer.at_least(_ANSWERS_PARTS):
         return False
     two = not call.node.offer.at_least(_FIRST_TO_WANT_ID)
     return any(not _is_whole(one) or (two and _is_whole(one[_size(one):])) for one in records)
@@ -155,6 +157,10 @@ def _say_records(call: Call, row: Any, error: InvalidRecordsError, partition: st
     kraft = call.node.offer.is_kraft
     reason = f"{error.message} in topic partition {partition}{'' if call.node.offer.at_least(_FIRST_IN_JAVA) else '.'}"
     kind = messages.ProduceResponse.BatchIndexAndErrorMessage
+    if not call.node.offer.at_least(_FIRST_WITH_REASONS):
+        row.record_errors = [kind(batch_index=place) for place in error.places]
+        row.error_message = reason
+        return
     row.record_errors = [kind(batch_index=place, batch_index_error_message=reason) for place in error.places]
     row.error_message = "One or more records have been rejected"
     if kraft:

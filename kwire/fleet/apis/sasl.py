@@ -10,13 +10,16 @@ from kwire.fleet.errors import ApiError
 from kwire.fleet.users import UnansweredError
 from kwire.schema.error_codes import ErrorCode
 
+_NAMES_NONE = "1.1"  # before, who needs not log in gets the broker's sasl.enabled.mechanisms, GSSAPI by default
+
 
 @handles("SaslHandshake", controller=True)
 def sasl_handshake(call: Call) -> Any:
     """Choose a mechanism; the connection ends after one that is not known."""
     users, response = call.node.users, messages.SaslHandshakeResponse
     if users is None or call.connection.principal is not None:
-        return response(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        by_default = [] if call.node.offer.at_least(_NAMES_NONE) else ["GSSAPI"]
+        return response(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=by_default)
     if call.message.mechanism not in users.mechanisms:
         call.connection.close()
         return response(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=list(users.mechanisms))

@@ -12,7 +12,7 @@ from kwire import messages
 from kwire.fleet.apis.registry import Call, answered, handles
 from kwire.fleet.cluster import INTERNAL_TOPICS, MOST_PARTITIONS, TOO_MANY_PARTITIONS, Topic
 from kwire.fleet.errors import ApiError
-from kwire.fleet.topic_configs import check_topic_configs, topic_configs
+from kwire.fleet.topic_configs import FIRST_WITH_TIERS, OF_TIERS, check_topic_configs, topic_configs
 from kwire.schema.error_codes import ErrorCode
 from kwire.storage.places.discovery import is_topic_name
 
@@ -169,7 +169,10 @@ def cluster_sets_isr(call: Call) -> bool:
 def _configs(call: Call, topic: Topic) -> list[Any]:
     row = messages.CreateTopicsResponse.CreatableTopicConfigs
     rows = []
+    inner = () if call.node.offer.is_kraft or call.node.offer.at_least(FIRST_WITH_TIERS) else OF_TIERS
     for name, known in topic_configs(call.node.release).items():
+        if name in inner:
+            continue
         source = 1 if name in topic.configs else 5
         if source == 5 and name == MIN_ISR and cluster_sets_isr(call):
             source = 3

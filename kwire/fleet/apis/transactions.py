@@ -14,6 +14,7 @@ from kwire.fleet.name_patterns import name_pattern
 from kwire.fleet.transactions import Participant
 from kwire.schema.error_codes import ErrorCode
 
+_CHECKS_NAMES = "3.0"  # DescribeProducers does
 _STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence", "Dead",
 )
@@ -198,7 +199,7 @@ def describe_producers(call: Call) -> Any:
         if (topic, index) in seen:  # once: its producers may be many
             raise ApiError(ErrorCode.INVALID_REQUEST)
         seen.add((topic, index))
-        if call.node.offer.is_kraft:
+        if call.node.offer.at_least(_CHECKS_NAMES):
             try:
                 call.cluster.topic(topic)
             except ApiError as error:
