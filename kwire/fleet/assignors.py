@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections import defaultdict
 from collections.abc import Mapping
+from heapq import heappop, heappush
 from typing import NamedTuple
 from uuid import UUID
 
@@ -86,21 +89,47 @@ def _other_topics(
 
 def _level(target: Assignment, members: Mapping[str, Subscriber]) -> None:
     """Move partitions until no two members differ by more than one where both read the topic."""
+    names = list(target)
+    owned: list[dict[UUID, list[int]]] = []  # of each member: topic -> a heap of indexes
+    for name in names:
+        owned.append(defaultdict(list))
+        for topic, index in sorted(target[name]):
+            owned[-1][topic].append(index)
+    order = sorted((len(target[name]), at) for at, name in enumerate(names))
+
+    def taker(size: int, giver: int) -> tuple[tuple[int, int], UUID] | None:
+        for other in order:
+            if size - other[0] < 2:
+                return None
+            topics = [topic for topic in members[names[other[1]]].topics if owned[giver].get(topic)]
+            if topics:
+                return other, min(topics)
+        return None
+
     moved = True
     while moved:
-        moved = False
-        for most in sorted(target, key=lambda one: len(target[one]))[::-1]:
-            if len(target[most]) - min(map(len, target.values())) < 2:
-                break
-            for least in sorted(target, key=lambda one: len(target[one])):
-                if len(target[most]) - len(target[least]) < 2:
-                    break
-                partition = next((one for one in sorted(target[most]) if one[0] in members[least].topics), None)
-                if partition is not None:
-                    target[most].remove(partition)
-                    target[least].add(partition)
-                    moved = True
-                    break
+        moved, givers = False, list(order)
+        while givers:
+            size, giver = givers.pop()
+            found = taker(size, giver)
+            if found is None:  # in this round: who takes may give on
+                continue
+            moved, (other, topic) = True, found
+            index = heappop(owned[giver][topic])
+            heappush(owned[other[1]][topic], index)
+            target[names[giver]].remove((topic, index))
+            target[names[other[1]]].add((topic, index))
+            _replace(order, (size, giver), (size - 1, giver))
+            _replace(order, other, (other[0] + 1, other[1]))
+            insort(givers, (size - 1, giver))
+            _replace(givers, other, (other[0] + 1, other[1]))
+
+
+def _replace(ordered: list[tuple[int, int]], old: tuple[int, int], new: tuple[int, int]) -> None:
+    place = bisect_left(ordered, old)
+    if place < len(ordered) and ordered[place] == old:
+        ordered.pop(place)
+        insort(ordered, new)
 
 
 def _range(members: Mapping[str, Subscriber], counts: Mapping[UUID, int]) -> Assignment:

@@ -117,6 +117,7 @@ class ConsumerGroup(CommittedOffsets):
         self.members: dict[str, ConsumerMember] = {}
         self.target: Assignment = {}
         self._static: dict[str, str] = {}  # group.instance.id -> member id
+        self._asked: tuple[str, frozenset[str]] | None = None  # what assignor and regexes give, None: look again
         self._resolved: dict[str, frozenset[str]] = {}  # expression -> topics that match
         self._resolved_at, self._resolved_of = 0.0, -1  # when, and of which change of topics
         self._topics: dict[UUID, int] = {}  # those that are read, with their partitions, at the last look
@@ -141,8 +142,20 @@ class ConsumerGroup(CommittedOffsets):
     @property
     def assignor(self) -> str:
         """The assignor that most members ask for, else the first of the broker's."""
-        asked = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
-        return max(put_order(list(asked)), key=lambda name: asked[name], default=ASSIGNORS[0])
+        return self._asked_for()[0]
+
+    @property
+    def regexes(self) -> frozenset[str]:
+        """The expressions of all members."""
+        return self._asked_for()[1]
+
+    def _asked_for(self) -> tuple[str, frozenset[str]]:
+        if self._asked is None:
+            asked = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+            self._asked = (
+                max(put_order(list(asked)), key=lambda name: asked[name], default=ASSIGNORS[0]),
+                frozenset(member.regex for member in self.members.values() if member.regex))
+        return self._asked
 
     def member(self, member_id: str) -> ConsumerMember:
         """A member. Raises ApiError: UNKNOWN_MEMBER_ID."""
@@ -186,7 +199,7 @@ class ConsumerGroup(CommittedOffsets):
 
         Raises ApiError: INVALID_REGULAR_EXPRESSION.
         """
-        if regex and not any(member.regex == regex for member in self.members.values()):
+        if regex and regex not in self.regexes:
             try:
                 name_pattern(regex)
             except ApiError as error:
@@ -214,9 +227,11 @@ class ConsumerGroup(CommittedOffsets):
         known = expressed and (said.regex in self._resolved if said.regex else (
             self.rules.lost_regex_counts and bool(member.regex)))
         member.topics = member.topics if said.topics is None else said.topics
-        member.regex = member.regex if said.regex is None else said.regex
-        member.assignor = member.assignor if said.assignor is None else said.assignor
-        self._forget_unread()
+        if expressed or (said.assignor is not None and said.assignor != member.assignor):
+            member.regex = member.regex if said.regex is None else said.regex
+            member.assignor = member.assignor if said.assignor is None else said.assignor
+            self._asked = None
+            self._forget_unread()
         changed = named or known or not self.epoch or (self.rules.assignor_counts and assignor != self.assignor)
         if changed or self._seen != self._cluster.topic_changes:
             self._look(changed)
@@ -232,7 +247,8 @@ class ConsumerGroup(CommittedOffsets):
         if old is not None and old != member.id:
             del self.members[old]
             self.target[member.id] = self.target.pop(old, set())
-        self.members[member.id] = member
+        if self.members.get(member.id) is not member:
+            self.members[member.id], self._asked = member, None
         if member.instance_id is not None:
             self._static[member.instance_id] = member.id
 
@@ -242,7 +258,7 @@ class ConsumerGroup(CommittedOffsets):
         To be called after a heartbeat was answered: a coordinator does it later, too.
         Source: GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult.
         """
-        wanted = {member.regex for member in self.members.values() if member.regex}
+        wanted = self.regexes
         now, changes = self._cluster.clock.now(), self._cluster.topic_changes
         if not wanted or (self._resolved and now <= self._resolved_at + _REFRESH) or (
                 wanted <= self._resolved.keys() and self._resolved_of == changes):
@@ -256,8 +272,7 @@ class ConsumerGroup(CommittedOffsets):
 
     def _forget_unread(self) -> None:
         """Expressions that nobody subscribes to any more are resolved again by the next one."""
-        wanted = {member.regex for member in self.members.values()}
-        self._resolved = {regex: topics for regex, topics in self._resolved.items() if regex in wanted}
+        self._resolved = {regex: topics for regex, topics in self._resolved.items() if regex in self.regexes}
 
     def _look(self, changed: bool) -> None:
         """At the topics that are read: a new epoch if they changed, or their readers did."""
@@ -347,6 +362,7 @@ class ConsumerGroup(CommittedOffsets):
             if member.instance_id is not None and self._static.get(member.instance_id) == member.id:
                 del self._static[member.instance_id]
         if gone:
+            self._asked = None
             self._forget_unread()
             self._look(changed=True)
         if not self.members and self._cluster.alive() and self.rules.assigns_nobody:

@@ -20,13 +20,14 @@ _NO_NAME = "Username must not be empty"
 @handles("DescribeUserScramCredentials")
 def describe_user_scram_credentials(call: Call) -> Any:
     """The mechanisms of users, of all if none is named (ScramImage.describe)."""
-    response, known = messages.DescribeUserScramCredentialsResponse, call.cluster.scram
-    asked = Counter(row.name for row in call.message.users or ()) or Counter({name for name, _ in known})
+    response = messages.DescribeUserScramCredentialsResponse
+    known: dict[str, list[Any]] = {}
+    for (name, number), record in sorted(call.cluster.scram.items(), key=lambda one: one[0]):
+        known.setdefault(name, []).append(response.CredentialInfo(mechanism=number, iterations=record.iterations))
+    asked = Counter(row.name for row in call.message.users or ()) or Counter(known.keys())
     rows = []
     for name, times in asked.items():
-        row = response.DescribeUserScramCredentialsResult(user=name, credential_infos=[
-            response.CredentialInfo(mechanism=number, iterations=record.iterations)
-            for (user, number), record in sorted(known.items(), key=lambda one: one[0]) if user == name])
+        row = response.DescribeUserScramCredentialsResult(user=name, credential_infos=known.get(name, []))
         if times > 1:
             row.error_code, row.credential_infos = ErrorCode.DUPLICATE_RESOURCE, []
             row.error_message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
