@@ -51,7 +51,7 @@ RUNS = [
     ("producer", "--topic", "one"), ("get-offsets", "--topic", "one"),
     ("get-offsets", "--topic", "one", "--time", "-2"), ("get-offsets", "--topic", "one", "--time", "max-timestamp"),
     ("delete-records", "--offset-json-file", "OFFSETS"), ("delete-records", "--offset-json-file", "BEYOND"),
-    ("consumer", "--topic", "one", "--from-beginning", "--timeout-ms", "4000", "--group", "cg"),
+    ("consumer", "--topic", "one", "--from-beginning", "--max-messages", "2", "--group", "cg"),
     ("groups", "--list"), ("groups", "--list", "--state"), ("groups", "--describe", "--group", "nobody"),
     ("groups", "--describe", "--group", "cg"), ("groups", "--describe", "--group", "cg", "--state"),
     ("groups", "--describe", "--all-groups", "--members"),
@@ -84,7 +84,8 @@ BY_CHANCE = re.compile(
     r"Current(Voters|Observers): .*|HighWatermark: .*|^\d+ +\t\S+\t\d+ +(?=\t)|\"logDir\":\"[^\"]*\"", re.MULTILINE)
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS", "offsets.topic.num.partitions": "50"}
+    "super.users": "User:ANONYMOUS", "offsets.topic.num.partitions": "50",
+    "broker.session.timeout.ms": "60000"}  # a busy machine
 
 
 def said(release: str, address: str, folder: Path) -> dict[str, tuple[int, str]]:
